@@ -1,0 +1,5 @@
+"""Carries edits out faithfully, on the concrete syntax tree; nothing outside this room imports libcst."""
+
+from ddpify.apply.rewrite import rewrite
+
+__all__ = ["rewrite"]

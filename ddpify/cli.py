@@ -1,0 +1,227 @@
+"""The command line: flags become Options, results become text and an exit code. Heavy imports stay inside the commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ddpify import __version__
+from ddpify.errors import DdpifyError
+from ddpify.options import Backend, FindUnused, Guards, Launcher, Options, SyncBN
+
+if TYPE_CHECKING:
+    from ddpify.conversion import Conversion
+
+app = typer.Typer(
+    help="Convert PyTorch training scripts to DistributedDataParallel.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # rich takes longer to import than the help takes to show
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+CONVERT_HELP = """Convert the training script PATH and show the change as a diff. Without -w or -o nothing is written.
+
+Standard output holds the diff; what to know, and the command that runs the result, go to standard error. For PATH `-` the script
+is read from standard input and the converted code, not a diff, goes to standard output; `-o -` does so for any PATH.
+
+\b
+Examples:
+  ddpify convert train.py                   show the diff
+  ddpify convert train.py -o train_ddp.py   write a converted copy
+  ddpify convert train.py -w                convert in place
+  ddpify convert train.py | git apply       the same, by way of git
+  ddpify convert - < train.py > ddp.py      as a filter
+  ddpify convert train.py --check           only tell, by the exit code
+
+\b
+Exit codes:
+  0  done, or nothing to do
+  1  something is left to review or to do by hand, or --check would change the script
+  2  the input cannot be read, or another framework drives the script
+"""
+
+
+@app.callback(invoke_without_command=True)
+def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False) -> None:
+    if version:
+        print(f"ddpify {__version__}")
+        raise typer.Exit
+
+
+@app.command(help=CONVERT_HELP)
+def convert(
+    path: Annotated[str, typer.Argument(help="The script that starts the training, or - for standard input.")],
+    launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
+    backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
+    find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
+    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
+    guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or silence the other processes' print.")] = "explicit",
+    output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
+    write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if the script would change.")] = False,
+    allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
+    format: Annotated[Literal["text", "json"], typer.Option(help="json puts one report on standard output.")] = "text",
+) -> None:
+    """See CONVERT_HELP."""
+    if write + check + (output is not None) > 1:
+        raise typer.BadParameter("give only one of -w, -o and --check")
+    if path == "-" and write:
+        raise typer.BadParameter("-w cannot write to standard input; use -o FILE, or nothing")
+    options = Options(launcher, backend, guards, find_unused_parameters, sync_bn)
+
+    def work() -> int:
+        conversion = _convert(path, options)
+        target = None if conversion.status == "refuse" else _target(path, path if write else output)
+        if target:
+            _write(conversion, target, path, allow_dirty)
+        if format == "json":
+            from ddpify.report.json import render
+
+            _emit(render(conversion, str(target or path)).encode())
+        else:
+            _show(conversion, code=path == "-" or output == "-", quiet=check or bool(target))
+            _tell(conversion, path, target)
+        return max(conversion.exit_code, int(check and conversion.changed))
+
+    _run(work)
+
+
+@app.command()
+def rules(code: Annotated[str | None, typer.Argument(help="A rule's code, such as DDP301.")] = None) -> None:
+    """List the rules, or explain one of them with examples."""
+
+    def work() -> int:
+        from ddpify.rules.registry import RULES
+
+        if code is None:
+            _emit("".join(f"{rule.CODE}  {rule.TITLE}\n" for rule in RULES).encode())
+            return 0
+        by_code = {rule.CODE: rule for rule in RULES}
+        if code.upper() not in by_code:
+            raise DdpifyError(f"there is no rule {code}", "see `ddpify rules`")
+        _emit(_explained(by_code[code.upper()]).encode())
+        return 0
+
+    _run(work)
+
+
+def main() -> None:
+    """Run the command line; every outcome is an exit code."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        print("error: ddpify itself failed; please report the lines above with the script", file=sys.stderr)
+        sys.exit(2)
+
+
+def _run(work: Callable[[], int]) -> None:
+    """Exit with what `work` returns; an expected failure is shown and exits with 2."""
+    try:
+        exit_code = work()
+        sys.stdout.flush()
+    except DdpifyError as failure:
+        from ddpify.report import terminal
+
+        sys.stderr.write(terminal.error(failure, terminal.wants_colour(sys.stderr)))
+        exit_code = 2
+    except KeyboardInterrupt:
+        exit_code = 130
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        exit_code = 1
+    raise typer.Exit(exit_code)
+
+
+def _convert(path: str, options: Options) -> Conversion:
+    from ddpify.conversion import convert as run
+
+    if path == "-":
+        return run(sys.stdin.buffer.read(), options, shown="<stdin>")
+    if not path:
+        raise DdpifyError("PATH is empty", "give the path of the training script")
+    return run(Path(path), options)
+
+
+def _target(path: str, output: str | None) -> Path | None:
+    """The file to write; None where the result goes to standard output."""
+    if output is None or output == "-":
+        return None
+    if not output:
+        raise DdpifyError("-o got an empty path", "name a file or a folder")
+    target = Path(output)
+    if output.endswith(("/", os.sep)) or target.is_dir():
+        if path == "-":
+            raise DdpifyError("standard input has no name to use in a folder", "name the file: -o FILE")
+        target = target / Path(path).name
+    if not target.parent.is_dir():
+        raise DdpifyError(f"cannot write {output!r}: there is no folder {str(target.parent)!r}", "make the folder first")
+    return target
+
+
+def _write(conversion: Conversion, target: Path, path: str, allow_dirty: bool) -> None:
+    from ddpify.source import is_dirty, write_atomic
+
+    in_place = path != "-" and target.exists() and target.samefile(path)
+    if in_place and not conversion.changed:
+        return
+    if in_place and not allow_dirty and is_dirty(target):
+        raise DdpifyError(f"{target} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
+    write_atomic(target, conversion.bytes)
+
+
+def _show(conversion: Conversion, code: bool, quiet: bool) -> None:
+    """The result on standard output: its code or its diff, in the script's own encoding."""
+    if quiet or conversion.status == "refuse":
+        return
+    if code:
+        _emit(conversion.bytes)
+    elif conversion.changed:
+        from ddpify.report import terminal
+        from ddpify.report.diff import coloured
+
+        diff = conversion.diff()
+        if terminal.wants_colour(sys.stdout):
+            sys.stdout.write(coloured(diff))
+        else:
+            _emit(diff.encode(conversion.source.encoding, "backslashreplace"))
+
+
+def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
+    """What there is to know, on standard error."""
+    from ddpify.report import terminal
+
+    text = ""
+    if conversion.findings or conversion.changes:
+        text += terminal.findings(conversion, terminal.wants_colour(sys.stderr))
+    if conversion.status != "convert":
+        text += f"{'refused' if conversion.status == 'refuse' else 'nothing to do'}: {conversion.reason}\n"
+    elif conversion.changed and conversion.command:
+        script = target or Path("train.py" if path == "-" else path)
+        text += terminal.command("run it:" if target else "once written, run it:", conversion.run_command(str(script)))
+    sys.stdout.flush()
+    sys.stderr.write(text)
+
+
+def _explained(rule: object) -> str:
+    text = f"{rule.CODE}  {rule.TITLE}\n\n{(rule.__doc__ or '').strip()}\n"  # type: ignore[attr-defined]
+    for example in getattr(rule, "EXAMPLES", ()):
+        text += f"\n--- {example.title}\n{example.before.rstrip()}\n"
+        text += f"--- becomes\n{example.after.rstrip()}\n" if example.after is not None else "--- stays as it is\n"
+    return text
+
+
+def _emit(data: bytes) -> None:
+    while data:  # unbuffered (python -u), one call may write only a part
+        data = data[sys.stdout.buffer.write(data) :]

@@ -1,0 +1,153 @@
+"""Source to checked result: read, plan, rewrite, and prove the output by planning it once more."""
+
+from __future__ import annotations
+
+import ast
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ddpify.errors import DdpifyError, Where
+from ddpify.options import Options
+from ddpify.project import Project, load, of_source
+from ddpify.rules.base import Change, Finding, Safety
+from ddpify.source import Source, from_bytes, from_text
+
+if TYPE_CHECKING:
+    from ddpify.plan import Plan
+
+Status = Literal["convert", "nothing", "refuse"]
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A script, what became of it, and why.
+
+    `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path.
+    """
+
+    source: Source
+    code: str
+    status: Status
+    shown: str
+    path: Path | None = None
+    changes: tuple[Change, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    command: str = ""
+    reason: str = ""
+
+    @property
+    def original(self) -> str:
+        """The text before the conversion."""
+        return self.source.original
+
+    @property
+    def changed(self) -> bool:
+        """Whether the result differs from the original."""
+        return self.code != self.original
+
+    @property
+    def bytes(self) -> bytes:
+        """The result as it is written: in the original's encoding, with its BOM."""
+        return self.source.encode(self.code)
+
+    @property
+    def exit_code(self) -> int:
+        """0 done or nothing to do, 1 something is left to review or to do by hand, 2 refused."""
+        if self.status == "refuse":
+            return 2
+        return int(any(level >= Safety.REVIEW for level in self.levels))
+
+    @property
+    def levels(self) -> tuple[Safety, ...]:
+        """The level of every change, then of every finding."""
+        return (*(change.level for change in self.changes), *(finding.level for finding in self.findings))
+
+    def diff(self) -> str:
+        """A unified diff for `git apply` and `patch -p1`, its paths relative to the current directory."""
+        from ddpify.report.diff import relative_name, unified
+
+        bom = "\ufeff" if self.source.bom else ""
+        return unified(bom + self.original, bom + self.code, relative_name(self.path, self.shown))
+
+    def run_command(self, script: str) -> str:
+        """The command that runs the result when it lies at `script`."""
+        return self.command.replace("{script}", shlex.quote(script))
+
+
+def convert(source: str | bytes | Path, options: Options | None = None, *, path: Path | None = None, shown: str = "<string>") -> Conversion:
+    """Convert a training script; nothing is written.
+
+    A `Path` is read, and so are the local modules it imports. A `str` or `bytes` is the script's text: `path` says where it lies,
+    if its local modules matter, and `shown` what messages call it. Raises DdpifyError where there is no readable Python 3.
+    """
+    if isinstance(source, Path):
+        path, project = source, load(source)
+    else:
+        shown = str(path) if path is not None else shown
+        project = of_source(_text(source, shown), path, shown)
+    try:
+        return _converted(project, options or Options(), path)
+    except RecursionError as error:
+        where = Where(project.entry.shown)
+        raise DdpifyError("the code is nested too deeply to be analysed", "take the deepest expression apart", where) from error
+
+
+def _text(source: str | bytes, shown: str) -> Source:
+    if isinstance(source, bytes):
+        return from_bytes(source, shown)
+    if source.endswith(".py") and "\n" not in source:
+        raise DdpifyError(f"{source!r} is taken as a script's text", "to read a file, pass pathlib.Path(...)")
+    return from_text(source, shown)
+
+
+def _converted(project: Project, options: Options, path: Path | None) -> Conversion:
+    from ddpify.plan import make_plan
+
+    entry = project.entry
+    plan = make_plan(project, options)
+    kept = Conversion(entry.source, entry.source.original, plan.status, entry.shown, path, (), plan.findings, plan.command, plan.reason)
+    if plan.status != "convert" or not plan.changes:
+        return kept
+    try:
+        code, unapplied = _rewritten(project, plan)
+    except Exception as error:  # a failure of ours must not cost the user anything but the conversion
+        return replace(kept, findings=(*plan.findings, _internal(entry.shown, "the file is left as it was", error)))
+    changes = tuple(change for change in plan.changes if change not in unapplied)
+    findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, plan))
+    return replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)))
+
+
+def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Change, ...]]:
+    """The new text, and the changes that found no place in it."""
+    from ddpify.apply import rewrite
+
+    entry = project.entry
+    here = tuple(change for change in plan.changes if change.file == entry.shown)
+    elsewhere = tuple(change for change in plan.changes if change.file != entry.shown)
+    code, unapplied = rewrite(entry.source.text, entry.tree, here)
+    ast.parse(code)
+    return code, (*unapplied, *elsewhere)
+
+
+def _checked(project: Project, path: Path | None, code: str, plan: Plan) -> tuple[Finding, ...]:
+    """What is wrong with the output, were it the input."""
+    from ddpify.plan import check
+
+    entry = project.entry
+    try:
+        output = replace(entry.source, text=code, original=code, mended=())
+        return tuple(check(of_source(output, path, entry.shown), plan))
+    except Exception as error:  # an unchecked output is not a proven one
+        return (_internal(entry.shown, "the result is not checked; review every line", error),)
+
+
+def _by_hand(change: Change) -> Finding:
+    column = getattr(change.node, "col_offset", 0) + 1
+    return Finding(change.code, Safety.MANUAL, f"not applied here, do it by hand: {change.why}", change.file, change.line, column)
+
+
+def _internal(shown: str, consequence: str, error: Exception) -> Finding:
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    return Finding("DDP901", Safety.MANUAL, f"ddpify failed ({what}); {consequence}", shown, 1, 1, "please report this with the script")

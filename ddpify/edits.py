@@ -1,0 +1,94 @@
+"""The edits a rule may ask for, as data.
+
+An edit is keyed to a node of the file's `ast` tree and is carried out on the *updated* concrete node: several
+edits of one node, or of nodes inside one another, compose. A template is Python text in which `{0}`, `{1}`, ...
+stand for the updated code of the edit's `holes` (nodes at or below the edited node); literal braces are doubled.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class Replace:
+    """Put the expression `template` where `node` stands. A hole may be `node` itself: then the edits before it show through."""
+
+    node: ast.expr
+    template: str
+    holes: tuple[ast.expr, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class SetArgument:
+    """Give `node` the argument `keyword`: in place where it is passed by keyword or at `position`, else appended as a keyword."""
+
+    node: ast.Call
+    keyword: str
+    template: str
+    holes: tuple[ast.expr, ...] = ()
+    position: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class DropArgument:
+    """Take the argument `keyword` away from `node`, whether it is passed by keyword or at `position`.
+
+    A positional argument is dropped only if no positional argument follows it; those that follow must be turned into keywords
+    first (see `NameArgument`).
+    """
+
+    node: ast.Call
+    keyword: str
+    position: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NameArgument:
+    """Turn the positional argument at `position` into the keyword argument `keyword`."""
+
+    node: ast.Call
+    keyword: str
+    position: int
+
+
+@dataclass(frozen=True, eq=False)
+class InsertBefore:
+    """Put the statements `code` before the statement `node`, at its indentation."""
+
+    node: ast.stmt
+    code: str
+
+
+@dataclass(frozen=True, eq=False)
+class InsertAfter:
+    """Put the statements `code` after the statement `node`, at its indentation."""
+
+    node: ast.stmt
+    code: str
+
+
+@dataclass(frozen=True, eq=False)
+class Drop:
+    """Take the statement `node` away (a body left empty gets `pass`)."""
+
+    node: ast.stmt
+
+
+@dataclass(frozen=True, eq=False)
+class Under:
+    """Put the statement `node` into a block `header:` (such as `if rank == 0`); neighbours under the same header share one block."""
+
+    node: ast.stmt
+    header: str
+
+
+@dataclass(frozen=True, eq=False)
+class Unwrap:
+    """Put the body of the compound statement `node` in its place, one level out."""
+
+    node: ast.If | ast.With
+
+
+Edit = Replace | SetArgument | DropArgument | NameArgument | InsertBefore | InsertAfter | Drop | Under | Unwrap

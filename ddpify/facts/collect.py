@@ -1,0 +1,458 @@
+"""What a script is: its trained models, optimizers, loaders and training loops, read off the values that flow through it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ddpify.facts import library
+from ddpify.facts.flow import Interpreter
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Origin, Part, Tup, Value
+from ddpify.facts.tree import Tree
+from ddpify.project import Project
+
+_IN_PLACE = frozenset(("copy_", "normal_", "uniform_", "zero_", "fill_", "constant_", "xavier_uniform_", "kaiming_normal_"))
+
+
+@dataclass(eq=False)
+class Run:
+    """One run of the interpreter, and questions about its values."""
+
+    interpreter: Interpreter
+
+    def __post_init__(self) -> None:
+        self.trace = self.interpreter.run()
+        self.memory = self.interpreter.memory
+        self._by_node: dict[ast.AST, list[Call]] = {}
+        for call in self.trace.calls:
+            self._by_node.setdefault(call.node, []).append(call)
+        self.owner = self._owners()
+
+    def calls(self, node: ast.AST) -> list[Call]:
+        """The evaluations of a call expression, one a stack of calls."""
+        return self._by_node.get(node, [])
+
+    def value(self, node: ast.AST) -> Value:
+        """All that an expression was seen to be."""
+        return self.trace.values.get(node, NOTHING)
+
+    def held(self, obj: Obj, name: str) -> Value:
+        """What an object holds as `name` at the end."""
+        return self.memory.get((obj, name), NOTHING)
+
+    def _owners(self) -> dict[Obj, Obj]:
+        """For each module inside a module: the one that holds it."""
+        out: dict[Obj, Obj] = {}
+        for (owner, _), value in self.memory.items():
+            if isinstance(owner, New) and (self.interpreter.is_module(owner) or owner.path in library.CONTAINERS or owner.path in ("list", "dict")):
+                for obj in value.objs:
+                    if isinstance(obj, New) and obj is not owner:
+                        out.setdefault(obj, owner)
+        return out
+
+    def roots(self, obj: Obj) -> Iterator[Obj]:
+        """An object and, outwards, what it is a part of."""
+        seen: set[Obj] = set()
+        current: Obj | None = obj
+        while current is not None and current not in seen:
+            seen.add(current)
+            yield current
+            current = current.of if isinstance(current, Part) else self.owner.get(current)
+
+    def parameters(self, value: Value, depth: int = 0) -> frozenset[Obj]:
+        """The modules whose parameters a value holds: through lists, groups and generators."""
+        out = {o for o in value.of_kind("parameters")}
+        if depth < 4:
+            for obj in value.objs:
+                if isinstance(obj, Tup):
+                    for item in obj.items:
+                        out |= self.parameters(item, depth + 1)
+                elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
+                    for (owner, _), held in self.memory.items():
+                        if owner == obj:
+                            out |= self.parameters(held, depth + 1)
+                elif isinstance(obj, New) and ("iterable" in {n for (o, n) in self.memory if o == obj}):
+                    out |= self.parameters(self.memory[obj, "iterable"], depth + 1)
+        return frozenset(u for o in out if isinstance(o, (New, Part)) for u in self.unwrap(Value(frozenset((o,)))))
+
+    def unwrap(self, value: Value) -> frozenset[Obj]:
+        """The objects of a value, wrappers replaced by what they hold."""
+        out: set[Obj] = set()
+        todo, seen = list(value.objs), set()
+        while todo:
+            obj = todo.pop()
+            if obj in seen:
+                continue
+            seen.add(obj)
+            if isinstance(obj, New) and obj.path in library.WRAPPERS:
+                todo += self.held(obj, "module").objs
+            else:
+                out.add(obj)
+        return frozenset(out)
+
+    def is_optimizer(self, obj: object) -> bool:
+        """Whether an object is an optimizer."""
+        return library.is_optimizer(self.interpreter, obj)
+
+    def is_loader(self, obj: object) -> bool:
+        """Whether an object is a DataLoader."""
+        return self.interpreter.is_a(obj, library.DATALOADER)
+
+
+@dataclass(eq=False)
+class TrainedModel:
+    """A model whose parameters an optimizer moves: the objects it may be (alternatives of one variable)."""
+
+    objs: frozenset[Obj]
+    forwards: frozenset[ast.AST]
+    wrap: tuple[ast.stmt, ast.expr] | None = None
+
+    @property
+    def first(self) -> Obj:
+        """One of the objects, the same each time."""
+        return min(self.objs, key=lambda o: (getattr(getattr(o, "node", None), "lineno", 0), str(getattr(o, "path", ""))))
+
+
+@dataclass(eq=False)
+class TrainingLoop:
+    """One backward call, the loops around it, and the loaders that its loss comes from."""
+
+    backward: Call
+    loss: Value
+    loaders: frozenset[Obj]
+    batch: Loop | None
+    epoch: Loop | None
+
+
+@dataclass(eq=False)
+class Facts:
+    """All that the rules may ask: `before` is the script as it stands, `after` the same with its models wrapped."""
+
+    project: Project
+    trees: dict[str, Tree]
+    before: Run
+    after: Run
+    models: list[TrainedModel] = field(default_factory=list)
+    loops: list[TrainingLoop] = field(default_factory=list)
+    optimizers: frozenset[New] = frozenset()
+    already: bool = False
+
+    @property
+    def entry(self) -> Tree:
+        """The entry's tree."""
+        return self.trees["__main__"]
+
+    def tree_of(self, node: ast.AST) -> Tree:
+        """The tree that a node stands in."""
+        for tree in self.trees.values():
+            if node in tree.parent or node is tree.root:
+                return tree
+        raise KeyError(ast.dump(node))
+
+    def is_entry(self, node: ast.AST) -> bool:
+        """Whether a node stands in the entry, where edits are made."""
+        return node in self.entry.parent
+
+    @property
+    def loaders(self) -> list[New]:
+        """The loaders that feed training, in source order."""
+        found = {o for loop in self.loops for o in loop.loaders if isinstance(o, New)}
+        return sorted(found, key=lambda o: getattr(o.node, "lineno", 0))
+
+    def wrapped(self, value: Value) -> bool | None:
+        """After the wrap: True where a value is a trained model's wrapper, None where it may also be the model itself."""
+        hits = [o for o in value.objs if isinstance(o, New) and o.path in library.WRAPPERS]
+        if not hits:
+            return False
+        models = {o for m in self.models for o in m.objs}
+        return None if any(o in models for o in value.objs) else True
+
+    def model_of(self, value: Value) -> TrainedModel | None:
+        """The trained model that a value may be, wrapped or not."""
+        for model in self.models:
+            if self.after.unwrap(value) & model.objs:
+                return model
+        return None
+
+
+def collect(project: Project) -> Facts:
+    """Read the facts of a project."""
+    before = Run(Interpreter(project))
+    files = {"__main__": project.entry, **project.files}
+    trees = {name: Tree(name, f.shown, f.tree) for name, f in files.items()}
+    facts = Facts(project, trees, before, before)
+    facts.loops = [_loop(before, call) for call in _backwards(before)]
+    steps = [o for c in before.trace.calls if c.method in ("step", "minimize") for v in (c.receiver, *c.args) for o in v.objs if before.is_optimizer(o)]
+    facts.optimizers = frozenset(o for o in steps if isinstance(o, New))
+    facts.models = list(_trained(facts))
+    return facts
+
+
+def _backwards(run: Run) -> list[Call]:
+    return [c for c in run.trace.calls if c.method == "backward" and not any(isinstance(o, Func) for o in c.func.objs)]
+
+
+def loss_of(call: Call) -> Value:
+    """The value that a backward call starts from."""
+    if "torch.autograd.backward" in call.func.paths():
+        return call.args[0] if call.args else NOTHING
+    if any(isinstance(o, Method) for o in call.func.objs) and call.args:      # optimizer.backward(loss), scaler-like wrappers
+        return call.args[0]
+    return call.receiver
+
+
+def _loop(run: Run, call: Call) -> TrainingLoop:
+    loss = loss_of(call)
+    loaders = frozenset(o for o in loss.of_kind("batch") if isinstance(o, New))
+    around = [loop for loop in call.loops if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))]
+    feeding = [i for i, loop in enumerate(around) if loaders & frozenset(o for o in _deep(loop.element) if isinstance(o, New))]
+    if feeding:
+        at = feeding[-1]
+    else:
+        at = len(around) - 1
+    batch = around[at] if around else None
+    return TrainingLoop(call, loss, loaders, batch, around[at - 1] if at > 0 else None)
+
+
+def _deep(value: Value) -> set[object]:
+    out = set(value.of_kind("batch"))
+    for obj in value.objs:
+        if isinstance(obj, Tup):
+            for item in obj.items:
+                out |= _deep(item)
+    return out
+
+
+def _trained(facts: Facts) -> Iterator[TrainedModel]:
+    """Group the objects whose forward reaches a backward and whose parameters are stepped."""
+    run = facts.before
+    stepped: set[Obj] = set()
+    for optimizer in facts.optimizers:
+        for obj in run.parameters(run.held(optimizer, "params")):
+            stepped |= {obj}
+    forwards: dict[Obj, set[ast.AST]] = {}
+    for loop in facts.loops:
+        for pair in loop.loss.of_kind("forward"):
+            obj, node = pair  # type: ignore[misc]
+            forwards.setdefault(obj, set()).add(node)
+    touched = {obj for obj in forwards if any(obj in run.roots(p) for p in stepped)}
+    touched -= {obj for obj in touched if any(r in touched for r in run.roots(obj) if r != obj) and _inside(run, forwards, obj, touched)}
+    groups: list[tuple[set[Obj], set[ast.AST]]] = []
+    for obj in touched:
+        nodes = forwards[obj]
+        together = {obj}
+        for node in nodes:
+            for call in run.calls(node):
+                together |= {o for o in run.unwrap(call.func) if o in touched}
+        merged = (together, set(nodes))
+        rest = []
+        for objs, ns in groups:
+            if objs & merged[0]:
+                merged = (objs | merged[0], ns | merged[1])
+            else:
+                rest.append((objs, ns))
+        groups = [*rest, merged]
+    for objs, ns in groups:
+        yield TrainedModel(frozenset(objs), frozenset(ns))
+
+
+def _inside(run: Run, forwards: dict[Obj, set[ast.AST]], part: Obj, touched: set[Obj]) -> bool:
+    """Whether a submodule is only run inside the forward of a trained module that holds it."""
+    around = {n for r in run.roots(part) if r != part and r in touched for n in forwards[r]}
+    return all(any(n in around for n in call.stack) for node in forwards[part] for call in run.calls(node))
+
+
+def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
+    """Optimizers with parameters of a module whose forward was not seen to reach a backward; None: parameters of unknown origin."""
+    run = facts.before
+    trained = {o for m in facts.models for o in m.objs}
+    for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
+        params = run.parameters(run.held(optimizer, "params"))
+        if not params:
+            yield optimizer, None
+        for obj in params:
+            if not any(r in trained for r in run.roots(obj)):
+                yield optimizer, obj
+
+
+# ---------------------------------------------------------------------------------------------------- where to wrap
+
+def place_wraps(facts: Facts) -> None:
+    """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
+    wraps: dict[ast.stmt, tuple[ast.expr, ...]] = {}
+    for model in sorted(facts.models, key=lambda m: _first_order(facts, m)):
+        for statement, target in _candidates(facts, model):
+            trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
+            run = Run(Interpreter(facts.project, trial, ignore_dp=True))
+            if _holds(facts, model, run):
+                model.wrap = statement, target
+                wraps = dict(trial)
+                facts.after = run
+                break
+    if facts.after is facts.before:
+        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True))
+
+
+def _first_order(facts: Facts, model: TrainedModel) -> int:
+    return min((c.order for n in model.forwards for c in facts.before.calls(n)), default=0)
+
+
+def _holds(facts: Facts, model: TrainedModel, run: Run) -> bool:
+    """Whether every training forward of the model goes through a wrapper in this run."""
+    seen = False
+    for node in model.forwards:
+        for call in run.calls(node):
+            mine = [o for o in call.func.objs if o in model.objs]
+            wrapped = [o for o in call.func.objs if isinstance(o, New) and o.path == library.DDP]
+            if mine or (not wrapped and call.func.objs):
+                if call.no_grad:
+                    continue
+                return False
+            seen = True
+    return seen
+
+
+def _writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]) -> list[tuple[int, ast.AST, tuple[ast.AST, ...]]]:
+    """The events before `before` that create the model or may write to its parameters: (order, node, stack)."""
+    run = facts.before
+    out: list[tuple[int, ast.AST, tuple[ast.AST, ...]]] = []
+    for call in run.trace.calls:
+        if call.order >= before or any(loop.node in around for loop in call.loops):
+            continue
+        if call.result.objs & model.objs and any(o.node is call.node for o in model.objs if isinstance(o, New)):
+            out.append((call.order, call.node, call.stack))
+            continue
+        unwrapped = run.unwrap(call.receiver)
+        if unwrapped & model.objs and call.method in (library.SAME_METHODS - {"train", "eval"}) | {"load_state_dict", "from_pretrained", "init_weights"}:
+            prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.made())
+            if call.method == "load_state_dict" and (prefixed or not loads):
+                continue
+            out.append((call.order, call.node, call.stack))
+        elif _touches(facts, model, call):
+            out.append((call.order, call.node, call.stack))
+    for store in run.trace.stores:
+        if store.order < before and not any(loop.node in around for loop in store.loops) and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver)):
+            out.append((store.order, store.node, store.stack))
+    return sorted(out, key=lambda e: e[0])
+
+
+def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
+    """Whether a value is made of the model's parameters or submodules."""
+    objs = {o for o in value.of_kind("parameters")} | {o for o in value.objs if isinstance(o, (Part, New))}
+    return any(r in model.objs for o in objs if isinstance(o, (New, Part)) for r in facts.before.roots(o) if r is not o or "parameters" in
+               {k.kind for k in value.origins})
+
+
+def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
+    """Whether a call writes to parameters it was given: `nn.init`, in-place methods, a library function that takes the model."""
+    paths = call.func.paths()
+    if any(p.startswith("torch.nn.init.") for p in paths):
+        return any(_of(facts, model, a) for a in call.args)
+    if call.method.endswith("_") and not call.method.endswith("__") and call.receiver.of_kind("parameters"):
+        return _of(facts, model, call.receiver)
+    if paths and not any(isinstance(o, Func) for o in call.func.objs):
+        if any(p.startswith(("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.")) for p in paths):
+            return False
+        return any(facts.before.unwrap(a) & model.objs for a in (*call.args, *call.keywords.values()))
+    return False
+
+
+def _candidates(facts: Facts, model: TrainedModel) -> Iterator[tuple[ast.stmt, ast.expr]]:
+    """Statements after which the model could be wrapped, and the names to wrap, the likeliest first."""
+    run = facts.before
+    seen: set[tuple[ast.stmt, str]] = set()
+    firsts = [c for n in model.forwards for c in run.calls(n) if not c.no_grad]
+    if not firsts:
+        return
+    train = min(firsts, key=lambda c: c.order)
+    for loads in (True, False):
+        writes = _writes(facts, model, train.order, loads, {loop.node for loop in train.loops})
+        if not writes:
+            continue
+        _, node, stack = writes[-1]
+        common = 0
+        while common < len(stack) and common < len(train.stack) and stack[common] is train.stack[common]:
+            common += 1
+        for depth in [common, *range(len(stack), common, -1)]:
+            at = stack[depth] if depth < len(stack) else node
+            there = train.stack[depth] if depth < len(train.stack) else train.node
+            if isinstance(at, ast.Module):
+                continue
+            tree = facts.tree_of(at)
+            statement = _dominating(tree, at, there if depth == common else None)
+            if depth == common and _repeats(tree, statement, there):
+                continue
+            for target in _targets(facts, tree, statement, model):
+                key = (statement, ast.unparse(target))
+                if key not in seen:
+                    seen.add(key)
+                    yield statement, target
+                if len(seen) > 8:
+                    return
+
+
+def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
+    """The statement around `at` in the innermost block that also holds `there`; without `there`, in its function's own block."""
+    path = tree.path(at)
+    if there is None or there not in tree.parent:
+        return path[-1]
+    others = set(map(id, tree.path(there)))
+    blocks = {id(s) for p in tree.path(there) for s in tree.block(p)}
+    for statement in path:
+        if id(statement) in blocks and id(statement) not in others:
+            return statement
+    return path[-1]
+
+
+def _repeats(tree: Tree, statement: ast.stmt, there: ast.AST) -> bool:
+    """Whether a loop holds both the statement and the training: the model would be wrapped again each time."""
+    if there not in tree.parent:
+        return False
+    inner = tree.path(there)
+    return any(isinstance(s, (ast.For, ast.While)) and s in inner for s in tree.path(statement))
+
+
+def _targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) -> Iterator[ast.expr]:
+    """The names and attributes that hold the model once `statement` has run, the latest assigned first."""
+    run = facts.before
+    function = tree.function(statement)
+    found: list[tuple[int, ast.expr]] = []
+    globals_ = {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}
+    for node in ast.walk(function):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = [e for t in node.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets = [node.target]
+        if not targets or tree.function(node) is not function or node.lineno > statement.end_lineno:  # type: ignore[attr-defined,operator]
+            continue
+        for target in targets:
+            if isinstance(target, (ast.Name, ast.Attribute)):
+                value = run.value(target) if isinstance(target, ast.Name) else _stored(run, target)
+                objs = run.unwrap(value)
+                if objs & model.objs and all(o in model.objs or isinstance(o, (Part, Lit, Method)) for o in objs):
+                    found.append((node.lineno, target))  # type: ignore[attr-defined]
+    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        for arg in function.args.args:
+            if run.unwrap(run.value(arg)) & model.objs and arg.arg not in globals_:
+                found.append((0, ast.Name(arg.arg, ast.Load())))
+    names: set[str] = set()
+    for _, target in sorted(found, key=lambda f: -f[0]):
+        text = ast.unparse(target)
+        if text not in names:
+            names.add(text)
+            yield ast.parse(text, mode="eval").body
+
+
+def _stored(run: Run, target: ast.expr) -> Value:
+    out = NOTHING
+    for store in run.trace.stores:
+        if store.node is target:
+            out = out | store.value
+    return out
+
+
+def batch_origins(value: Value, loaders: Iterable[Obj]) -> bool:
+    """Whether a value was computed from a batch of one of `loaders`."""
+    return any(Origin("batch", loader) in value.origins for loader in loaders)

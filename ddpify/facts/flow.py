@@ -1,0 +1,1114 @@
+"""Which values reach which expressions: the script is run once over abstract values.
+
+Statements run in order (a name holds the unwrapped model before the wrap and the wrapped one after it), branches are joined,
+loop bodies run until what they carry round has been seen, calls of the project's own functions are run at each call. What a
+library does is told by `library.py`. What cannot be followed is `NOTHING`: no object, and the origins of all that went in.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+from ddpify.facts import library, scales
+from ddpify.facts.model import (
+    NOTHING,
+    Call,
+    Class,
+    Decision,
+    Ext,
+    Func,
+    Lit,
+    Loop,
+    Method,
+    Module,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Stack,
+    Store,
+    Super,
+    Trace,
+    Tup,
+    Value,
+    join,
+    just,
+)
+from ddpify.facts.names import canonical
+from ddpify.project import Project, SourceFile
+
+_BUILTINS = frozenset(dir(builtins))
+_DEPTH = 24
+_BUDGET = 150_000
+_K = TypeVar("_K")
+Memory = dict[tuple[object, str], Value]
+ELEMENT = "[]"
+
+
+class _Frame:
+    """One running function (or module, where `local` is None)."""
+
+    def __init__(self, file: str, local: dict[str, Value] | None, node: ast.AST | None = None) -> None:
+        self.file = file
+        self.local = local
+        self.node = node
+        self.globals: set[str] = set()
+        self.returned = NOTHING
+        self.yielded = NOTHING
+        self.exits: list[Memory] = []
+        self.outer: dict[str, Value] = {}
+        self.cls: Class | None = None
+        self.owner: Obj | None = None
+
+
+class Interpreter:
+    """Runs a project abstractly; `wraps` names the targets that hold a DistributedDataParallel after a statement."""
+
+    def __init__(self, project: Project, wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None, ignore_dp: bool = False) -> None:
+        self.project = project
+        self.wraps = wraps or {}
+        self.ignore_dp = ignore_dp
+        self.trace = Trace()
+        self.memory: Memory = {}
+        self.frames: list[_Frame] = []
+        self.stack: Stack = ()
+        self.loops: tuple[Loop, ...] = ()
+        self.tests: tuple[tuple[ast.expr, Value], ...] = ()
+        self.no_grad = 0
+        self.spent = 0
+        self.order = 0
+        self.calls: dict[tuple[ast.AST, Stack], Call] = {}
+        self.stores: dict[tuple[ast.AST, Stack], Store] = {}
+        self.closures: dict[ast.AST, dict[str, Value]] = {}
+        self.imported: set[str] = set()
+        self.breaks: list[list[tuple[dict[str, Value] | None, Memory]]] = []
+        self.classes: dict[ast.ClassDef, Class] = {}
+
+    # ------------------------------------------------------------------------------------------------ running
+
+    def run(self) -> Trace:
+        """Run the entry as `__main__`."""
+        self._module(self.project.entry)
+        self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
+        self.trace.stores = sorted(self.stores.values(), key=lambda s: s.order)
+        return self.trace
+
+    def _module(self, file: SourceFile) -> None:
+        if file.name in self.imported:
+            return
+        self.imported.add(file.name)
+        saved = self.stack, self.loops, self.tests, self.no_grad
+        if file is not self.project.entry:
+            self.stack, self.loops, self.tests, self.no_grad = (*self.stack, file.tree), (), (), 0
+        self.frames.append(_Frame(file.name, None, file.tree))
+        self.block(file.tree.body)
+        self.frames.pop()
+        self.stack, self.loops, self.tests, self.no_grad = saved
+
+    @property
+    def frame(self) -> _Frame:
+        """The function that is running."""
+        return self.frames[-1]
+
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Run statements; False when control does not come out at the end."""
+        return all(self.statement(statement) for statement in body)
+
+    def statement(self, node: ast.stmt) -> bool:
+        """Run one statement; False when control does not pass it."""
+        self.spent += 1
+        if self.spent > _BUDGET:
+            self.trace.exhausted = True
+            return False
+        self.trace.visited.add(node)
+        run = _STATEMENTS.get(type(node))
+        alive = True if run is None else run(self, node)
+        for target in self.wraps.get(node, ()) if alive else ():
+            self._wrap(node, target)
+        return alive
+
+    def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
+        value = self.expression(target)
+        wrapped = New("torch.nn.parallel.DistributedDataParallel", node, self.stack)
+        if value.objs and wrapped not in value.objs:
+            self.memory[wrapped, "module"] = value
+            self.assign(target, just(wrapped))
+
+    # ------------------------------------------------------------------------------------------------ state
+
+    def _fork(self) -> tuple[dict[str, Value] | None, Memory]:
+        local = self.frame.local
+        return (None if local is None else dict(local)), dict(self.memory)
+
+    def _restore(self, state: tuple[dict[str, Value] | None, Memory]) -> None:
+        self.frame.local, self.memory = state
+
+    def _merge(self, states: list[tuple[dict[str, Value] | None, Memory]]) -> bool:
+        """Go on with the join of `states`; False when there is none."""
+        if not states:
+            return False
+        local, memory = states[0]
+        for other_local, other_memory in states[1:]:
+            _join_into(memory, other_memory)
+            if local is not None and other_local is not None:
+                _join_into(local, other_local)
+        self._restore((local, memory))
+        return True
+
+    def lookup(self, name: str) -> Value:
+        """What a name holds here."""
+        frame = self.frame
+        if frame.local is not None and name not in frame.globals:
+            if name in frame.local:
+                return frame.local[name]
+            if name in frame.outer:
+                return frame.outer[name]
+        key = (frame.file, name)
+        if key in self.memory:
+            return self.memory[key]
+        if name == "__name__":
+            return just(Lit(frame.file))
+        return just(Ext(name)) if name in _BUILTINS else NOTHING
+
+    def bind(self, name: str, value: Value) -> None:
+        """Let a name hold `value` from here on."""
+        frame = self.frame
+        if frame.local is not None and name not in frame.globals:
+            frame.local[name] = value
+        else:
+            self.memory[frame.file, name] = value
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Carry out `target = value`."""
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value)
+            self._note(target, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for item, part in zip(target.elts, self.unpack(value, target.elts), strict=True):
+                self.assign(item, part)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, value)
+        elif isinstance(target, ast.Attribute):
+            receiver = self.expression(target.value)
+            self._store(target, receiver, value)
+            strong = len(receiver.objs) == 1
+            for obj in receiver.objs:
+                self.set_attribute(obj, target.attr, value, strong)
+        elif isinstance(target, ast.Subscript):
+            receiver, index = self.expression(target.value), self.expression(target.slice)
+            self._store(target, receiver, value)
+            for obj in receiver.objs:
+                for key in _keys(index):
+                    self.set_attribute(obj, key, value, len(receiver.objs) == 1)
+                self.set_attribute(obj, ELEMENT, value, False)
+            if not receiver.objs and value.origins and isinstance(target.value, ast.Name):
+                self.bind(target.value.id, Value(receiver.objs, receiver.origins | value.origins, receiver.scale))
+
+    def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
+        """Let an object hold `value` as `name`; not `strong`: or what it held before."""
+        if isinstance(obj, Module):
+            key: tuple[object, str] = (obj.name, name)
+        elif isinstance(obj, Super):
+            key = (obj.owner, name)
+        else:
+            key = (obj, name)
+        old = self.memory.get(key)
+        self.memory[key] = value if strong or old is None else old | value
+
+    def _store(self, node: ast.expr, receiver: Value, value: Value) -> None:
+        key = (node, self.stack)
+        if key in self.stores:
+            seen = self.stores[key]
+            seen.receiver, seen.value = seen.receiver | receiver, seen.value | value
+        else:
+            self.order += 1
+            self.stores[key] = Store(node, self.frame.file, self.stack, self.order, receiver, value, self.loops)
+
+    def _note(self, node: ast.AST, value: Value) -> None:
+        seen = self.trace.values.get(node)
+        self.trace.values[node] = value if seen is None else seen | value
+
+    # ------------------------------------------------------------------------------------------------ statements
+
+    def _do_expr(self, node: ast.Expr) -> bool:
+        self.expression(node.value)
+        return not (isinstance(node.value, ast.Call) and self.trace.values.get(node.value.func, NOTHING).paths() & library.NO_RETURN)
+
+    def _do_assign(self, node: ast.Assign) -> bool:
+        value = self.expression(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+        return True
+
+    def _do_annassign(self, node: ast.AnnAssign) -> bool:
+        if node.value is not None:
+            self.assign(node.target, self.expression(node.value))
+        return True
+
+    def _do_augassign(self, node: ast.AugAssign) -> bool:
+        old, value = self.expression(node.target), self.expression(node.value)
+        self._note(node.target, old)
+        new = self._binary(node.op, old, value)
+        if isinstance(node.op, ast.Add) and any(o.path == "list" for o in old.made()):
+            for obj in old.made():
+                self.set_attribute(obj, ELEMENT, self.element(value), False)
+            new = old
+        self.assign(node.target, new)
+        return True
+
+    def _do_return(self, node: ast.Return) -> bool:
+        value = self.expression(node.value) if node.value is not None else NOTHING
+        self.frame.returned = self.frame.returned | value
+        self.frame.exits.append(self.memory)
+        return False
+
+    def _do_raise(self, node: ast.Raise) -> bool:
+        for part in (node.exc, node.cause):
+            if part is not None:
+                self.expression(part)
+        return False
+
+    def _do_assert(self, node: ast.Assert) -> bool:
+        self.expression(node.test)
+        return True
+
+    def _do_delete(self, node: ast.Delete) -> bool:
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                self.expression(target.value)
+        return True
+
+    def _do_global(self, node: ast.Global) -> bool:
+        self.frame.globals.update(node.names)
+        return True
+
+    def _do_jump(self, node: ast.stmt) -> bool:
+        if self.breaks:
+            self.breaks[-1].append(self._fork())
+        return False
+
+    def _do_if(self, node: ast.If) -> bool:
+        test = self.expression(node.test)
+        self._decide(node, test)
+        known = self.truth(node.test, test)
+        before, ends = self._fork(), []
+        for branch, runs in ((node.body, known is not False), (node.orelse, known is not True)):
+            if not runs:
+                continue
+            self._restore((None if before[0] is None else dict(before[0]), dict(before[1])))
+            saved, self.tests = self.tests, (*self.tests, (node.test, test))
+            if self.block(branch):
+                ends.append((self.frame.local, self.memory))
+            self.tests = saved
+        return self._merge(ends)
+
+    def _decide(self, node: ast.If | ast.While | ast.IfExp | ast.Try, test: Value) -> None:
+        self.trace.decisions.append(Decision(node, self.frame.file, self.stack, test, self.loops))
+
+    def truth(self, node: ast.expr, value: Value) -> bool | None:
+        """Whether a condition is known."""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            left, right = self.expression(node.left), self.expression(node.comparators[0])
+            if isinstance(node.left, ast.Name) and node.left.id == "__name__":
+                same = _one(left) == _one(right)
+                return same if isinstance(node.ops[0], ast.Eq) else not same
+        if isinstance(node, ast.Constant):
+            return bool(node.value)
+        if isinstance(node, (ast.Name, ast.Attribute)) and (node.id if isinstance(node, ast.Name) else node.attr) == "TYPE_CHECKING":
+            return False
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.truth(node.operand, self.trace.values.get(node.operand, NOTHING))
+            return None if inner is None else not inner
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) \
+                and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None:
+            left = self.trace.values.get(node.left, NOTHING) if not isinstance(node.left, ast.Name) else self.lookup(node.left.id)
+            if len(left.objs) == 1 and not left.origins:
+                (only,) = left.objs
+                none = isinstance(only, Lit) and only.value is None
+                if none or isinstance(only, (New, Func, Class, Tup)):
+                    return none if isinstance(node.ops[0], ast.Is) else not none
+        return None
+
+    def _loop(self, node: ast.stmt, body: list[ast.stmt], orelse: list[ast.stmt], enter: Callable[[], Loop | None], endless: bool) -> bool:
+        """Run a loop's body until what it carries round has been seen: twice outermost, once inside a loop that itself runs twice."""
+        zero = self._fork()
+        self.breaks.append([])
+        outer = self.loops
+        for _ in range(1 if outer else 2):
+            loop = enter()
+            self.loops = (*outer, loop) if loop is not None else outer
+            alive = self.block(body)
+            self.loops = outer
+            ends = [zero, *self.breaks[-1]] + ([(self.frame.local, self.memory)] if alive else [])
+            if endless and (alive or self.breaks[-1]):
+                ends = ends[1:]
+            self._merge([(None if a is None else dict(a), dict(b)) for a, b in ends])
+        self.breaks.pop()
+        return self.block(orelse) if orelse else True
+
+    def _do_for(self, node: ast.For) -> bool:
+        def enter() -> Loop:
+            over = self.expression(node.iter)
+            element = self.element(over, node)
+            self.assign(node.target, element)
+            return Loop(node, self.frame.file, over, element)
+
+        return self._loop(node, node.body, node.orelse, enter, False)
+
+    def _do_while(self, node: ast.While) -> bool:
+        def enter() -> Loop:
+            test = self.expression(node.test)
+            self._decide(node, test)
+            return Loop(node, self.frame.file, NOTHING, test)
+
+        return self._loop(node, node.body, node.orelse, enter, isinstance(node.test, ast.Constant) and bool(node.test.value))
+
+    def _do_with(self, node: ast.With) -> bool:
+        quiet = 0
+        for item in node.items:
+            value = self.expression(item.context_expr)
+            if value.paths() & library.NO_GRAD:
+                quiet += 1
+            if item.optional_vars is not None:
+                entered = [self._invoke_named(o, "__enter__", node) for o in value.made() if o.cls is not None]
+                made = join([e for e in entered if e is not None]) if any(e is not None for e in entered) else value
+                if any(o.path == "generator" for o in value.made()):
+                    made = self.element(value)
+                self.assign(item.optional_vars, made)
+        self.no_grad += quiet
+        alive = self.block(node.body)
+        self.no_grad -= quiet
+        return alive
+
+    def _do_try(self, node: ast.Try) -> bool:
+        before = self._fork()
+        alive = self.block(node.body)
+        if alive and node.orelse:
+            alive = self.block(node.orelse)
+        if node.handlers:
+            self._decide(node, NOTHING)
+        ends = [(self.frame.local, self.memory)] if alive else []
+        after = self._fork()
+        for handler in node.handlers:
+            self._merge([(None if a is None else dict(a), dict(b)) for a, b in (before, after)])
+            if handler.type is not None:
+                self.expression(handler.type)
+            if handler.name:
+                self.bind(handler.name, NOTHING)
+            if self.block(handler.body):
+                ends.append((self.frame.local, self.memory))
+        alive = self._merge(ends)
+        if node.finalbody:
+            if not alive:
+                self._merge([before])
+            return self.block(node.finalbody) and alive
+        return alive
+
+    def _do_def(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        value = just(Func(node, self.frame.file))
+        for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
+            self.expression(default)
+        for decorator in node.decorator_list:
+            self.expression(decorator)
+        if self.frame.local is not None:
+            self.closures[node] = self.frame.local
+        self.bind(node.name, value)
+        return True
+
+    def _do_class(self, node: ast.ClassDef) -> bool:
+        cls = self.classes.get(node)
+        if cls is None:
+            cls = self.classes[node] = Class(node, self.frame.file, tuple(self.expression(b) for b in node.bases))
+        self.frames.append(_Frame(self.frame.file, {}, node))
+        self.frame.outer = self.frames[-2].local or {}
+        self.block(node.body)
+        body = self.frames.pop().local or {}
+        for name, value in body.items():
+            owned = frozenset(Func(o.node, o.file, None, cls) if isinstance(o, Func) else o for o in value.objs)
+            self.memory[cls, name] = Value(owned, value.origins, value.scale)
+        self.bind(node.name, just(cls))
+        return True
+
+    def _do_import(self, node: ast.Import) -> bool:
+        for alias in node.names:
+            top = alias.name if alias.asname else alias.name.partition(".")[0]
+            self.bind(alias.asname or top, self._import(alias.name, top))
+        return True
+
+    def _do_from(self, node: ast.ImportFrom) -> bool:
+        base = self._absolute(node)
+        file = self.project.module(base) if base else None
+        if file is not None:
+            self._module(file)
+        for alias in node.names:
+            if alias.name == "*":
+                self._star(base, file)
+                continue
+            value = NOTHING
+            if file is not None:
+                value = self.memory.get((base, alias.name), NOTHING)
+            if not value.objs and base is not None and self.project.is_local(f"{base}.{alias.name}"):
+                value = self._import(f"{base}.{alias.name}", f"{base}.{alias.name}")
+            if not value.objs and file is None and base:
+                value = just(Ext(canonical(f"{base}.{alias.name}")))
+            self.bind(alias.asname or alias.name, value)
+        return True
+
+    def _star(self, base: str | None, file: SourceFile | None) -> None:
+        if file is None or base is None:
+            if base:
+                self.trace.unknown.append((self.frame.file, self.frame.node or self.project.entry.tree, f"from {base} import *"))
+                for name in library.STARS.get(base, ()):
+                    self.bind(name, just(Ext(canonical(f"{base}.{name}"))))
+            return
+        for (owner, name), value in list(self.memory.items()):
+            if owner == base and not name.startswith("_"):
+                self.bind(name, value)
+
+    def _absolute(self, node: ast.ImportFrom) -> str | None:
+        if not node.level:
+            return node.module
+        here = self._file(self.frame.file)
+        parts = here.name.split(".") if here.name != "__main__" else ["__main__"]
+        drop = node.level - (1 if here.is_package else 0)
+        parts = parts[: len(parts) - drop] if drop else parts
+        return ".".join([*parts, *([node.module] if node.module else [])])
+
+    def _file(self, name: str) -> SourceFile:
+        return self.project.entry if name == self.project.entry.name else self.project.files[name]
+
+    def _import(self, name: str, bound: str) -> Value:
+        """Import `name`, give what `bound` (itself or its first part) is."""
+        parts = name.split(".")
+        for i in range(1, len(parts) + 1):
+            file = self.project.module(".".join(parts[:i]))
+            if file is not None:
+                self._module(file)
+        return just(Module(bound)) if self.project.is_local(bound) else just(Ext(canonical(bound)))
+
+    # ------------------------------------------------------------------------------------------------ expressions
+
+    def expression(self, node: ast.expr) -> Value:
+        """Evaluate an expression."""
+        run = _EXPRESSIONS.get(type(node))
+        value = self._all(node) if run is None else run(self, node)
+        self._note(node, value)
+        return value
+
+    def _all(self, node: ast.AST) -> Value:
+        """Something that only mixes its parts."""
+        parts = [self.expression(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
+        return Value(frozenset(), frozenset(o for p in parts for o in p.origins), scales.mixed(parts))
+
+    def _ev_constant(self, node: ast.Constant) -> Value:
+        return just(Lit(node.value, id(node))) if not isinstance(node.value, bytes) else NOTHING
+
+    def _ev_name(self, node: ast.Name) -> Value:
+        return self.lookup(node.id)
+
+    def _ev_attribute(self, node: ast.Attribute) -> Value:
+        return self.attribute(self.expression(node.value), node.attr)
+
+    def attribute(self, base: Value, name: str) -> Value:
+        """What `base.name` is."""
+        if not base.objs:
+            return library.tensor_attribute(base, name)
+        return join([self._attribute_of(obj, name, base) for obj in base.objs])
+
+    def _attribute_of(self, obj: Obj, name: str, base: Value) -> Value:
+        if isinstance(obj, Ext):
+            return just(Ext(canonical(f"{obj.path}.{name}")))
+        if isinstance(obj, Module):
+            found = self.memory.get((obj.name, name))
+            if found is None:
+                if name == "__dict__":
+                    return just(Ext(f"{obj.name}.__dict__"))
+                full = f"{obj.name}.{name}"
+                return self._import(full, full) if self.project.is_local(full) else NOTHING
+            return found
+        if isinstance(obj, Class):
+            return self.find(obj, name) or NOTHING
+        if isinstance(obj, Super):
+            return self._super(obj, name)
+        if isinstance(obj, New) and obj.cls is not None:
+            return self._instance_attribute(obj, obj.cls, name)
+        if isinstance(obj, (New, Part)):
+            held = self.memory.get((obj, name))
+            if held is not None:
+                return held
+            if isinstance(obj, New) and obj.path in library.WRAPPERS and name == "module":
+                return NOTHING
+            return Value(frozenset((Part(obj, name), Method(obj, name))), base.origins)
+        if isinstance(obj, Tup):
+            return NOTHING
+        return just(Method(obj, name)) if isinstance(obj, Lit) else library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
+
+    def _instance_attribute(self, obj: New, cls: Class, name: str) -> Value:
+        held = self.memory.get((obj, name))
+        if held is not None:
+            return held
+        found = self.find(cls, name)
+        if found is not None:
+            return self._bound(found, obj)
+        if name == "__class__":
+            return just(cls)
+        if name in library.MODULE_METHODS or any(True for _ in self.library_bases(cls)):
+            return Value(frozenset((Part(obj, name), Method(obj, name))))
+        return just(Part(obj, name))
+
+    def _bound(self, found: Value, obj: New) -> Value:
+        out: list[Value] = []
+        for f in found.objs:
+            if not isinstance(f, Func) or f.owner is not None:
+                out.append(just(f))
+                continue
+            kinds = _decorators(f.node)
+            if "staticmethod" in kinds:
+                out.append(just(f))
+            elif "classmethod" in kinds and f.cls is not None:
+                out.append(just(Func(f.node, f.file, None, obj.cls)))
+            elif "property" in kinds:
+                out.append(self.call_function(Func(f.node, f.file, obj, f.cls), f.node, [], {}))
+            else:
+                out.append(just(Func(f.node, f.file, obj, f.cls)))
+        return join(out) | Value(frozenset(), found.origins, found.scale)
+
+    def find(self, cls: Class, name: str, seen: tuple[Class, ...] = ()) -> Value | None:
+        """A class attribute, looked up along the bases."""
+        if (cls, name) in self.memory:
+            return self.memory[cls, name]
+        for base in cls.bases:
+            for b in base.objs:
+                if isinstance(b, Class) and b not in seen:
+                    found = self.find(b, name, (*seen, cls))
+                    if found is not None:
+                        return found
+        return None
+
+    def library_bases(self, cls: Class) -> Iterator[str]:
+        """The library classes that a class of the project descends from."""
+        for base in cls.bases:
+            for b in base.objs:
+                if isinstance(b, Ext):
+                    yield b.path
+                elif isinstance(b, Class) and b is not cls:
+                    yield from self.library_bases(b)
+
+    def is_a(self, obj: object, *paths: str) -> bool:
+        """Whether an object is an instance of one of the library classes named, or of a class derived from one."""
+        if not isinstance(obj, New):
+            return False
+        return obj.path in paths or (obj.cls is not None and any(b in paths for b in self.library_bases(obj.cls)))
+
+    def _super(self, obj: Super, name: str) -> Value:
+        for base in obj.cls.bases:
+            for b in base.objs:
+                if isinstance(b, Class):
+                    found = self.find(b, name)
+                    if found is not None and isinstance(obj.owner, New):
+                        return self._bound(found, obj.owner)
+        return just(Method(obj.owner, name))
+
+    def _ev_subscript(self, node: ast.Subscript) -> Value:
+        base, index = self.expression(node.value), self.expression(node.slice)
+        return self.item(base, index, node)
+
+    def item(self, base: Value, index: Value, node: ast.Subscript) -> Value:
+        """What `base[index]` is."""
+        if not base.objs:
+            whole = scales.indexed(base.scale, node.slice)
+            return Value(frozenset(), base.origins | index.origins, whole)
+        out = []
+        for obj in base.objs:
+            if isinstance(obj, Tup):
+                at = _one(index)
+                if isinstance(at, int) and -len(obj.items) <= at < len(obj.items):
+                    out.append(obj.items[at])
+                else:
+                    out.append(join(obj.items))
+            elif isinstance(obj, Ext):
+                kind = library.ENVIRONMENT.get(str(_one(index))) if obj.path == "os.environ" else None
+                out.append(Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{obj.path}[]")))
+            elif isinstance(obj, (New, Part)):
+                held = [self.memory[obj, key] for key in _keys(index) if (obj, key) in self.memory]
+                if not held and (obj, ELEMENT) in self.memory:
+                    held = [self.memory[obj, ELEMENT]]
+                if not held and isinstance(obj, (New, Part)):
+                    keys = _keys(index)
+                    held = [just(Part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale)]
+                    if self.is_a(obj, library.DATALOADER):
+                        held = [NOTHING]
+                out += held
+        return join(out) | Value(frozenset(), base.origins, base.scale)
+
+    def _ev_tuple(self, node: ast.Tuple) -> Value:
+        items = tuple(self.expression(e) for e in node.elts)
+        if any(isinstance(e, ast.Starred) for e in node.elts):
+            return self._container("list", node, [self.element(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True)])
+        return just(Tup(items))
+
+    def _ev_list(self, node: ast.List | ast.Set) -> Value:
+        items = [self.element(self.expression(e.value)) if isinstance(e, ast.Starred) else self.expression(e) for e in node.elts]
+        return self._container("list", node, items)
+
+    def _container(self, kind: str, node: ast.AST, items: list[Value]) -> Value:
+        obj = New(kind, node, self.stack)
+        self.memory[obj, ELEMENT] = join(items)
+        for i, item in enumerate(items):
+            self.memory[obj, str(i)] = item
+        return Value(frozenset((obj,)), frozenset(o for i in items for o in i.origins))
+
+    def _ev_dict(self, node: ast.Dict) -> Value:
+        obj = New("dict", node, self.stack)
+        self.memory[obj, ELEMENT] = NOTHING
+        for key, item in zip(node.keys, node.values, strict=True):
+            value = self.expression(item)
+            if key is None:
+                self._update(obj, value)
+                continue
+            for name in _keys(self.expression(key)):
+                self.memory[obj, name] = value
+            self.memory[obj, ELEMENT] = self.memory[obj, ELEMENT] | value
+        return just(obj)
+
+    def _update(self, obj: Obj, value: Value) -> None:
+        for other in value.objs:
+            for (owner, name), held in list(self.memory.items()):
+                if owner == other:
+                    self.set_attribute(obj, name, held, name != ELEMENT)
+
+    def _ev_ifexp(self, node: ast.IfExp) -> Value:
+        test = self.expression(node.test)
+        self._decide(node, test)
+        known = self.truth(node.test, test)
+        parts = [self.expression(n) for n, runs in ((node.body, known is not False), (node.orelse, known is not True)) if runs]
+        return join(parts)
+
+    def _ev_boolop(self, node: ast.BoolOp) -> Value:
+        return join([self.expression(v) for v in node.values])
+
+    def _ev_binop(self, node: ast.BinOp) -> Value:
+        return self._binary(node.op, self.expression(node.left), self.expression(node.right))
+
+    def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
+        texts = [o for o in (_one(left), _one(right)) if isinstance(o, str)]
+        origins = left.origins | right.origins | _sources(left) | _sources(right)
+        if isinstance(op, ast.Add):
+            lists = frozenset(o for v in (left, right) for o in v.made() if o.path == "list")
+            if lists:
+                return Value(lists, origins)
+        if isinstance(op, ast.Div) and texts:
+            return Value(left.objs, origins)
+        return Value(frozenset(), origins, scales.binary(op, left.scale, right.scale))
+
+    def _ev_compare(self, node: ast.Compare) -> Value:
+        parts = [self.expression(node.left), *(self.expression(c) for c in node.comparators)]
+        origins = frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p))
+        return Value(frozenset(), origins, "sample" if any(p.scale == "sample" for p in parts) else None if all(p.scale is None for p in parts) else "other")
+
+    def _ev_unary(self, node: ast.UnaryOp) -> Value:
+        inner = self.expression(node.operand)
+        if isinstance(node.op, ast.USub) and isinstance(_one(inner), (int, float)):
+            return just(Lit(-_one(inner), id(node)))  # type: ignore[operator]
+        return Value(frozenset(), inner.origins | _sources(inner), inner.scale if isinstance(node.op, (ast.USub, ast.UAdd)) else scales.mixed([inner]))
+
+    def _ev_lambda(self, node: ast.Lambda) -> Value:
+        if self.frame.local is not None:
+            self.closures[node] = self.frame.local
+        return just(Func(node, self.frame.file))
+
+    def _ev_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+        saved, outer = (dict(self.frame.local) if self.frame.local is not None else None), self.loops
+        for generator in node.generators:
+            over = self.expression(generator.iter)
+            element = self.element(over, node)
+            self.loops = (*self.loops, Loop(node, self.frame.file, over, element))
+            self.assign(generator.target, element)
+            for test in generator.ifs:
+                self.expression(test)
+        if isinstance(node, ast.DictComp):
+            key, item = self.expression(node.key), self.expression(node.value)
+            keys = _keys(key)
+        else:
+            item, keys = self.expression(node.elt), []
+        self.loops = outer
+        if saved is not None:
+            self.frame.local = saved
+        obj = New("dict" if isinstance(node, ast.DictComp) else "list", node, self.stack)
+        self.memory[obj, ELEMENT] = item
+        for k in keys:
+            self.memory[obj, k] = item
+        return Value(frozenset((obj,)), item.origins)
+
+    def _ev_joined(self, node: ast.JoinedStr) -> Value:
+        parts = [self.expression(v.value) for v in node.values if isinstance(v, ast.FormattedValue)]
+        return Value(frozenset(), frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p)))
+
+    def _ev_named(self, node: ast.NamedExpr) -> Value:
+        value = self.expression(node.value)
+        self.assign(node.target, value)
+        return value
+
+    def _ev_starred(self, node: ast.Starred) -> Value:
+        return self.expression(node.value)
+
+    def _ev_yield(self, node: ast.Yield) -> Value:
+        if node.value is not None:
+            self.frame.yielded = self.frame.yielded | self.expression(node.value)
+        return NOTHING
+
+    def _ev_yield_from(self, node: ast.YieldFrom) -> Value:
+        self.frame.yielded = self.frame.yielded | self.element(self.expression(node.value))
+        return NOTHING
+
+    def _ev_await(self, node: ast.Await) -> Value:
+        return self.expression(node.value)
+
+    # ------------------------------------------------------------------------------------------------ iteration
+
+    def unpack(self, value: Value, targets: list[ast.expr]) -> list[Value]:
+        """The parts of `a, b = value`."""
+        out = [NOTHING] * len(targets)
+        star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+        for obj in value.objs or (None,):
+            if isinstance(obj, Tup) and star is None and len(obj.items) == len(targets):
+                parts = list(obj.items)
+            elif isinstance(obj, New) and all((obj, str(i)) in self.memory for i in range(len(targets))):
+                parts = [self.memory[obj, str(i)] for i in range(len(targets))]
+            else:
+                part = self.element(Value(frozenset() if obj is None else frozenset((obj,)), value.origins, value.scale))
+                parts = [part] * len(targets)
+                if isinstance(obj, New) and not part.objs:
+                    parts = [Value(frozenset((Part(obj, str(i)),)), part.origins, part.scale) for i in range(len(targets))]
+            out = [a | b for a, b in zip(out, parts, strict=True)]
+        return out
+
+    def element(self, over: Value, node: ast.AST | None = None) -> Value:
+        """What iterating over a value gives."""
+        if not over.objs:
+            return over
+        return join([self._element_of(obj, over, node) for obj in over.objs]) | Value(frozenset(), over.origins)
+
+    def _element_of(self, obj: Obj, over: Value, node: ast.AST | None) -> Value:
+        if isinstance(obj, Tup):
+            return join(obj.items)
+        if self.is_a(obj, library.DATALOADER):
+            return Value(frozenset(), frozenset((Origin("batch", obj),)), "sample")
+        if isinstance(obj, New):
+            if obj.path in ("range",):
+                return Value(frozenset(), frozenset((Origin("index", node),)) | over.origins)
+            inner = self.memory.get((obj, "iterable"))
+            if obj.path == "enumerate" and inner is not None:
+                return just(Tup((Value(frozenset(), frozenset((Origin("index", node),))), self.element(inner, node))))
+            if obj.path == "zip":
+                return just(Tup(tuple(self.element(i, node) for i in self._zipped(obj))))
+            if inner is not None:
+                return self.element(inner, node)
+            if (obj, ELEMENT) in self.memory:
+                return self.memory[obj, ELEMENT]
+            if obj.cls is not None:
+                made = self._invoke_named(obj, "__iter__", obj.node)
+                if made is not None:
+                    if any(o is obj for o in made.objs):
+                        return self._invoke_named(obj, "__next__", obj.node) or NOTHING
+                    return self.element(made, node)
+        if isinstance(obj, (New, Part)):
+            return Value(frozenset((Part(obj, ELEMENT),)), over.origins, over.scale)
+        return Value(frozenset(), over.origins, over.scale)
+
+    def _zipped(self, obj: New) -> list[Value]:
+        out = []
+        while (obj, str(len(out))) in self.memory:
+            out.append(self.memory[obj, str(len(out))])
+        return out
+
+    # ------------------------------------------------------------------------------------------------ calls
+
+    def _ev_call(self, node: ast.Call) -> Value:
+        receiver = NOTHING
+        if isinstance(node.func, ast.Attribute):
+            receiver = self.expression(node.func.value)
+            func = self.attribute(receiver, node.func.attr)
+            self._note(node.func, func)
+        else:
+            func = self.expression(node.func)
+        args: list[Value] = []
+        for a in node.args:
+            value = self.expression(a)
+            if isinstance(a, ast.Starred):
+                (only,) = value.objs if len(value.objs) == 1 else (None,)
+                args += only.items if isinstance(only, Tup) else [self.element(value)]
+            else:
+                args.append(value)
+        keywords: dict[str, Value] = {}
+        for k in node.keywords:
+            value = self.expression(k.value)
+            if k.arg is None:
+                keywords.update(self._spread(value))
+            else:
+                keywords[k.arg] = value
+        call = self._record(node, func, args, keywords, receiver)
+        call.result = call.result | self.invoke(call, func, args, keywords)
+        self.order += 1
+        call.last = self.order
+        return call.result
+
+    def _spread(self, value: Value) -> dict[str, Value]:
+        """The keywords that `**value` passes, as far as known; `**` holds the whole."""
+        out = {"**": value}
+        for obj in value.objs:
+            for (owner, name), held in self.memory.items():
+                if owner == obj and name != ELEMENT:
+                    out[name] = out[name] | held if name in out else held
+        return out
+
+    def _record(self, node: ast.Call, func: Value, args: list[Value], keywords: dict[str, Value], receiver: Value) -> Call:
+        self.order += 1
+        key = (node, self.stack)
+        seen = self.calls.get(key)
+        if seen is None:
+            self.calls[key] = call = Call(node, self.frame.file, self.stack, self.order, func, args, keywords, self.loops, self.tests,
+                                          self.no_grad > 0, receiver)
+            return call
+        seen.func, seen.receiver = seen.func | func, seen.receiver | receiver
+        seen.args = [a | b for a, b in zip(seen.args, args, strict=False)] + args[len(seen.args):]
+        for name, value in keywords.items():
+            seen.keywords[name] = seen.keywords[name] | value if name in seen.keywords else value
+        seen.no_grad = seen.no_grad and self.no_grad > 0
+        if len(self.loops) >= len(seen.loops):
+            seen.loops = self.loops
+        return seen
+
+    def invoke(self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """What calling `func` gives."""
+        if not func.objs:
+            return library.call_tensor(call, args, keywords, self.no_grad > 0)
+        methods = any(isinstance(o, Method) for o in func.objs)
+        return join([self._invoke(call, o, args, keywords) for o in func.objs if not (methods and isinstance(o, Part))])
+
+    def _invoke(self, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value]) -> Value:
+        if isinstance(obj, Func):
+            return self.call_function(obj, call.node, args, keywords)
+        if isinstance(obj, Class):
+            made = New("", call.node, self.stack, obj)
+            held = just(made)
+            init = self.find(obj, "__init__")
+            for f in init.objs if init is not None else ():
+                if isinstance(f, Func):
+                    self.call_function(Func(f.node, f.file, made, f.cls), call.node, args, keywords)
+            if init is None:
+                library.construct(self, made, args, keywords)
+            return held
+        if isinstance(obj, (New, Part)):
+            return self._call_instance(call, obj, args, keywords)
+        if isinstance(obj, Method):
+            return library.call_method(self, call, obj, args, keywords)
+        if isinstance(obj, Ext):
+            return library.call(self, call, obj.path, args, keywords)
+        return library.mixed(args, keywords)
+
+    def _call_instance(self, call: Call, obj: New | Part, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call an object: a module's forward, or `__call__`."""
+        flow = library.mixed(args, keywords)
+        if isinstance(obj, New) and obj.path in library.WRAPPERS:
+            inner = join([self._call_instance(call, o, args, keywords) for o in self.memory.get((obj, "module"), NOTHING).objs
+                          if isinstance(o, (New, Part))])
+            return inner if inner.origins or inner.objs else Value(frozenset(), flow.origins, flow.scale)
+        if isinstance(obj, New) and obj.cls is not None:
+            out = self._invoke_named(obj, "__call__", call.node, args, keywords)
+            if out is not None:
+                return out
+            if not self.is_module(obj):
+                return flow
+            out = self._invoke_named(obj, "forward", call.node, args, keywords)
+            return self._forwarded(obj, call, flow, out if out is not None else flow)
+        scale = scales.of_module(obj.path if isinstance(obj, New) else "", self.memory.get((obj, "reduction"), NOTHING), flow.scale,
+                                 any((obj, n) in self.memory for n in ("weight", "ignore_index", "pos_weight")))
+        return self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
+
+    def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value) -> Value:
+        kept = frozenset(o for o in out.origins if o.kind != "forward" or o in flow.origins)
+        mark = frozenset() if self.no_grad else frozenset((Origin("forward", (obj, call.node)),))
+        return self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
+
+    def _marked(self, value: Value, mark: frozenset[Origin], flow: Value) -> Value:
+        """Put the mark of a forward on the tensors inside tuples and dicts, too."""
+        objs = set()
+        for obj in value.objs:
+            if isinstance(obj, Tup):
+                objs.add(Tup(tuple(Value(i.objs, frozenset(o for o in i.origins if o.kind != "forward" or o in flow.origins) | mark, i.scale)
+                                   for i in obj.items)))
+            elif isinstance(obj, New) and obj.path in ("dict", "list"):
+                for key, held in list(self.memory.items()):
+                    if key[0] == obj:
+                        self.memory[key] = Value(held.objs, held.origins | mark, held.scale)
+                objs.add(obj)
+        return Value(frozenset(objs), value.origins, value.scale)
+
+    def is_module(self, obj: object) -> bool:
+        """Whether an object is an nn.Module of the project's own."""
+        return isinstance(obj, New) and obj.cls is not None and any(
+            b.startswith("torch.nn.") or b.endswith((".Module", "Model")) for b in self.library_bases(obj.cls))
+
+    def _invoke_named(self, obj: New, name: str, node: ast.AST, args: list[Value] | None = None, keywords: dict[str, Value] | None = None) -> Value | None:
+        found = self.find(obj.cls, name) if obj.cls is not None else None
+        if found is None:
+            return None
+        return join([self.call_function(Func(f.node, f.file, obj, f.cls), node, args or [], keywords or {}) for f in found.objs if isinstance(f, Func)])
+
+    def call_function(self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """Run a function of the project at this call."""
+        if len(self.stack) >= _DEPTH or sum(1 for f in self.frames if f.node is func.node) > 1 or self.trace.exhausted:
+            return library.mixed(args, keywords)
+        bound = ([just(func.owner)] if func.owner is not None else [just(func.cls)] if func.cls is not None and "classmethod" in _decorators(func.node)
+                 else []) + args
+        frame = _Frame(func.file, _parameters(self, func, bound, keywords), func.node)
+        frame.outer = self.closures.get(func.node, {})
+        frame.cls, frame.owner = func.cls, func.owner
+        saved = self.stack, self.breaks
+        self.stack, self.breaks = (*self.stack, node), []
+        quiet = isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
+            self.trace.values.get(d.func if isinstance(d, ast.Call) else d, NOTHING).paths() & library.NO_GRAD for d in func.node.decorator_list)
+        self.no_grad += quiet
+        self.frames.append(frame)
+        if isinstance(func.node, ast.Lambda):
+            frame.returned = self.expression(func.node.body)
+        else:
+            if self.block(func.node.body):
+                frame.exits.append(self.memory)
+            if frame.exits:
+                memory = frame.exits[0]
+                for other in frame.exits[1:]:
+                    if other is not memory:
+                        _join_into(memory, other)
+                self.memory = memory
+        self.frames.pop()
+        self.no_grad -= quiet
+        self.stack, self.breaks = saved
+        if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
+            made = New("generator", node, self.stack)
+            self.memory[made, ELEMENT] = frame.yielded
+            return just(made)
+        return frame.returned
+
+
+def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
+    """The locals that a call starts with."""
+    spec = func.node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    local: dict[str, Value] = {}
+    for parameter, default in zip(positional[len(positional) - len(spec.defaults):], spec.defaults, strict=True):
+        local[parameter.arg] = run.trace.values.get(default, NOTHING)
+    for parameter, keyword_default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        local[parameter.arg] = run.trace.values.get(keyword_default, NOTHING) if keyword_default is not None else NOTHING
+    for parameter, value in zip(positional, args, strict=False):
+        local[parameter.arg] = value
+    names = {p.arg for p in (*positional, *spec.kwonlyargs)}
+    rest = New("dict", func.node, run.stack)
+    for name, value in keywords.items():
+        if name in names:
+            local[name] = value
+        elif spec.kwarg is not None and name != "**":
+            run.memory[rest, name] = value
+    if spec.vararg is not None:
+        local[spec.vararg.arg] = just(Tup(tuple(args[len(positional):])))
+    if spec.kwarg is not None:
+        local[spec.kwarg.arg] = just(rest)
+    for parameter in positional:
+        local.setdefault(parameter.arg, NOTHING)
+    for parameter in (*positional, *spec.kwonlyargs):
+        run._note(parameter, local[parameter.arg])
+    return local
+
+
+def _join_into(into: dict[_K, Value], other: Mapping[_K, Value]) -> None:
+    for key, value in other.items():
+        mine = into.get(key)
+        if mine is None:
+            into[key] = value
+        elif mine is not value:
+            into[key] = mine | value
+
+
+def _keys(index: Value) -> list[str]:
+    """The literal keys that an index may be."""
+    return [str(o.value) for o in index.objs if isinstance(o, Lit) and isinstance(o.value, (str, int))]
+
+
+def _one(value: Value) -> object:
+    """The literal that a value is, if it can be but one."""
+    if len(value.objs) == 1:
+        (only,) = value.objs
+        if isinstance(only, Lit):
+            return only.value
+    return None
+
+
+def _sources(value: Value) -> frozenset[Origin]:
+    """The settings and numbers that a computed value comes from."""
+    return frozenset(Origin("from", o) for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1))
+
+
+def _decorators(node: ast.AST) -> frozenset[str]:
+    out = set()
+    for d in getattr(node, "decorator_list", ()):
+        d = d.func if isinstance(d, ast.Call) else d
+        out.add(d.attr if isinstance(d, ast.Attribute) else getattr(d, "id", ""))
+    return frozenset(out)
+
+
+_STATEMENTS: dict[type, Callable[..., bool]] = {
+    ast.Expr: Interpreter._do_expr,
+    ast.Assign: Interpreter._do_assign,
+    ast.AnnAssign: Interpreter._do_annassign,
+    ast.AugAssign: Interpreter._do_augassign,
+    ast.Return: Interpreter._do_return,
+    ast.Raise: Interpreter._do_raise,
+    ast.Assert: Interpreter._do_assert,
+    ast.Delete: Interpreter._do_delete,
+    ast.Global: Interpreter._do_global,
+    ast.Break: Interpreter._do_jump,
+    ast.Continue: Interpreter._do_jump,
+    ast.If: Interpreter._do_if,
+    ast.For: Interpreter._do_for,
+    ast.AsyncFor: Interpreter._do_for,
+    ast.While: Interpreter._do_while,
+    ast.With: Interpreter._do_with,
+    ast.AsyncWith: Interpreter._do_with,
+    ast.Try: Interpreter._do_try,
+    ast.FunctionDef: Interpreter._do_def,
+    ast.AsyncFunctionDef: Interpreter._do_def,
+    ast.ClassDef: Interpreter._do_class,
+    ast.Import: Interpreter._do_import,
+    ast.ImportFrom: Interpreter._do_from,
+}
+_EXPRESSIONS: dict[type, Callable[..., Value]] = {
+    ast.Constant: Interpreter._ev_constant,
+    ast.Name: Interpreter._ev_name,
+    ast.Attribute: Interpreter._ev_attribute,
+    ast.Subscript: Interpreter._ev_subscript,
+    ast.Tuple: Interpreter._ev_tuple,
+    ast.List: Interpreter._ev_list,
+    ast.Set: Interpreter._ev_list,
+    ast.Dict: Interpreter._ev_dict,
+    ast.IfExp: Interpreter._ev_ifexp,
+    ast.BoolOp: Interpreter._ev_boolop,
+    ast.BinOp: Interpreter._ev_binop,
+    ast.Compare: Interpreter._ev_compare,
+    ast.UnaryOp: Interpreter._ev_unary,
+    ast.Lambda: Interpreter._ev_lambda,
+    ast.ListComp: Interpreter._ev_comprehension,
+    ast.SetComp: Interpreter._ev_comprehension,
+    ast.GeneratorExp: Interpreter._ev_comprehension,
+    ast.DictComp: Interpreter._ev_comprehension,
+    ast.JoinedStr: Interpreter._ev_joined,
+    ast.NamedExpr: Interpreter._ev_named,
+    ast.Starred: Interpreter._ev_starred,
+    ast.Yield: Interpreter._ev_yield,
+    ast.YieldFrom: Interpreter._ev_yield_from,
+    ast.Await: Interpreter._ev_await,
+    ast.Call: Interpreter._ev_call,
+}

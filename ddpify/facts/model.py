@@ -1,0 +1,238 @@
+"""The abstract values that flow through a script, and the events seen on the way.
+
+A value is a set of abstract objects (what it may be), a set of origins (what it was computed from), and, for numbers
+computed from a batch, how they scale with it. All are immutable; what objects hold lies in the interpreter's memory.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal, Union
+
+Stack = tuple[ast.AST, ...]
+
+# How a number depends on the samples of a batch. "sample": one entry per sample; "mean": an average over them; "sum": a total;
+# "count": how many there are; "weighted": an average by weights or valid entries; "other": anything else.
+Scale = Literal["sample", "mean", "sum", "count", "weighted", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ext:
+    """Something of a library, by its dotted path: `torch.nn.Linear`, `print`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """A literal. `node` tells two equal literals apart."""
+
+    value: object
+    node: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module of the project."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Class:
+    """A class of the project: its definition, its file, and its bases' values at definition."""
+
+    node: ast.ClassDef
+    file: str
+    bases: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Func:
+    """A function of the project; `owner` is the instance it is bound to."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    file: str
+    owner: Obj | None = None
+    cls: Class | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """What one call made: an instance of a class of the project (`cls`) or of a library (`path`). `stack`: the calls it was made under."""
+
+    path: str
+    node: ast.AST
+    stack: Stack
+    cls: Class | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An attribute of an object that nobody was seen to set: `args.lr`, `resnet.fc`."""
+
+    of: Obj
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A library object's method."""
+
+    of: Obj
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tup:
+    """A tuple of known length."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    """`super()` inside a method of `cls` called on `owner`."""
+
+    owner: Obj
+    cls: Class
+
+
+Obj = Union[Ext, Lit, Module, Class, Func, New, Part, Method, Tup, Super]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a value was computed from: ("batch", loader), ("forward", (model, call)), ("parameters", model), ("index", loop),
+    ("from", object), ("random", None), ("time", None), ("rank", None)."""
+
+    kind: str
+    of: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an expression may be."""
+
+    objs: frozenset[Obj] = frozenset()
+    origins: frozenset[Origin] = frozenset()
+    scale: Scale | None = None
+
+    def __or__(self, other: Value) -> Value:
+        if self is other or not (other.objs or other.origins or other.scale):
+            return self
+        if not (self.objs or self.origins or self.scale):
+            return other
+        scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
+        objs = self.objs | other.objs
+        return Value(objs if len(objs) <= 60 else frozenset(), self.origins | other.origins, scale)
+
+    def of_kind(self, kind: str) -> frozenset[object]:
+        """What the origins of one kind name."""
+        return frozenset(o.of for o in self.origins if o.kind == kind)
+
+    def paths(self) -> frozenset[str]:
+        """The library paths of what it may be."""
+        return frozenset(o.path for o in self.objs if isinstance(o, (Ext, New)) and o.path)
+
+    def made(self) -> frozenset[New]:
+        """The instances it may be."""
+        return frozenset(o for o in self.objs if isinstance(o, New))
+
+
+NOTHING = Value()
+
+
+def just(obj: Obj) -> Value:
+    """The value that is `obj` and nothing else."""
+    return Value(frozenset((obj,)))
+
+
+def join(values: list[Value] | tuple[Value, ...]) -> Value:
+    """What any of `values` may be."""
+    out = NOTHING
+    for v in values:
+        out = out | v
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop being run: its statement (or comprehension), its file and what it iterates over."""
+
+    node: ast.AST
+    file: str
+    over: Value
+    element: Value
+
+
+@dataclass(slots=True)
+class Call:
+    """All evaluations of one call expression under one stack of calls, joined.
+
+    `order` counts events; `loops` are the loops around it, outermost first, across calls; `tests` the conditions it depends on.
+    """
+
+    node: ast.Call
+    file: str
+    stack: Stack
+    order: int
+    func: Value
+    args: list[Value]
+    keywords: dict[str, Value]
+    loops: tuple[Loop, ...]
+    tests: tuple[tuple[ast.expr, Value], ...]
+    no_grad: bool
+    receiver: Value = NOTHING
+    result: Value = NOTHING
+    last: int = 0
+
+    @property
+    def method(self) -> str:
+        """The name behind the dot, or of the function."""
+        f = self.node.func
+        return f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
+
+    def argument(self, position: int, keyword: str) -> Value | None:
+        """The value passed at `position` or as `keyword`."""
+        if keyword in self.keywords:
+            return self.keywords[keyword]
+        return self.args[position] if position is not None and 0 <= position < len(self.args) else None
+
+
+@dataclass(slots=True)
+class Store:
+    """All stores into one attribute or subscript expression, joined."""
+
+    node: ast.expr
+    file: str
+    stack: Stack
+    order: int
+    receiver: Value
+    value: Value
+    loops: tuple[Loop, ...]
+
+
+@dataclass(slots=True)
+class Decision:
+    """A branch or `while` whose condition was evaluated."""
+
+    node: ast.If | ast.While | ast.IfExp | ast.Try
+    file: str
+    stack: Stack
+    test: Value
+    loops: tuple[Loop, ...]
+
+
+@dataclass(slots=True)
+class Trace:
+    """What one run of the interpreter saw."""
+
+    calls: list[Call] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    values: dict[ast.AST, Value] = field(default_factory=dict)
+    unknown: list[tuple[str, ast.AST, str]] = field(default_factory=list)
+    visited: set[ast.AST] = field(default_factory=set)
+    exhausted: bool = False

@@ -1,0 +1,37 @@
+"""One name for each thing of a library, whichever of its homes it is imported from."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+_MOVED = (
+    (r"^torch\.utils\.data\.(dataloader|dataset|sampler|distributed)\.", "torch.utils.data."),
+    (r"^torch\.nn\.modules\.\w+\.", "torch.nn."),
+    (r"^torch\.nn\.modules\.", "torch.nn."),
+    (r"^torch\.nn\.parallel\.(data_parallel\.)?DataParallel$", "torch.nn.DataParallel"),
+    (r"^torch\.nn\.parallel\.distributed\.", "torch.nn.parallel."),
+    (r"^torch\.optim\.(sgd|adam|adamw|adagrad|adadelta|rmsprop|lbfgs|asgd|adamax|nadam|radam|rprop|optimizer)\.", "torch.optim."),
+    (r"^torch\.autograd\.variable\.", "torch.autograd."),
+    (r"^torch\.nn\.functional$", "torch.nn.functional"),
+    (r"^torch\._C\._nn\.", "torch.nn.functional."),
+    (r"^torch\.(no_grad|enable_grad|set_grad_enabled|inference_mode)$", r"torch.\1"),
+    (r"^torch\.autograd\.(grad_mode\.)?(no_grad|enable_grad|set_grad_enabled|inference_mode)$", r"torch.\2"),
+    (r"^torch\.distributed\.distributed_c10d\.", "torch.distributed."),
+    (r"^torch\.utils\.tensorboard\.writer\.", "torch.utils.tensorboard."),
+    (r"^tqdm\.(std|auto|autonotebook|notebook|_tqdm|asyncio)\.", "tqdm."),
+    (r"^torchvision\.datasets\.\w+\.([A-Z])", r"torchvision.datasets.\1"),
+    (r"^torchvision\.models\.\w+\.", "torchvision.models."),
+    (r"^torch\.cuda\.amp\.(autocast_mode\.|grad_scaler\.)", "torch.cuda.amp."),
+    (r"^(numpy|np)\.", "numpy."),
+)
+_RULES = tuple((re.compile(pattern), new) for pattern, new in _MOVED)
+
+
+@functools.lru_cache(maxsize=4096)
+def canonical(path: str) -> str:
+    """`torch.utils.data.dataloader.DataLoader` -> `torch.utils.data.DataLoader`, and so on."""
+    if path.startswith(("torch", "tqdm", "np", "numpy")):
+        for rule, to in _RULES:
+            path = rule.sub(to, path, count=1)
+    return path

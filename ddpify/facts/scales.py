@@ -1,0 +1,155 @@
+"""How numbers computed from a batch depend on its samples: an average, a total, a count, or something else.
+
+Averages over ranks with equally many samples are the average over all; totals add up; nothing is known of the rest.
+Reference: https://docs.pytorch.org/docs/stable/notes/ddp.html (gradients are averaged over processes).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ddpify.facts.model import Lit, Scale, Value
+
+_LOSSES = frozenset(
+    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div "
+    "poisson_nll_loss gaussian_nll_loss soft_margin_loss multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss hinge_embedding_loss "
+    "margin_ranking_loss triplet_margin_loss triplet_margin_with_distance_loss cosine_embedding_loss ctc_loss".split()
+)
+_LOSS_MODULES = frozenset(
+    "CrossEntropyLoss NLLLoss NLLLoss2d MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss PoissonNLLLoss GaussianNLLLoss "
+    "SoftMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss HingeEmbeddingLoss MarginRankingLoss TripletMarginLoss "
+    "TripletMarginWithDistanceLoss CosineEmbeddingLoss CTCLoss".split()
+)
+_KEEP = frozenset("item tolist numpy cpu cuda to float double half long int detach clone contiguous requires_grad_ data_ptr round type type_as "
+                  "detach_ squeeze view reshape unsqueeze expand str format".split())
+_COUPLING = frozenset("t transpose permute T mT matmul mm einsum cdist pdist cumsum flip roll sort argsort topk_".split())
+_WHOLE = frozenset("max min median var std norm logsumexp prod amax amin aminmax std_mean var_mean any all argmax argmin nansum nanmean".split())
+
+
+def mixed(parts: Sequence[Value]) -> Scale | None:
+    """What an unknown function of `parts` gives."""
+    seen = {p.scale for p in parts} - {None}
+    if not seen:
+        return None
+    if "sample" in seen:
+        return "sample"
+    return "count" if seen == {"count"} else "other"
+
+
+def binary(op: ast.operator, left: Scale | None, right: Scale | None) -> Scale | None:
+    """The scale of `left op right`."""
+    if left is None and right is None:
+        return None
+    pair = {left, right}
+    if isinstance(op, (ast.Add, ast.Sub)):
+        if left == right or None in pair:
+            return left or right
+        return "sample" if pair <= {"sample", "count"} else "other"
+    if isinstance(op, ast.Mult):
+        if None in pair:
+            return left or right
+        if pair == {"mean", "count"}:
+            return "sum"
+        return "sample" if "sample" in pair and pair <= {"sample", "count"} else "other"
+    if isinstance(op, ast.Div):
+        if right is None:
+            return left
+        if left == "sum" and right == "count":
+            return "mean"
+        if left == "count" and right == "count":
+            return "mean"
+        return "sample" if left in ("sample", None) and right == "sample" else "other"
+    if isinstance(op, ast.MatMult):
+        return (left or right) if None in pair else "other"
+    if isinstance(op, (ast.Mod, ast.FloorDiv)) and "sample" not in pair:
+        return None if pair <= {None, "count"} else "other"
+    return "sample" if "sample" in pair else "other"
+
+
+def indexed(scale: Scale | None, index: ast.expr) -> Scale | None:
+    """The scale of `x[index]`."""
+    if scale == "count":                                            # x.shape[0]
+        return "count" if isinstance(index, ast.Constant) and index.value == 0 else None
+    return scale
+
+
+def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict[str, Value]) -> Scale | None:
+    """The scale of `tensor.name(...)` or `torch.name(tensor, ...)` (then `args` leaves the tensor out)."""
+    if name in ("size", "__len__", "shape", "numel", "nelement", "dim"):
+        if scale is None or name == "dim":
+            return None
+        return "count" if name in ("numel", "nelement", "__len__", "shape") or not args or _literal(args[0]) == 0 else None
+    if scale is None or name in _KEEP:
+        return scale
+    if name in ("mean", "sum", "nanmean", "nansum"):
+        dim = keywords.get("dim", keywords.get("axis", args[0] if args else None))
+        if scale != "sample":
+            return scale
+        over = _literal(dim) if dim is not None else None
+        if dim is None or over is None or over == 0 or isinstance(over, tuple):
+            return "mean" if "mean" in name else "sum"
+        return "sample"
+    if scale == "sample":
+        if name in _WHOLE and not args and "dim" not in keywords and "axis" not in keywords:
+            return "other"
+        if any(a.scale == "sample" for a in args) and name in ("matmul", "mm", "einsum", "cdist"):
+            return "other"
+        return "other" if name in ("t", "cdist", "pdist") else "sample"
+    if name in ("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_", "true_divide"):
+        op: ast.operator = {"ad": ast.Add(), "su": ast.Sub(), "mu": ast.Mult(), "di": ast.Div(), "tr": ast.Div()}[name[:2]]
+        return binary(op, scale, args[0].scale if args else None)
+    return "other"
+
+
+def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Scale | None:
+    """The scale of `torch.name(...)` or `torch.nn.functional.name(...)`."""
+    if name in _LOSSES:
+        inner = mixed(args[:2] if args else list(keywords.values()))
+        weighted = any(k in keywords for k in ("weight", "ignore_index", "pos_weight")) or (name in ("cross_entropy", "nll_loss") and len(args) > 2)
+        return _reduced(keywords, inner, weighted)
+    if not args:
+        return mixed(list(keywords.values()))
+    if name in ("zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "empty_like"):
+        return args[0].scale
+    if name in ("eq", "ne", "gt", "lt", "ge", "le", "where", "cat", "stack", "add", "mul", "sub", "matmul", "mm", "bmm", "dot", "cdist", "einsum"):
+        if name in ("matmul", "mm", "cdist", "dot", "einsum") and sum(a.scale == "sample" for a in args) > 1:
+            return "other"
+        return mixed(args) if "sample" in {a.scale for a in args} else method(name, args[0].scale, args[1:], keywords)
+    whole = mixed(args)
+    return method(name, whole if whole == "sample" else args[0].scale or whole, args[1:], keywords)
+
+
+def of_module(path: str, reduction: Value, inner: Scale | None, weighted: bool) -> Scale | None:
+    """The scale of what a library's module returns for inputs of scale `inner`."""
+    name = path.rpartition(".")[2]
+    if name in _LOSS_MODULES:
+        return _reduced({"reduction": reduction} if reduction.objs else {}, inner, weighted)
+    return inner if inner in (None, "sample") else "other"
+
+
+def _reduced(keywords: dict[str, Value], inner: Scale | None, weighted: bool) -> Scale | None:
+    if inner is None:
+        return None
+    how = _literal(keywords.get("reduction", Value()))
+    if "reduction" in keywords and how is None:
+        return "other"
+    if _literal(keywords.get("size_average", Value())) is False:
+        how = "sum"
+    if _literal(keywords.get("reduce", Value())) is False:
+        how = "none"
+    if how in ("none", "sum"):
+        return "sample" if how == "none" else "sum"
+    return "weighted" if weighted else "mean"
+
+
+def _literal(value: Value) -> object:
+    if len(value.objs) == 1:
+        (only,) = value.objs
+        if isinstance(only, Lit):
+            return only.value
+        items = getattr(only, "items", None)
+        if isinstance(items, tuple):
+            found = tuple(_literal(i) for i in items)
+            return found if 0 in found else 1
+    return None

@@ -1,0 +1,104 @@
+"""Where a node stands in its file: parents, statements, blocks, functions, and the names a file uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+class Tree:
+    """One file's ast with its parents."""
+
+    def __init__(self, name: str, shown: str, root: ast.Module) -> None:
+        self.name = name
+        self.shown = shown
+        self.root = root
+        self._order: list[ast.AST] = [root]
+        self.parent: dict[ast.AST, ast.AST] = {}
+        for node in self._order:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+                    continue                                   # ast shares these among all nodes
+                self.parent[child] = node
+                self._order.append(child)
+
+    def nodes(self) -> list[ast.AST]:
+        """All nodes, breadth first."""
+        return self._order
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around `node`, innermost first."""
+        while node in self.parent:
+            node = self.parent[node]
+            yield node
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that holds `node` (itself, if it is one)."""
+        while not isinstance(node, ast.stmt):
+            node = self.parent[node]
+        return node
+
+    def function(self, node: ast.AST) -> ast.AST:
+        """The innermost function around `node`, or the module."""
+        for up in self.ancestors(node):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return up
+        return self.root
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The list of statements that `statement` stands in."""
+        parent = self.parent[statement]
+        for field in _BLOCKS:
+            body = getattr(parent, field, None)
+            if isinstance(body, list) and any(s is statement for s in body):
+                return body
+        for handler in getattr(parent, "handlers", ()):
+            if any(s is statement for s in handler.body):
+                return list(handler.body)
+        return [statement]
+
+    def path(self, node: ast.AST) -> list[ast.stmt]:
+        """The statements around `node` within its function, innermost first, itself included."""
+        out = [self.statement(node)]
+        for up in self.ancestors(out[0]):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
+                break
+            if isinstance(up, ast.stmt):
+                out.append(up)
+        return out
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Every name that the file binds anywhere, or uses as a parameter."""
+        out: set[str] = set()
+        for node in self._order:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+                out.add(node.id)
+            elif isinstance(node, ast.arg):
+                out.add(node.arg)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                out.add(node.name)
+            elif isinstance(node, ast.alias):
+                out.add((node.asname or node.name).partition(".")[0])
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                out.update(node.names)
+        return frozenset(out)
+
+    def free(self, *preferred: str) -> str:
+        """The first of `preferred` that the file does not bind; the last with a number if all are taken."""
+        for name in preferred:
+            if name not in self.bound:
+                return name
+        number = 2
+        while f"{preferred[-1]}{number}" in self.bound:
+            number += 1
+        return f"{preferred[-1]}{number}"
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that an expression or statement reads or binds."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

@@ -1,0 +1,1 @@
+"""How a conversion is shown. Everything here is a function of the `Conversion` alone."""

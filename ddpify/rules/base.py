@@ -1,0 +1,81 @@
+"""What a rule yields: changes that carry edits, and findings that tell."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass
+
+from ddpify.edits import Edit
+
+
+class Safety(enum.IntEnum):
+    """How sure a change is; REVIEW and MANUAL make the exit code 1."""
+
+    SAFE = 0
+    NOTE = 1
+    REVIEW = 2
+    MANUAL = 3
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """Something that must hold for one training loop; `about` is the node it is about, shown where nothing discharges it."""
+
+    kind: str
+    about: ast.AST
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A fact of the script that discharges an obligation without any edit."""
+
+    of: Obligation
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One decision carried out in one file: the edits that belong together, and one sentence why.
+
+    `file` is the path as the user gave it, `node` the place shown. `imports` are import statements that the edits need.
+    `group` names what the change stands or falls with.
+    """
+
+    code: str
+    why: str
+    file: str
+    node: ast.AST
+    edits: tuple[Edit, ...]
+    imports: tuple[str, ...] = ()
+    level: Safety = Safety.SAFE
+    group: str = "ddp"
+    discharges: tuple[Obligation, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """The 1-based line of the place shown."""
+        return getattr(self.node, "lineno", 1)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the user must know, or do: `fix` is what to write, for MANUAL."""
+
+    code: str
+    level: Safety
+    message: str
+    file: str
+    line: int
+    column: int = 1
+    fix: str = ""
+    discharges: tuple[Obligation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Example:
+    """A piece of a script before and after; `after` None means that the rule leaves it alone."""
+
+    title: str
+    before: str
+    after: str | None = None

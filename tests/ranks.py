@@ -1,0 +1,270 @@
+"""Runs an original script as one process and its converted text as two gloo ranks, and compares what the two did.
+
+    outcome, = run_many([Case(original, converted)])
+    assert outcome.problems() == []
+
+One group of ranks runs many scripts in sequence, since starting one takes seconds. `ranks_worker.py` is a process of it.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+WORKER = Path(__file__).with_name("ranks_worker.py")
+START_LIMIT = 180.0  # seconds for the processes to import torch
+
+
+@dataclass
+class Case:
+    """A script, its converted text, its command line, and the files beside it (path: content).
+
+    `converted_files` are laid over `files` for the converted run: its local modules, where those were converted too.
+    """
+
+    original: str
+    converted: str
+    args: Sequence[str] = ()
+    files: dict[str, str | bytes] = field(default_factory=dict)
+    converted_files: dict[str, str | bytes] = field(default_factory=dict)
+    name: str = "train.py"
+
+
+@dataclass
+class Run:
+    """What one process did.
+
+    `steps` holds (number of the optimizer, all its parameters flattened) after each step, `files` what it wrote (path: final
+    content), `saves` its checkpoints flattened, `epochs` the epochs of each shuffling DistributedSampler, one per pass.
+    """
+
+    rank: int = 0
+    steps: list[tuple[int, torch.Tensor]] = field(default_factory=list)
+    stdout: str = ""
+    stderr: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    saves: dict[str, dict[str, Any]] = field(default_factory=dict)
+    epochs: list[list[int]] = field(default_factory=list)
+    left_open: bool = False
+    error: str = ""
+
+
+@dataclass
+class Outcome:
+    """The original's run beside the converted text's, one per rank."""
+
+    case: Case
+    single: Run
+    ranks: list[Run]
+
+    def problems(self, ignore: Sequence[str] = ()) -> list[str]:
+        """What does not hold, each as `property: what was seen`; `ignore` names properties that need not hold."""
+        found = self._failures() or [*self._training(), *self._output(), *self._files()]
+        return [text for text in found if text.split(":")[0] not in ignore]
+
+    def _failures(self) -> list[str]:
+        found = [f"error: original: {self.single.error}"] if self.single.error else []
+        return found + [f"error: rank {run.rank}: {run.error}" for run in self.ranks if run.error]
+
+    def _training(self) -> list[str]:
+        first, found = self.ranks[0], []
+        if not self.single.steps:
+            found.append("steps: the original takes no optimizer step")
+        counts = [len(run.steps) for run in self.ranks]
+        if set(counts) != {len(self.single.steps)}:
+            found.append(f"steps: {len(self.single.steps)} in the original, {counts} on the ranks")
+        for run in self.ranks[1:]:
+            if (apart := _apart(first.steps, run.steps)) > 1e-12:
+                found.append(f"ranks: rank {run.rank} differs from rank 0 by {apart:.1e}")
+        if (apart := _apart(self.single.steps, first.steps)) > 1e-9:
+            found.append(f"trajectory: rank 0 differs from the original by {apart:.1e}")
+        stale = [epochs for run in self.ranks for epochs in run.epochs if len(epochs) > 1 and len(set(epochs)) == 1]
+        if stale:
+            found.append(f"epochs: {len(stale)} shuffling samplers repeat one order, epochs {stale[0]}")
+        found += [f"teardown: rank {run.rank} leaves the process group open" for run in self.ranks if run.left_open]
+        return found
+
+    def _output(self) -> list[str]:
+        found = []
+        told = {_shape(line) for line in self.single.stderr.splitlines() if line.strip()}
+        for run in self.ranks[1:]:
+            lines = run.stdout.splitlines() + [line for line in run.stderr.splitlines() if _shape(line) in told]
+            if lines:
+                found.append(f"prints: rank {run.rank}: {lines[:3]}")
+        before, after = ([_shape(line) for line in run.stdout.splitlines()] for run in (self.single, self.ranks[0]))
+        if before != after:
+            missing = [line for line in before if line not in after]
+            found.append(f"output: {len(before)} lines in the original, {len(after)} from rank 0; missing {missing[:3]}")
+        return found
+
+    def _files(self) -> list[str]:
+        found = [f"writes: rank {run.rank}: {sorted(run.files)[:3]}" for run in self.ranks[1:] if run.files]
+        before, after = (sorted(map(_shape, run.files)) for run in (self.single, self.ranks[0]))
+        if before != after:
+            found.append(f"files: {before} from the original, {after} from rank 0")
+        for path, old in self.single.saves.items():
+            new = self.ranks[0].saves.get(path)
+            if new is None:
+                continue
+            if odd := sorted(old.keys() ^ new.keys()):
+                found.append(f"keys: {path}: only on one side {odd[:4]}")
+            if odd := [key for key in old.keys() & new.keys() if not _same(old[key], new[key])]:
+                found.append(f"values: {path}: " + ", ".join(f"{key} {_brief(old[key])} and {_brief(new[key])}" for key in sorted(odd)[:4]))
+        return found
+
+
+def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 60.0) -> list[Outcome]:
+    """Runs the originals in one process and the converted texts on `nproc` ranks (1: one process without a launcher).
+
+    `limit` is the time in seconds that one script may take; a group that hangs is killed and its script reported.
+    """
+    with tempfile.TemporaryDirectory(prefix="ranks-") as name, ThreadPoolExecutor(2) as pool:
+        singles, groups = Path(name, "single"), Path(name, "ranks")
+        before = [_job(singles, f"{i}", case, case.original, case.files, True) for i, case in enumerate(cases)]
+        after = [_job(groups, f"{i}", case, case.converted, case.files | case.converted_files, False) for i, case in enumerate(cases)]
+        single, ranks = pool.map(_run_jobs, (before, after), (1, nproc), (limit, limit))
+    return [Outcome(case, one[0], many) for case, one, many in zip(cases, single, ranks, strict=True)]
+
+
+def run_alone(case: Case, limit: float = 60.0) -> Outcome:
+    """Runs the converted text as `python train.py`, without a launcher."""
+    return run_many([case], 1, limit)[0]
+
+
+def launch(script: Path, args: Sequence[str] = (), nproc: int = 2, limit: float = 120.0) -> subprocess.CompletedProcess:
+    """Runs a script in its folder under torchrun, as a user would, with nothing patched."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}", script.name, *args]
+    return subprocess.run(command, cwd=script.parent, env=_environ(), capture_output=True, text=True, timeout=limit)
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+def _job(folder: Path, name: str, case: Case, text: str, files: dict[str, str | bytes], fake_cuda: bool) -> dict[str, Any]:
+    contents = {**files, case.name: text}
+    job = {"name": name, "script": case.name, "args": list(case.args), "cwd": str(folder / name), "out": str(folder / f"{name}.out")}
+    return job | {"fake_cuda": fake_cuda, "contents": {path: c.encode() if isinstance(c, str) else c for path, c in contents.items()}}
+
+
+def _run_jobs(jobs: list[dict[str, Any]], nproc: int, limit: float) -> list[list[Run]]:
+    """Runs all jobs; a group that dies or hangs is replaced by a new one for the jobs after the guilty one."""
+    done: list[list[Run]] = []
+    while len(done) < len(jobs):
+        todo = jobs[len(done) :]
+        why = _run_group(todo, nproc, limit)
+        for job in todo:
+            runs = [_read(job, rank) for rank in range(nproc)]
+            if not any(runs) and job is not todo[0] and not Path(f"{job['out']}.0.started").exists():
+                break  # the group ended before this job
+            done.append([run or Run(rank, error=f"no result: {why}") for rank, run in enumerate(runs)])
+            if not all(runs) or (nproc > 1 and any(run.error for run in done[-1])):
+                break  # and with this job
+    return done
+
+
+def _run_group(jobs: list[dict[str, Any]], nproc: int, limit: float) -> str:
+    """Starts processes that work through the jobs and waits for them; returns how they ended."""
+    folder = Path(jobs[0]["cwd"]).parent
+    for job in jobs:
+        shutil.rmtree(job["cwd"], ignore_errors=True)
+        for path, content in job["contents"].items():
+            file = Path(job["cwd"], path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        for old in folder.glob(Path(job["out"]).name + ".*"):
+            old.unlink()
+    ports = _free_ports(len(jobs))
+    plain = [{k: v for k, v in job.items() if k != "contents"} | {"port": port} for job, port in zip(jobs, ports, strict=True)]
+    (folder / "jobs.json").write_text(json.dumps({"folder": str(folder), "jobs": plain}))
+    for old in folder.glob("*.pid"):
+        old.unlink()
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}"] if nproc > 1 else []
+    with open(folder / "log.txt", "wb") as log:
+        command = [sys.executable, *launcher, str(WORKER), str(folder / "jobs.json")]
+        group = subprocess.Popen(command, cwd=folder, env=_environ(), stdout=log, stderr=log, start_new_session=True)
+        seen, since = 0, time.monotonic()
+        while group.poll() is None:
+            time.sleep(0.05)
+            count = len(list(folder.glob("*.out.*")))
+            if count != seen:
+                seen, since = count, time.monotonic()
+            elif time.monotonic() - since > (limit if seen else START_LIMIT):
+                _kill(group, folder)
+                return f"nothing happened for {limit:.0f} s, as when one rank waits for another"
+    tail = (folder / "log.txt").read_text(errors="replace")[-1500:]
+    return f"the process ended with {group.returncode}\n{tail}"
+
+
+def _kill(group: subprocess.Popen, folder: Path) -> None:
+    """Ends the workers by their ids, then the launcher."""
+    for file in folder.glob("*.pid"):
+        with contextlib.suppress(ProcessLookupError, ValueError):
+            os.kill(int(file.read_text()), signal.SIGKILL)
+    try:
+        group.wait(10)
+    except subprocess.TimeoutExpired:
+        group.kill()
+        group.wait()
+
+
+def _read(job: dict[str, Any], rank: int) -> Run | None:
+    file = Path(f"{job['out']}.{rank}.pt")
+    if not file.exists():
+        return None
+    fields = torch.load(file, weights_only=False)
+    written = {path: Path(job["cwd"], path) for path in sorted(fields.pop("writes"))}
+    return Run(files={path: file.read_bytes() if file.is_file() else b"" for path, file in written.items()}, **fields)
+
+
+def _environ() -> dict[str, str]:
+    drop = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES")
+    return {k: v for k, v in os.environ.items() if k not in drop} | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+# --- comparing --------------------------------------------------------------------------------------------------------
+def _apart(a: list[tuple[int, torch.Tensor]], b: list[tuple[int, torch.Tensor]]) -> float:
+    """The largest relative difference over the steps that both took."""
+    worst = 0.0
+    for (i, x), (j, y) in zip(a, b, strict=False):
+        if i != j or x.shape != y.shape:
+            return float("inf")
+        difference = float((x - y).abs().max() / x.abs().max().clamp(min=1e-12))
+        worst = max(worst, difference) if difference == difference else float("inf")
+    return worst
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return a.shape == b.shape and bool(torch.allclose(a.double(), b.double(), rtol=1e-9, atol=1e-12, equal_nan=True))
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return a == b or abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+    return type(a) is type(b) and not isinstance(a, torch.Tensor) and a == b
+
+
+def _brief(value: Any) -> str:
+    return f"tensor{tuple(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
+
+
+def _shape(text: str) -> str:
+    """A line without its numbers."""
+    return re.sub(r"[\s\d.|#%\u2588-\u258f]+|(?<=\d)e[+-]?\d+|\b(inf|nan)\b", "0", text)

@@ -1,0 +1,263 @@
+"""One process of `ranks.py`: runs scripts one after another, as `python script` or as a rank, and writes down what each did.
+
+    python ranks_worker.py JOBS.json                    one process
+    torchrun --nproc-per-node=N ranks_worker.py JOBS.json
+
+What legitimately differs between one process and N ranks is made equal on both sides:
+  * samplers yield one global order, cut so that batch k of the ranks together is batch k of the single process;
+  * dropout is off, batch norm uses its running statistics, numbers are float64;
+  * rank 0 starts from the single process's seed. The other ranks start from their own, as they would in life.
+"""
+
+import atexit
+import contextlib
+import gc
+import io
+import json
+import logging
+import os
+import random
+import runpy
+import sys
+import traceback
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.overrides import TorchFunctionMode
+from torch.utils.data import RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data.distributed import DistributedSampler
+
+RANK = int(os.environ.get("RANK", "0"))
+IS_RANK = "RANK" in os.environ
+now: SimpleNamespace | None = None  # the record of the script that runs at the moment
+
+
+# --- one order of samples ---------------------------------------------------------------------------------------------
+def _generator(sampler) -> torch.Generator:
+    """The stream of one pass over one sampler: the same in every process."""
+    sampler._pass = getattr(sampler, "_pass", -1) + 1
+    return torch.Generator().manual_seed(20240 + sampler._pass)
+
+
+def _random_iter(sampler):
+    n, generator = len(sampler.data_source), _generator(sampler)
+    if sampler.replacement:
+        return iter(torch.randint(n, (sampler.num_samples,), generator=generator).tolist())
+    order = []
+    while len(order) < sampler.num_samples:
+        order += torch.randperm(n, generator=generator).tolist()
+    return iter(order[: sampler.num_samples])
+
+
+def _subset_iter(sampler):
+    return iter([sampler.indices[i] for i in torch.randperm(len(sampler.indices), generator=_generator(sampler)).tolist()])
+
+
+def _weighted_iter(sampler):
+    return iter(torch.multinomial(sampler.weights, sampler.num_samples, sampler.replacement, generator=_generator(sampler)).tolist())
+
+
+def _distributed_iter(sampler):
+    generator = _generator(sampler)
+    if sampler.shuffle and now:
+        if not sampler._pass:
+            sampler._epochs = []
+            now.epochs.append(sampler._epochs)
+        sampler._epochs.append(sampler.epoch)
+    n = len(sampler.dataset)
+    order = torch.randperm(n, generator=generator).tolist() if sampler.shuffle else list(range(n))
+    while len(order) < sampler.total_size:  # as torch pads: from the head again
+        order += order[: sampler.total_size - len(order)]
+    return iter(order[sampler.rank : sampler.total_size : sampler.num_replicas])
+
+
+RandomSampler.__iter__ = _random_iter
+SubsetRandomSampler.__iter__ = _subset_iter
+WeightedRandomSampler.__iter__ = _weighted_iter
+DistributedSampler.__iter__ = _distributed_iter
+
+# --- one arithmetic ---------------------------------------------------------------------------------------------------
+_batch_norm = torch.nn.functional.batch_norm
+
+
+def _frozen_batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    return _batch_norm(input, running_mean, running_var, weight, bias, training and running_mean is None, momentum, eps)
+
+
+torch.nn.functional.batch_norm = _frozen_batch_norm
+for _name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
+    setattr(torch.nn.functional, _name, lambda input, *args, **kwargs: input)
+torch.Tensor.float = torch.Tensor.double  # `.float()` means "a floating-point number" in scripts
+
+
+class CudaIsTheCpu(TorchFunctionMode):
+    """Lets an original that says `.cuda()` run here. A converted script has to run without this."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is torch.Tensor.cuda:
+            return args[0]
+        return func(*map(self.here, args), **{key: self.here(value) for key, value in (kwargs or {}).items()})
+
+    @staticmethod
+    def here(value):
+        if isinstance(value, torch.device) or (isinstance(value, str) and value.startswith("cuda")):
+            return torch.device("cpu") if torch.device(value).type == "cuda" else value
+        return value
+
+
+# --- the record -------------------------------------------------------------------------------------------------------
+def _after_step(optimizer, args, kwargs) -> None:
+    if now is None:
+        return
+    if optimizer not in now.optimizers:
+        now.optimizers.append(optimizer)
+    parameters = [p.detach().reshape(-1).double() for group in optimizer.param_groups for p in group["params"]]
+    now.steps.append((now.optimizers.index(optimizer), torch.cat(parameters)))
+
+
+def _wrote(path: Any) -> str | None:
+    """Notes a write inside the script's folder; returns the path relative to it."""
+    if now is None or not isinstance(path, (str, bytes, os.PathLike)):
+        return None
+    full = os.path.realpath(os.fsdecode(path))
+    if not full.startswith(now.folder + os.sep):
+        return None
+    relative = os.path.relpath(full, now.folder)
+    now.writes.add(relative)
+    return relative
+
+
+def _audit(event: str, args: tuple) -> None:
+    if now is None:
+        return
+    if event == "open":
+        path, mode, flags = args
+        if any(c in mode for c in "wax+") if mode else flags & (os.O_WRONLY | os.O_RDWR):
+            _wrote(path)
+    elif event in ("os.remove", "os.rmdir", "os.truncate", "shutil.rmtree"):
+        _wrote(args[0])
+    elif event in ("os.rename", "shutil.move", "os.link", "os.symlink"):
+        _wrote(args[0]), _wrote(args[1])
+
+
+def _flat(value: Any, key: str = "") -> dict[str, Any]:
+    """A checkpoint as {path of keys: tensor or plain value}."""
+    if isinstance(value, torch.nn.Module):
+        return {f"{key}<{type(value).__name__}>": None, **_flat(value.state_dict(), key)}
+    if isinstance(value, dict):
+        return {k: v for name, part in value.items() for k, v in _flat(part, f"{key}/{name}").items()}
+    if isinstance(value, (list, tuple)):
+        return {k: v for i, part in enumerate(value) for k, v in _flat(part, f"{key}/{i}").items()}
+    if isinstance(value, torch.Tensor):
+        return {key: value.detach().cpu().clone()}
+    if isinstance(value, (int, float, str, type(None))):
+        return {key: value}
+    return {key: f"<{type(value).__name__}>"}
+
+
+_torch_save = torch.save
+
+
+def _save(obj, f, *args, **kwargs):
+    if (path := _wrote(f)) is not None:
+        now.saves[path] = _flat(obj)
+    return _torch_save(obj, f, *args, **kwargs)
+
+
+_atexit_register = atexit.register
+
+
+def _at_exit(function, *args, **kwargs):
+    """Keeps what the script itself registers, to run it when the script ends."""
+    if now is not None and sys._getframe(1).f_globals.get("__file__", "").startswith(now.folder):
+        now.at_exit.append((function, args, kwargs))
+        return function
+    return _atexit_register(function, *args, **kwargs)
+
+
+register_optimizer_step_post_hook(_after_step)
+sys.addaudithook(_audit)
+torch.save = _save
+atexit.register = _at_exit
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+def _execute(script: str) -> str:
+    """Runs the script and what it left for its exit; returns the traceback of a failure."""
+    error = ""
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as stop:
+        error = f"exit {stop.code}" if stop.code else ""
+    except BaseException:
+        error = traceback.format_exc()
+    for function, args, kwargs in reversed(now.at_exit):
+        try:
+            function(*args, **kwargs)
+        except Exception:
+            error = error or "at exit: " + traceback.format_exc()
+    return error
+
+
+def run(job: dict[str, Any]) -> None:
+    """Runs one script in its folder and writes its record to `<out>.<rank>.pt`."""
+    global now
+    out = Path(f"{job['out']}.{RANK}")
+    out.with_name(out.name + ".started").touch()
+    torch.manual_seed(1000 * RANK), random.seed(1000 * RANK), np.random.seed(1000 * RANK)
+    torch.set_default_dtype(torch.float64)
+    kept = dict(os.environ), list(sys.path), sys.argv, sys.stdout, sys.stderr, set(sys.modules), Path.cwd()
+    record = SimpleNamespace(folder=os.path.realpath(job["cwd"]), steps=[], optimizers=[], writes=set(), saves={}, epochs=[], at_exit=[])
+    stdout, stderr = io.StringIO(), io.StringIO()
+    os.chdir(job["cwd"])
+    sys.path.insert(0, record.folder)
+    sys.argv = [job["script"], *job["args"]]
+    if IS_RANK:  # every script gets a store of its own
+        os.environ.update(MASTER_PORT=str(job["port"]), TORCHELASTIC_USE_AGENT_STORE="False")
+    sys.stdout, sys.stderr = stdout, stderr
+    with contextlib.ExitStack() as stack:
+        if job["fake_cuda"]:
+            stack.enter_context(CudaIsTheCpu())
+            for name in ("set_device", "synchronize"):
+                stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args: None))
+        now = record
+        error = _execute(f"{record.folder}/{job['script']}")
+        now = None
+    left_open = dist.is_initialized()
+    environ, sys.path[:], sys.argv, sys.stdout, sys.stderr, modules, cwd = kept
+    os.environ.clear()
+    os.environ.update(environ)
+    os.chdir(cwd)
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(record.folder):
+            del sys.modules[name]
+    logging.root.handlers.clear()
+    logging.root.setLevel(logging.WARNING)
+    logging.disable(logging.NOTSET)
+    fields = {"rank": RANK, "stdout": stdout.getvalue(), "stderr": stderr.getvalue(), "error": error, "left_open": left_open}
+    fields |= {name: getattr(record, name) for name in ("steps", "writes", "saves", "epochs")}
+    _torch_save(fields, out.with_name(out.name + ".part"))
+    os.replace(out.with_name(out.name + ".part"), out.with_name(out.name + ".pt"))
+    if error and IS_RANK:  # the others may wait for this rank: the group ends here
+        os._exit(3)
+    record.optimizers.clear()
+    if left_open:
+        dist.destroy_process_group()
+    gc.collect()
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    torch.set_num_threads(1)
+    jobs = json.loads(Path(sys.argv[1]).read_text())
+    Path(jobs["folder"], f"{RANK}.pid").write_text(str(os.getpid()))
+    for one in jobs["jobs"]:
+        run(one)
+    sys.stdout.flush()
+    os._exit(0)  # gloo may abort while the interpreter shuts down (pytorch/pytorch#190489)

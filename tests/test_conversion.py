@@ -1,0 +1,313 @@
+"""From a source to a checked result; the plan and the rewrite are fakes."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import fakes
+import pytest
+
+import ddpify
+from ddpify import DdpifyError, Options
+from ddpify.conversion import convert
+from ddpify.report import json, terminal
+from ddpify.resources import template_dir
+from ddpify.rules.base import Safety
+
+
+def never(*_):
+    raise AssertionError("must not be called")
+
+
+# --- nothing to do comes first -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("status", "exit_code"), [("nothing", 0), ("refuse", 2)])
+def test_without_a_conversion_nothing_is_rewritten(monkeypatch, status: str, exit_code: int) -> None:
+    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(status, (fakes.halve_batch(p),), reason="because"), never, never)
+    done = convert(fakes.SCRIPT)
+    assert (done.code, done.status, done.reason, done.exit_code) == (fakes.SCRIPT, status, "because", exit_code)
+    assert (done.diff(), done.changes, done.changed) == ("", (), False)
+
+
+def test_nothing_to_do_but_something_to_tell(monkeypatch) -> None:
+    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan("nothing", findings=(fakes.finding(),)), never, never)
+    assert convert(fakes.SCRIPT).exit_code == 1
+
+
+def test_no_change_keeps_the_original_not_the_mended_text(monkeypatch) -> None:
+    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(findings=(fakes.finding(),)), never, never)
+    done = convert("x.cuda(async=True)\n")
+    assert (done.code, done.exit_code) == ("x.cuda(async=True)\n", 1)
+
+
+# --- conversions ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_conversion(monkeypatch) -> None:
+    fakes.install(monkeypatch)
+    done = convert(fakes.SCRIPT)
+    assert (done.code, done.original, done.status, done.exit_code) == (fakes.CONVERTED, fakes.SCRIPT, "convert", 0)
+    assert [change.line for change in done.changes] == [2]
+    assert done.bytes == fakes.CONVERTED.encode()
+
+
+def test_str_bytes_and_path_agree(monkeypatch, tmp_path: Path) -> None:
+    fakes.install(monkeypatch)
+    path = tmp_path / "train.py"
+    path.write_text(fakes.SCRIPT)
+    for source in (fakes.SCRIPT, fakes.SCRIPT.encode(), path):
+        assert convert(source).code == fakes.CONVERTED
+    assert path.read_text() == fakes.SCRIPT
+
+
+def test_local_modules_are_found_only_beside_a_path(monkeypatch, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("x = 1\n")
+    (tmp_path / "train.py").write_text("import net\n")
+    found = []
+    fakes.install(monkeypatch, lambda p, o: found.append(p.module("net") is not None) or fakes.FakePlan("nothing"))
+    convert(tmp_path / "train.py")
+    convert("import net\n", path=tmp_path / "train.py")
+    convert("import net\n")
+    assert found == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("change_level", "found", "exit_code"),
+    [
+        (Safety.SAFE, (), 0),
+        (Safety.NOTE, (Safety.NOTE,), 0),
+        (Safety.REVIEW, (), 1),
+        (Safety.SAFE, (Safety.NOTE, Safety.REVIEW), 1),
+        (Safety.SAFE, (Safety.MANUAL,), 1),
+    ],
+)
+def test_exit_codes(monkeypatch, change_level: Safety, found: tuple[Safety, ...], exit_code: int) -> None:
+    findings = tuple(map(fakes.finding, found))
+    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(changes=(fakes.halve_batch(p, change_level),), findings=findings))
+    assert convert(fakes.SCRIPT).exit_code == exit_code
+
+
+def test_unapplied_changes_are_to_do_by_hand(monkeypatch) -> None:
+    fakes.install(monkeypatch, rewrite=lambda text, tree, changes: (text, changes))
+    done = convert(fakes.SCRIPT)
+    assert (done.code, done.changes, done.exit_code) == (fakes.SCRIPT, (), 1)
+    [told] = done.findings
+    assert (told.level, told.code, told.line) == (Safety.MANUAL, "DDP303", 2)
+    assert "each rank loads" in told.message
+
+
+def test_a_change_of_another_file_is_to_do_by_hand(monkeypatch) -> None:
+    def elsewhere(project, options):
+        here = fakes.halve_batch(project)
+        there = fakes.Change("DDP301", "sampler", "data.py", here.node, ())
+        return fakes.FakePlan(changes=(here, there))
+
+    def rewrite(text, tree, changes):
+        assert [change.code for change in changes] == ["DDP303"]
+        return fakes.apply_halving(text, tree, changes)
+
+    fakes.install(monkeypatch, elsewhere, rewrite)
+    done = convert(fakes.SCRIPT)
+    assert done.code == fakes.CONVERTED
+    assert [(told.level, told.file) for told in done.findings] == [(Safety.MANUAL, "data.py")]
+
+
+def crash(text, tree, changes):
+    raise RuntimeError("lost the thread\nhere")
+
+
+@pytest.mark.parametrize("rewrite", [crash, lambda text, tree, changes: ("x = (\n", ()), lambda text, tree, changes: None])
+def test_a_failed_rewrite_costs_nothing_but_the_conversion(monkeypatch, rewrite) -> None:
+    fakes.install(monkeypatch, rewrite=rewrite, check=never)
+    done = convert(fakes.SCRIPT)
+    assert (done.code, done.changes, done.exit_code) == (fakes.SCRIPT, (), 1)
+    assert [(told.code, told.level) for told in done.findings] == [("DDP901", Safety.MANUAL)]
+    assert "\n" not in done.findings[0].message
+
+
+def test_the_output_is_checked(monkeypatch) -> None:
+    def check(project, plan):
+        assert project.entry.source.text == fakes.CONVERTED
+        assert ast.unparse(project.entry.tree.body[1]) == "batch = 16"
+        return (fakes.finding(Safety.REVIEW),)
+
+    fakes.install(monkeypatch, check=check)
+    assert [told.level for told in convert(fakes.SCRIPT).findings] == [Safety.REVIEW]
+
+
+def test_an_output_that_cannot_be_checked_is_not_trusted(monkeypatch) -> None:
+    fakes.install(monkeypatch, check=crash_check)
+    done = convert(fakes.SCRIPT)
+    assert done.code == fakes.CONVERTED
+    assert (done.exit_code, [told.code for told in done.findings]) == (1, ["DDP901"])
+
+
+def crash_check(project, plan):
+    raise KeyError("model")
+
+
+def test_options_reach_the_plan(monkeypatch) -> None:
+    seen = []
+    fakes.install(monkeypatch, lambda p, o: seen.append(o) or fakes.FakePlan("nothing"))
+    convert("", Options(backend="gloo"))
+    convert("")
+    assert seen == [Options(backend="gloo"), Options()]
+
+
+def test_unknown_option() -> None:
+    with pytest.raises(DdpifyError, match="backend cannot be 'mpi'") as caught:
+        Options(backend="mpi")
+    assert "gloo" in caught.value.hint
+
+
+def test_a_path_given_as_text_is_noticed() -> None:
+    with pytest.raises(DdpifyError) as caught:
+        convert("train.py")
+    assert "Path" in caught.value.hint
+
+
+def test_code_too_deep_for_the_analysis(monkeypatch) -> None:
+    def deep(project, options):
+        return deep(project, options)
+
+    fakes.install(monkeypatch, deep)
+    with pytest.raises(DdpifyError, match="nested too deeply"):
+        convert("")
+
+
+def test_run_command(monkeypatch) -> None:
+    fakes.install(monkeypatch)
+    assert convert(fakes.SCRIPT).run_command("out dir/train.py") == "torchrun --nproc-per-node 2 'out dir/train.py'"
+
+
+def test_public_names() -> None:
+    assert ddpify.convert is convert
+    assert set(ddpify.__all__) <= set(dir(ddpify)) | set(ddpify._HOME)
+    with pytest.raises(AttributeError):
+        _ = ddpify.missing
+
+
+def test_convert_never_imports_torch_and_libcst_only_to_rewrite() -> None:
+    code = """
+import sys, types
+plan = types.ModuleType("ddpify.plan")
+from types import SimpleNamespace
+plan.make_plan = lambda project, options: SimpleNamespace(status="nothing", changes=(), findings=(), command="", reason="")
+sys.modules["ddpify.plan"] = plan
+import ddpify
+ddpify.convert("import torch")
+print([name for name in ("torch", "numpy", "libcst", "jinja2", "rich", "typer") if name in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+# --- the diff ------------------------------------------------------------------------------------------------------------
+
+DIFFABLE = {
+    "unix": fakes.SCRIPT.encode(),
+    "windows": fakes.SCRIPT.replace("\n", "\r\n").encode(),
+    "mixed newlines": b"import torch\r\nbatch = 32\nprint(batch)\r\n",
+    "old mac": fakes.SCRIPT.replace("\n", "\r").encode(),
+    "no newline at the end": b"import torch\nbatch = 32",
+    "BOM": b"\xef\xbb\xbf" + fakes.SCRIPT.encode(),
+    "form feed": b"import torch\n\x0c\nbatch = 32\n\x0c\nx = '\xe2\x80\xa8'\n",
+    "latin-1": b"# coding: latin-1\nbatch = 32  # \xe9\n",
+    "mended": b"x = batch = 32\nx.cuda(async=True)\n",
+}
+
+
+@pytest.mark.parametrize("tool", ["git", "patch"])
+@pytest.mark.parametrize("name", ["train.py", "my scripts/train me.py", "src/tr\u00e4in.py"])
+@pytest.mark.parametrize("data", DIFFABLE.values(), ids=DIFFABLE)
+def test_the_diff_applies(monkeypatch, tmp_path: Path, data: bytes, name: str, tool: str) -> None:
+    if not shutil.which(tool):
+        pytest.skip(f"{tool} is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
+    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(changes=(fakes.Change("DDP303", "", p.entry.shown, p.entry.tree.body[0], ()),)))
+    done = convert(path)
+    assert done.changed
+    names = name.isascii() or done.source.encoding == "utf-8"
+    patch = done.diff().encode(done.source.encoding if names else "utf-8")
+    if not names:
+        patch = done.diff().split("\n", 2)[2].encode("latin-1")
+        patch = f"--- a/{name}\n+++ b/{name}\n".encode() + patch
+    command = ["git", "apply", "-"] if tool == "git" else ["patch", "-p1", "--binary"]
+    subprocess.run(command, input=patch, check=True, capture_output=True)
+    assert path.read_bytes() == done.bytes
+    assert path.read_bytes() != data
+
+
+def test_names_in_the_diff(monkeypatch, tmp_path: Path) -> None:
+    fakes.install(monkeypatch)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    for path in (Path("train.py"), tmp_path / "outside.py"):
+        path.write_text(fakes.SCRIPT)
+    assert convert(Path("train.py")).diff().startswith("--- a/train.py\n+++ b/train.py\n@@ ")
+    assert convert(Path.cwd() / "train.py").diff().startswith("--- a/train.py\n")
+    assert convert(Path("../outside.py")).diff().startswith(f"--- a{tmp_path.as_posix()}/outside.py\n")
+
+
+# --- the reports ---------------------------------------------------------------------------------------------------------
+
+
+def test_findings_are_sorted_by_gravity_then_line(monkeypatch) -> None:
+    findings = (
+        fakes.finding(Safety.NOTE, 1),
+        fakes.finding(Safety.MANUAL, 9, "a = 1\nb = 2\n"),
+        fakes.finding(Safety.MANUAL, 2),
+        fakes.finding(Safety.MANUAL, 2),
+        fakes.finding(Safety.REVIEW, 3),
+    )
+    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(changes=(fakes.halve_batch(p),), findings=findings))
+    assert terminal.findings(convert(fakes.SCRIPT, shown="train.py")) == (
+        "train.py:2:3: MANUAL DDP301 a manual thing\n"
+        "train.py:9:3: MANUAL DDP301 a manual thing\n"
+        "    write: a = 1\n"
+        "           b = 2\n"
+        "train.py:3:3: REVIEW DDP301 a review thing\n"
+        "train.py:1:3: NOTE DDP301 a note thing\n"
+        "train.py:2:1: SAFE DDP303 each rank loads its part of the batch\n"
+        "train.py: 1 change, 2 to do by hand, 1 to review, 1 note\n"
+    )
+
+
+def test_json_report(monkeypatch) -> None:
+    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(changes=(fakes.halve_batch(p),), findings=(fakes.finding(fix="x"),)))
+    done = convert(fakes.SCRIPT, shown="train.py")
+    report = json.report(done, "out.py")
+    assert report == {
+        "version": 1,
+        "path": "train.py",
+        "status": "convert",
+        "reason": "",
+        "exit_code": 1,
+        "command": "torchrun --nproc-per-node 2 out.py",
+        "changes": [
+            {
+                "code": "DDP303",
+                "level": "SAFE",
+                "path": "train.py",
+                "line": 2,
+                "why": "each rank loads its part of the batch",
+                "group": "ddp",
+            }
+        ],
+        "findings": [
+            {"code": "DDP301", "level": "MANUAL", "path": "train.py", "line": 1, "column": 3, "message": "a manual thing", "fix": "x"}
+        ],
+        "diff": done.diff(),
+    }
+
+
+def test_the_templates_are_found() -> None:
+    assert template_dir().is_dir()
