@@ -216,11 +216,12 @@ _PYTHON2_LINE = re.compile(
       | ^\s*except\b[^:#]*,\s*\w+\s*:                             # except E, e:
       | ^\s*raise\s+[\w.]+\s*,                                    # raise E, "text"
       | ^[^"'#]*<> | ^[^"'#]*`                                    # <> and backticks
-      | ^[^"'#]*\b0[0-7]+[lL]?\b | ^[^"'#]*\b\d+[lL]\b            # 0777 and 10L
+      | ^[^"'#]*\b0[0-7]+[lL]?\b                                 # 0777
       | \bur["']                                                  # ur"..."
     """,
     re.VERBOSE,
 )
+_LONG = re.compile(r"\b(?:0[xX][0-9a-fA-F]+|\d+)[lL]\b")
 
 
 def _unparsable(text: str, error: SyntaxError, shown: str) -> DdpifyError:
@@ -228,7 +229,8 @@ def _unparsable(text: str, error: SyntaxError, shown: str) -> DdpifyError:
     number = min(error.lineno or 1, max(len(lines), 1))
     line = lines[number - 1].rstrip("\r\n") if lines else ""
     where = Where(shown, number, max(error.offset or 1, 1), _printable(line))
-    if _PYTHON2_MESSAGE.match(error.msg) or (error.msg.startswith("invalid") and _PYTHON2_LINE.search(line)):
+    is_long = error.msg.endswith("imal literal") and _LONG.search(line)
+    if _PYTHON2_MESSAGE.match(error.msg) or is_long or (error.msg == "invalid syntax" and _PYTHON2_LINE.search(line)):
         return DdpifyError("this is Python 2", f"translate it to Python 3 first: 2to3 -w {shown}", where)
     return DdpifyError(error.msg, _syntax_hint(line, error), where)
 

@@ -127,7 +127,7 @@ class Outcome:
         return found
 
 
-def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 60.0) -> list[Outcome]:
+def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 30.0) -> list[Outcome]:
     """Runs the originals in one process and the converted texts on `nproc` ranks (1: one process without a launcher).
 
     `limit` is the time in seconds that one script may take; a group that hangs is killed and its script reported.
@@ -140,7 +140,7 @@ def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 60.0) -> list
     return [Outcome(case, one[0], many) for case, one, many in zip(cases, single, ranks, strict=True)]
 
 
-def run_alone(case: Case, limit: float = 60.0) -> Outcome:
+def run_alone(case: Case, limit: float = 30.0) -> Outcome:
     """Runs the converted text as `python train.py`, without a launcher."""
     return run_many([case], 1, limit)[0]
 
@@ -202,16 +202,21 @@ def _run_group(jobs: list[dict[str, Any]], nproc: int, limit: float) -> str:
                 seen, since = count, time.monotonic()
             elif time.monotonic() - since > (limit if seen else START_LIMIT):
                 _kill(group, folder)
-                return f"nothing happened for {limit:.0f} s, as when one rank waits for another"
-    tail = (folder / "log.txt").read_text(errors="replace")[-1500:]
-    return f"the process ended with {group.returncode}\n{tail}"
+                return f"nothing happened for {limit:.0f} s, as when one rank waits for another\n{_tail(folder)}"
+    return f"the process ended with {group.returncode}\n{_tail(folder)}"
+
+
+def _tail(folder: Path) -> str:
+    return (folder / "log.txt").read_text(errors="replace")[-3000:]
 
 
 def _kill(group: subprocess.Popen, folder: Path) -> None:
-    """Ends the workers by their ids, then the launcher."""
-    for file in folder.glob("*.pid"):
-        with contextlib.suppress(ProcessLookupError, ValueError):
-            os.kill(int(file.read_text()), signal.SIGKILL)
+    """Lets the workers tell where they are, and ends them by their ids, then the launcher."""
+    for number in (signal.SIGUSR1, signal.SIGKILL):
+        for file in folder.glob("*.pid"):
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.kill(int(file.read_text()), number)
+        time.sleep(0.5)
     try:
         group.wait(10)
     except subprocess.TimeoutExpired:

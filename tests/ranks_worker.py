@@ -11,6 +11,7 @@ What legitimately differs between one process and N ranks is made equal on both 
 
 import atexit
 import contextlib
+import faulthandler
 import gc
 import io
 import json
@@ -18,6 +19,7 @@ import logging
 import os
 import random
 import runpy
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -181,6 +183,22 @@ def _at_exit(function, *args, **kwargs):
     return _atexit_register(function, *args, **kwargs)
 
 
+_groups = []  # kept for good: freeing a gloo group waits for its threads, which may wait for the interpreter (pytorch#190489)
+
+
+def _keeping(make):
+    def made(*args, **kwargs):
+        result = make(*args, **kwargs)
+        _groups.append(result or dist.group.WORLD)
+        return result
+
+    return made
+
+
+for _module in (dist, dist.distributed_c10d):
+    _module.init_process_group = _keeping(_module.init_process_group)
+    _module.new_group = _keeping(_module.new_group)
+
 register_optimizer_step_post_hook(_after_step)
 sys.addaudithook(_audit)
 torch.save = _save
@@ -255,9 +273,10 @@ def run(job: dict[str, Any]) -> None:
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
     torch.set_num_threads(1)
+    faulthandler.register(signal.SIGUSR1, file=sys.__stderr__)  # asked by `ranks.py` before it ends a group that hangs
     jobs = json.loads(Path(sys.argv[1]).read_text())
     Path(jobs["folder"], f"{RANK}.pid").write_text(str(os.getpid()))
     for one in jobs["jobs"]:
         run(one)
     sys.stdout.flush()
-    os._exit(0)  # gloo may abort while the interpreter shuts down (pytorch/pytorch#190489)
+    os._exit(0)  # gloo may abort while the interpreter shuts down (pytorch#190489)

@@ -131,6 +131,8 @@ PYTHON2 = {
     "unlike": "if x <> y: pass",
     "octal": "mode = 0777",
     "long": "x = 10L",
+    "long behind a text": "f('%x', 10L)",
+    "hexadecimal long": "x = 0xFFL",
     "unicode raw": 'x = ur"y"',
 }
 
@@ -144,7 +146,7 @@ def test_python_2(text: str) -> None:
     assert caught.value.where.text in text.splitlines()
 
 
-@pytest.mark.parametrize("text", ["x = '<> `", "foo(", "x = = 1", "print('a' 'b'", "x = 1 if", "1x = 2"])
+@pytest.mark.parametrize("text", ["x = '<> `", "foo(", "x = = 1", "print('a' 'b'", "x = 1 if", "1x = 2", "x = 0xFG", "x = 10l2"])
 def test_broken_python_3_is_not_called_python_2(text: str) -> None:
     with pytest.raises(DdpifyError) as caught:
         src.parse(src.from_text(text), "train.py")

@@ -8,7 +8,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import libcst as cst
 
@@ -192,11 +192,10 @@ def extend_import(node: cst.ImportFrom, names: Sequence[str]) -> cst.ImportFrom:
 
 # Elements between commas
 
-_Element = TypeVar("_Element", cst.Arg, cst.ImportAlias)
 Space = cst.BaseParenthesizableWhitespace
 
 
-def grow(elements: Sequence[_Element], new: _Element, opening: Space, closing: Space) -> tuple[list[_Element], Space]:
+def grow(elements: Sequence[Any], new: Any, opening: Space, closing: Space) -> tuple[list[Any], Space]:
     """`elements` with `new` at the end; `opening` and `closing` are the space inside the brackets, the second without trailing comma."""
     last = elements[-1]
     previous = elements[-2].comma if len(elements) > 1 else None
@@ -210,10 +209,9 @@ def grow(elements: Sequence[_Element], new: _Element, opening: Space, closing: S
             line, end = end.first_line, end.with_changes(first_line=cst.TrailingWhitespace())
         between = gap.with_changes(first_line=line, empty_lines=())
     comma = (trailing or cst.Comma()).with_changes(whitespace_after=between)
-    grown = [*elements[:-1], last.with_changes(comma=comma)]
     if trailing:
-        return [*grown, new.with_changes(comma=trailing.with_changes(whitespace_after=end))], closing
-    return [*grown, new], end
+        new, end = new.with_changes(comma=trailing.with_changes(whitespace_after=end)), closing
+    return [*elements[:-1], last.with_changes(comma=comma), new], end
 
 
 def append_argument(call: cst.Call, new: cst.Arg) -> cst.Call:
@@ -256,15 +254,10 @@ def parenthesize(node: cst.BaseExpression) -> cst.BaseExpression:
 # Lines and bodies
 
 
-def parse_code(code: str, newline: str, indent: str | None) -> cst.Module:
-    """Statements to insert, in the file's newline; `indent` None is the file's own unit."""
+def parse_code(code: str, newline: str) -> cst.Module:
+    """Statements to insert, in the file's newline and, where it is used, indentation."""
     code = code.replace("\r\n", "\n")
-    module = cst.parse_module((code if code.endswith("\n") else code + "\n").replace("\n", newline))
-    if indent is None:
-        return module
-    changed = module.visit(_Indent(indent))
-    assert isinstance(changed, cst.Module)
-    return changed
+    return cst.parse_module((code if code.endswith("\n") else code + "\n").replace("\n", newline))
 
 
 class _Indent(cst.CSTTransformer):
@@ -328,23 +321,21 @@ class Body:
             lines = lines[next((n for n, line in enumerate(lines) if not is_blank(line)), len(lines)) :]
         self.waiting = []
         if header and header == self.open:
-            self.out[-1] = self.grown(self.out[-1], statement.with_changes(leading_lines=lines))
+            block = self.out[-1]
+            inner = [*block.body.body, statement.with_changes(leading_lines=lines)]
+            self.out[-1] = block.with_changes(body=block.body.with_changes(body=inner))
         elif header:
-            inner = cst.IndentedBlock([statement.with_changes(leading_lines=())], indent=self.indent)
-            self.out.append(block.with_changes(body=inner, leading_lines=lines))
+            suite = cst.IndentedBlock([statement.with_changes(leading_lines=())], indent=self.indent)
+            self.out.append(block.with_changes(body=suite, leading_lines=lines))
         else:
             self.out.append(statement.with_changes(leading_lines=lines))
         self.open = header
-
-    def grown(self, block: Any, statement: Any) -> Any:
-        """`block` with one more statement."""
-        return block.with_changes(body=block.body.with_changes(body=[*block.body.body, statement]))
 
     def insert(self, code: cst.Module) -> None:
         """Add parsed code, with its comments and blank lines."""
         self.hold(code.header)
         for statement in code.body:
-            self.add(statement)
+            self.add(statement if self.indent is None else statement.visit(_Indent(self.indent)))
         self.hold(code.footer)
 
     def close(self, may_be_empty: bool) -> tuple[list[Any], Lines]:

@@ -20,7 +20,7 @@ import libcst as cst
 
 from ddpify.apply import emit
 from ddpify.apply.pairing import pair
-from ddpify.edits import Drop, DropArgument, Edit, InsertAfter, InsertBefore, NameArgument, Replace, SetArgument, Under, Unwrap
+from ddpify.edits import Drop, DropArgument, InsertAfter, InsertBefore, NameArgument, Replace, SetArgument, Unwrap
 from ddpify.rules.base import Change
 
 _BROKEN = (cst.CSTValidationError, cst.ParserSyntaxError, SyntaxError, LookupError, ValueError, TypeError, AttributeError)
@@ -64,9 +64,10 @@ class _Step:
 class _Place:
     """What happens to one statement as a whole."""
 
-    before: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
+    before: list[cst.Module] = field(default_factory=list)
+    after: list[cst.Module] = field(default_factory=list)
     header: str = ""
+    block: Any = None
     gone: bool = False
     unwrapped: bool = False
 
@@ -86,9 +87,10 @@ def rewrite(text: str, tree: ast.Module, changes: Sequence[Change]) -> tuple[str
         return text, ()
     with _deep():
         module = _parse(text)
+        continued = re.search(r"\\\r?\n", text) is not None
         while module is not None and kept:
             try:
-                result = _Rewriter(module, tree, kept).run()
+                result = _Rewriter(module, tree, kept, continued).run()
             except _Conflict as conflict:
                 kept.remove(conflict.change)
             except RecursionError:
@@ -138,10 +140,11 @@ def _key(edit: Any) -> tuple[Any, ...]:
 
 
 class _Rewriter(cst.CSTTransformer):
-    def __init__(self, module: cst.Module, tree: ast.Module, changes: Sequence[Change]) -> None:
+    def __init__(self, module: cst.Module, tree: ast.Module, changes: Sequence[Change], continued: bool) -> None:
+        """`continued` says that some line of the file ends in a backslash."""
         super().__init__()
         self.module = module
-        self.continued = "\\\n" in module.code if False else False
+        self.continued = continued
         self.stack: list[Any] = []
         self.done: list[tuple[_Step, int]] = []
         self.updated: dict[int, cst.CSTNode] = {}
@@ -159,8 +162,10 @@ class _Rewriter(cst.CSTTransformer):
     def _steps(self, tree: ast.Module, changes: Sequence[Change]) -> list[_Step]:
         ranks = {change: rank for rank, change in enumerate(changes)}
         pairs = [*emit.merge_imports(tree, changes), *((edit, change) for change in changes for edit in change.edits)]
-        unique = {_key(edit): _Step(edit, change, ranks[change]) for edit, change in reversed(pairs)}
-        return list(reversed(unique.values()))
+        unique: dict[tuple[Any, ...], _Step] = {}
+        for edit, change in pairs:
+            unique.setdefault(_key(edit), _Step(edit, change, ranks[change]))
+        return list(unique.values())
 
     def _partner(self, node: ast.AST, step: _Step) -> int:
         if node not in self.pairs.partner:
@@ -174,19 +179,23 @@ class _Rewriter(cst.CSTTransformer):
             self.expressions.setdefault(key, []).append(step)
             return
         self.place_steps.setdefault(key, []).append(step)
-        place = self.places.setdefault(key, _Place())
-        if isinstance(edit, InsertBefore):
-            place.before.append(edit.code)
-        elif isinstance(edit, InsertAfter):
-            place.after.append(edit.code)
+        try:
+            self._place(edit, self.places.setdefault(key, _Place()))
+        except _BROKEN:
+            raise _Conflict(step.change) from None
+
+    def _place(self, edit: Any, place: _Place) -> None:
+        if isinstance(edit, (InsertBefore, InsertAfter)):
+            code = emit.parse_code(edit.code, self.module.default_newline)
+            (place.before if isinstance(edit, InsertBefore) else place.after).append(code)
         elif isinstance(edit, Drop):
             place.gone = True
         elif isinstance(edit, Unwrap):
             place.unwrapped = True
-        elif place.header and place.header != edit.header:
-            raise _Conflict(step.change)
         else:
+            _require(place.header in ("", edit.header))
             place.header = edit.header
+            place.block = cst.parse_statement(f"{edit.header}: pass", config=self.module.config_for_parsing)
 
     def run(self) -> str:
         """The new text."""
@@ -201,12 +210,12 @@ class _Rewriter(cst.CSTTransformer):
     # The pass
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, _SPACE) or isinstance(node, _LINES) and id(node) not in self.pairs.path:
+        if isinstance(node, _SPACE) or (isinstance(node, _LINES) and id(node) not in self.pairs.path):
             return False
         self.stack.append(node)
         return True
 
-    def on_leave(self, original: Any, updated: Any) -> Any:  # type: ignore[override]
+    def on_leave(self, original: Any, updated: Any) -> Any:
         if not self.stack or self.stack[-1] is not original:
             return updated
         self.stack.pop()
@@ -248,15 +257,305 @@ class _Rewriter(cst.CSTTransformer):
             return emit.extend_import(updated, edit.names)
         if isinstance(edit, Replace):
             return self._replace(edit, original, updated)
-        index = _find(edit, original, updated)
+        index = _find(edit, updated)
         if isinstance(edit, NameArgument):
-            named = {"keyword": cst.Name(edit.keyword), "equal": _EQUAL}
-            if index is None or updated.args[index].keyword is None:
-                return _with_argument(updated, index, **named)
-            return updated
+            if index is None:
+                raise ValueError
+            named = updated.args[index].keyword is not None
+            return updated if named else _with_argument(updated, index, keyword=cst.Name(edit.keyword), equal=_EQUAL)
         if isinstance(edit, DropArgument):
-            return updated if index is None else emit.remove_argument(updated, index)
-        value = self._value(edit)
+            return updated if index is None else _drop_argument(updated, index)
+        value = _fit(self._fill(edit, {}), cst.Arg)
         if index is not None:
             return _with_argument(updated, index, value=value)
         return emit.append_argument(updated, cst.Arg(value, cst.Name(edit.keyword), equal=_EQUAL))
+
+    def _fill(self, edit: Any, own: dict[ast.expr, Any]) -> Any:
+        """The template of `edit` with its holes filled; `own` overrides what a hole is now."""
+        template = _quoted(edit.template, self.stack)
+        names = [f"_ddpify_hole_{index}_" for index in range(len(edit.holes))]
+        if template not in self.templates:
+            self.templates[template] = cst.parse_expression(template.format(*names).strip(), config=self.module.config_for_parsing)
+        values = [own[hole] if hole in own else self.updated[id(self.pairs.partner[hole])] for hole in edit.holes]
+        return _Fill(dict(zip(names, values, strict=True))).fill(self.templates[template])
+
+    def _replace(self, edit: Replace, original: Any, updated: Any) -> Any:
+        _require(isinstance(original, cst.BaseExpression) and not isinstance(original, cst.StarredElement))
+        if edit.template.strip() == "{0}" and edit.holes == (edit.node,):
+            return updated
+        keeps = edit.node in edit.holes
+        outside = bool(updated.lpar) and not (keeps and re.match(r"\s*\{(\d+)\}", edit.template) and _leads(edit))
+        inner = updated.with_changes(lpar=(), rpar=()) if outside else updated
+        new = self._fill(edit, {edit.node: inner})
+        if outside and not new.lpar:
+            return new.with_changes(lpar=updated.lpar, rpar=updated.rpar)
+        parent = self.stack[-1]
+        new = _fit(new, type(parent), updated)
+        if not new.lpar and not isinstance(parent, _BRACKETED) and self._breaks(new) and not self._breaks(updated):
+            return emit.parenthesize(new)
+        return new
+
+    def _breaks(self, node: Any) -> bool:
+        """Whether the expression is written over several lines and only brackets around it hold it together."""
+        code = self.module.code_for_node(node).strip()
+        if "\n" not in code and "\r" not in code:
+            return False
+        try:
+            _ast(code)
+        except SyntaxError:
+            return True
+        return len(getattr(_ast(code), "body", ())) != 1
+
+    # Bodies
+
+    def _body(self, original: Any, updated: Any) -> Any:
+        lines = [(original, updated)] if isinstance(original, cst.SimpleStatementSuite) else zip(original.body, updated.body, strict=True)
+        pieces = [piece for before, after in lines for piece in self._pieces(before, after)]
+        if not any(place for place, _ in pieces):
+            return updated
+        blocks = [original, *reversed(self.stack)]
+        indent = next((node.indent for node in blocks if isinstance(node, cst.IndentedBlock)), None)
+        module = isinstance(original, cst.Module)
+        body = emit.Body(indent, module and bool(original.header))
+        for place, statement in pieces:
+            self._add(body, place, statement)
+        statements, rest = body.close(module)
+        if isinstance(updated, cst.SimpleStatementSuite):
+            return cst.IndentedBlock(statements, footer=rest, indent=indent)
+        return updated.with_changes(body=statements, footer=emit.join_lines(rest, updated.footer))
+
+    def _pieces(self, original: Any, updated: Any) -> Iterator[tuple[_Place | None, Any]]:
+        """A line cut into as few lines as its edits need, each with what happens to it."""
+        if not isinstance(original, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+            self.place_steps.pop(id(original), None)
+            yield self.places.get(id(original)), updated
+            return
+        runs: list[tuple[list[_Place | None], list[Any]]] = []
+        for before, after in zip(original.body, updated.body, strict=True):
+            self.place_steps.pop(id(before), None)
+            place = self.places.get(id(before))
+            last = runs[-1][0][-1] if runs else None
+            if not runs or (place and (place.before or place.alone)) or (last and (last.after or last.alone)):
+                runs.append(([], []))
+            runs[-1][0].append(place)
+            runs[-1][1].append(after)
+        for number, (places, smalls) in enumerate(runs):
+            if number < len(runs) - 1:
+                smalls[-1] = smalls[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            leading = getattr(updated, "leading_lines", ()) if number == 0 else ()
+            trailing = updated.trailing_whitespace if number == len(runs) - 1 else cst.TrailingWhitespace()
+            line = cst.SimpleStatementLine(smalls, leading_lines=leading, trailing_whitespace=trailing)
+            yield _joined(places), line
+
+    def _add(self, body: emit.Body, place: _Place | None, statement: Any) -> None:
+        if place is None:
+            body.add(statement)
+            return
+        if place.before or place.gone:
+            above, own = emit.split_lines(statement.leading_lines)
+            body.hold(above)
+            statement = statement.with_changes(leading_lines=own)
+        for code in place.before:
+            body.insert(code)
+        if place.gone:
+            body.drop()
+        else:
+            parts, rest = self._unwrapped(statement, body.indent) if place.unwrapped else ([statement], ())
+            for part in parts:
+                if place.header:
+                    body.add(self._moved(part, body.indent, 1), place.block, place.header)
+                else:
+                    body.add(part)
+            body.hold(rest)
+        for code in place.after:
+            body.insert(code)
+
+    def _unwrapped(self, statement: Any, indent: str | None) -> tuple[list[Any], Sequence[cst.EmptyLine]]:
+        """The statements of the body of `statement`, and the comments at its end."""
+        suite = statement.body
+        if isinstance(suite, cst.SimpleStatementSuite):
+            line = cst.SimpleStatementLine(suite.body, statement.leading_lines, suite.trailing_whitespace)
+            return [line], ()
+        parts = [self._moved(part, suite.indent or indent, -1) for part in suite.body]
+        above = list(statement.leading_lines)
+        if suite.header.comment:
+            above.append(cst.EmptyLine(comment=suite.header.comment))
+        own = parts[0].leading_lines
+        first = next((number for number, line in enumerate(own) if not emit.is_blank(line)), len(own))
+        parts[0] = parts[0].with_changes(leading_lines=[*above, *own[first:]])
+        return parts, suite.footer
+
+    def _moved(self, statement: Any, indent: str | None, way: int) -> Any:
+        """`statement` fit for another depth: lines continued by a backslash move along (libcst moves those in brackets)."""
+        return statement.visit(_Continuations(indent or self.module.default_indent, way)) if self.continued else statement
+
+
+_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def _joined(places: Sequence[_Place | None]) -> _Place | None:
+    """What happens to a run of statements on one line: inserts only at its ends, the rest only where it is alone."""
+    first, last = places[0], places[-1]
+    if first is None or last is None or first is last:
+        return first or last
+    return _Place(before=first.before, after=last.after)
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ValueError
+
+
+def _find(edit: Any, call: Any) -> int | None:
+    """The index in `call` of the argument that `edit` means."""
+    _require(isinstance(call, cst.Call))
+    for index, arg in enumerate(call.args):
+        if arg.keyword is not None and arg.keyword.value == edit.keyword:
+            return index
+    position = edit.position
+    if position is None or position >= len(call.args) or any(arg.star or arg.keyword for arg in call.args[: position + 1]):
+        return None
+    return int(position)
+
+
+def _with_argument(call: cst.Call, index: int, **changes: Any) -> cst.Call:
+    args = list(call.args)
+    args[index] = args[index].with_changes(**changes)
+    return call.with_changes(args=args)
+
+
+def _drop_argument(call: cst.Call, index: int) -> cst.Call:
+    if call.args[index].keyword is None:
+        _require(not any(arg.keyword is None and arg.star != "**" for arg in call.args[index + 1 :]))
+    return emit.remove_argument(call, index)
+
+
+def _leads(edit: Replace) -> bool:
+    """Whether the template begins with the hole that is the edited node itself."""
+    number = re.match(r"\s*\{(\d+)\}", edit.template)
+    return number is not None and edit.holes[int(number[1])] is edit.node
+
+
+def _quoted(template: str, stack: Iterable[Any]) -> str:
+    """`template` with quotes that may stand in the f-strings around it (before Python 3.12 not the f-string's own)."""
+    for quote in {node.end for node in stack if isinstance(node, cst.FormattedString)}:
+        _require(not re.search(r"[\\#\r\n]", template))
+        other = "'" if quote == '"' else '"'
+        if len(quote) == 1 and quote in template:
+            _require(other not in template)
+            template = template.replace(quote, other)
+    return template
+
+
+def _power(node: Any) -> int:
+    kind = type(getattr(node, "operator", node))
+    if isinstance(node, cst.ConcatenatedString) or node.lpar:
+        return _ATOM
+    return _POWER.get(type(node), _POWER.get(kind, _ATOM))
+
+
+def _fit(new: Any, parent: type[Any], old: Any = None) -> Any:
+    """`new` as it may stand below a `parent`, where `old` stood: in parentheses if need be."""
+    power = _power(new)
+    if isinstance(new, (cst.Integer, cst.Float)) and issubclass(parent, cst.Attribute):
+        return emit.parenthesize(new)
+    if issubclass(parent, cst.FormattedStringExpression) and isinstance(new, (cst.BaseDict, cst.BaseSet)):
+        return emit.parenthesize(new)
+    if power == _ATOM or (old is not None and power >= _power(old)):
+        return new
+    if power > int(not issubclass(parent, (cst.Arg, cst.Assign, cst.Return))) and issubclass(parent, _ROOMY):
+        return new
+    return emit.parenthesize(new)
+
+
+class _Fill(cst.CSTTransformer):
+    """Puts nodes in the place of names."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        super().__init__()
+        self.values = values
+        self.stack: list[Any] = []
+
+    def fill(self, template: Any) -> Any:
+        """`template` filled."""
+        if isinstance(template, cst.Name) and template.value in self.values:
+            _require(isinstance(self.values[template.value], cst.BaseExpression))
+            return self.values[template.value]
+        return template.visit(self)
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        self.stack.append(node)
+        return True
+
+    def on_leave(self, original: Any, updated: Any) -> Any:
+        self.stack.pop()
+        if isinstance(original, cst.Arg) and isinstance(original.value, cst.Name):
+            value = self.values.get(original.value.value)
+            if isinstance(value, cst.Arg):
+                return updated.with_changes(star=value.star, value=value.value)
+        if not isinstance(original, cst.Name) or original.value not in self.values:
+            return updated
+        value, parent = self.values[original.value], self.stack[-1]
+        if isinstance(value, cst.Arg) and isinstance(parent, cst.Arg) and not parent.star and not parent.keyword:
+            return updated
+        _require(isinstance(value, cst.BaseExpression) and not isinstance(value, cst.StarredElement))
+        return _fit(value, type(parent))
+
+
+class _Continuations(cst.CSTTransformer):
+    """Moves the lines after a backslash one indentation in (`way` 1) or out (-1)."""
+
+    def __init__(self, indent: str, way: int) -> None:
+        super().__init__()
+        self.indent = indent
+        self.way = way
+
+    def leave_SimpleWhitespace(self, original_node: cst.SimpleWhitespace, updated_node: cst.SimpleWhitespace) -> cst.SimpleWhitespace:
+        value = original_node.value
+        if "\\" not in value:
+            return updated_node
+        after = self.indent if self.way > 0 else ""
+        before = "" if self.way > 0 else f"(?:{self.indent})?"
+        return updated_node.with_changes(value=re.sub(rf"(\\\r?\n){before}", lambda found: found[1] + after, value))
+
+
+def _check_losses(steps: Sequence[_Step]) -> None:
+    """Blame the later of two changes where an edit would throw away what an edit of another change has made."""
+    edited: dict[ast.AST, list[_Step]] = {}
+    for step in steps:
+        edited.setdefault(step.edit.node, []).append(step)
+    for step in steps:
+        edit = step.edit
+        holes = getattr(edit, "holes", ())
+        place = edit.node if isinstance(edit, Replace) else _argument(edit) if isinstance(edit, SetArgument) else None
+        below = set(ast.walk(edit.node)) if place is not None or holes else set()
+        if any(hole not in below for hole in holes):
+            raise _Conflict(step.change)
+        if place is not None:
+            kept = {node for hole in holes for node in ast.walk(hole)}
+            for node in [node for node in edited if node in set(ast.walk(place)) and node not in kept]:
+                _blame(step, [other for other in edited[node] if node is not edit.node or _precedes(other, step)])
+        if isinstance(edit, (SetArgument, DropArgument)):
+            same = (SetArgument, DropArgument)
+            _blame(step, [s for s in edited[edit.node] if isinstance(s.edit, same) and s.edit.keyword == edit.keyword])
+
+
+def _precedes(other: _Step, step: _Step) -> bool:
+    return other.rank < step.rank or not isinstance(other.edit, Replace)
+
+
+def _argument(edit: SetArgument) -> ast.expr | None:
+    """The value that the argument has so far."""
+    for keyword in edit.node.keywords:
+        if keyword.arg == edit.keyword:
+            return keyword.value
+    args = edit.node.args
+    if edit.position is None or edit.position >= len(args) or any(isinstance(arg, ast.Starred) for arg in args[: edit.position + 1]):
+        return None
+    return args[edit.position]
+
+
+def _blame(step: _Step, others: Iterable[_Step]) -> None:
+    rivals = [other for other in others if other.change is not step.change]
+    if rivals:
+        raise _Conflict(max([step, *rivals], key=lambda one: one.rank).change)

@@ -107,6 +107,7 @@ class TrainedModel:
     objs: frozenset[Obj]
     forwards: frozenset[ast.AST]
     wrap: tuple[ast.stmt, ast.expr] | None = None
+    wrapped: bool = False
 
     @property
     def first(self) -> Obj:
@@ -136,7 +137,7 @@ class Facts:
     models: list[TrainedModel] = field(default_factory=list)
     loops: list[TrainingLoop] = field(default_factory=list)
     optimizers: frozenset[New] = frozenset()
-    already: bool = False
+    passed: frozenset[ast.expr] = frozenset()
 
     @property
     def entry(self) -> Tree:
@@ -282,7 +283,8 @@ def place_wraps(facts: Facts) -> None:
     """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
     wraps: dict[ast.stmt, tuple[ast.expr, ...]] = {}
     for model in sorted(facts.models, key=lambda m: _first_order(facts, m)):
-        for statement, target in _candidates(facts, model):
+        model.wrapped = _holds(facts, model, facts.before)
+        for statement, target in () if model.wrapped else _candidates(facts, model):
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
             run = Run(Interpreter(facts.project, trial, ignore_dp=True))
             if _holds(facts, model, run):
@@ -292,6 +294,39 @@ def place_wraps(facts: Facts) -> None:
                 break
     if facts.after is facts.before:
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True))
+    facts.passed = frozenset(_passed(facts))
+    if facts.passed:
+        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed))
+
+
+def training_calls(facts: Facts) -> set[ast.AST]:
+    """The calls under which a training forward runs, the forwards included."""
+    out: set[ast.AST] = set()
+    for model in facts.models:
+        for node in model.forwards:
+            for call in facts.after.calls(node):
+                if not call.no_grad:
+                    out |= {node, *call.stack}
+    return out
+
+
+def _passed(facts: Facts) -> Iterator[ast.expr]:
+    """The arguments that hand a wrapped model to a call that only evaluates or reads it: they are given the model itself."""
+    run = facts.after
+    training = training_calls(facts)
+    for node in facts.entry.nodes():
+        if not isinstance(node, ast.Call) or node in training or not run.calls(node):
+            continue
+        func = run.value(node.func)
+        if facts.wrapped(func) is not False or any(isinstance(o, Method) and o.name in library.MODULE_METHODS for o in func.objs):
+            continue
+        if func.paths() & {"print", "isinstance", "type", "id", library.DDP}:
+            continue
+        for arg in [*node.args, *(k.value for k in node.keywords)]:
+            value = run.value(arg)
+            if isinstance(arg, (ast.Name, ast.Attribute)) and facts.wrapped(value) and not any(
+                    store.value.objs & value.objs and node in store.stack for store in run.trace.stores):
+                yield arg
 
 
 def _first_order(facts: Facts, model: TrainedModel) -> int:

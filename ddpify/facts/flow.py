@@ -65,10 +65,15 @@ class _Frame:
 
 
 class Interpreter:
-    """Runs a project abstractly; `wraps` names the targets that hold a DistributedDataParallel after a statement."""
+    """Runs a project abstractly.
 
-    def __init__(self, project: Project, wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None, ignore_dp: bool = False) -> None:
+    `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside one.
+    """
+
+    def __init__(self, project: Project, wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None, ignore_dp: bool = False,
+                 unwraps: frozenset[ast.expr] = frozenset()) -> None:
         self.project = project
+        self.unwraps = unwraps
         self.wraps = wraps or {}
         self.ignore_dp = ignore_dp
         self.trace = Trace()
@@ -77,6 +82,7 @@ class Interpreter:
         self.stack: Stack = ()
         self.loops: tuple[Loop, ...] = ()
         self.tests: tuple[tuple[ast.expr, Value], ...] = ()
+        self.deciding: frozenset[Origin] = frozenset()
         self.no_grad = 0
         self.spent = 0
         self.order = 0
@@ -100,13 +106,13 @@ class Interpreter:
         if file.name in self.imported:
             return
         self.imported.add(file.name)
-        saved = self.stack, self.loops, self.tests, self.no_grad
+        saved = self.stack, self.loops, self.tests, self.no_grad, self.deciding
         if file is not self.project.entry:
-            self.stack, self.loops, self.tests, self.no_grad = (*self.stack, file.tree), (), (), 0
+            self.stack, self.loops, self.tests, self.no_grad, self.deciding = (*self.stack, file.tree), (), (), 0, frozenset()
         self.frames.append(_Frame(file.name, None, file.tree))
         self.block(file.tree.body)
         self.frames.pop()
-        self.stack, self.loops, self.tests, self.no_grad = saved
+        self.stack, self.loops, self.tests, self.no_grad, self.deciding = saved
 
     @property
     def frame(self) -> _Frame:
@@ -174,8 +180,9 @@ class Interpreter:
         return just(Ext(name)) if name in _BUILTINS else NOTHING
 
     def bind(self, name: str, value: Value) -> None:
-        """Let a name hold `value` from here on."""
+        """Let a name hold `value` from here on; under a condition that depends on data, so does what was bound."""
         frame = self.frame
+        value = self._decided(value)
         if frame.local is not None and name not in frame.globals:
             frame.local[name] = value
         else:
@@ -216,7 +223,11 @@ class Interpreter:
         else:
             key = (obj, name)
         old = self.memory.get(key)
+        value = self._decided(value)
         self.memory[key] = value if strong or old is None else old | value
+
+    def _decided(self, value: Value) -> Value:
+        return Value(value.objs, value.origins | self.deciding, value.scale) if self.deciding else value
 
     def _store(self, node: ast.expr, receiver: Value, value: Value) -> None:
         key = (node, self.stack)
@@ -299,10 +310,11 @@ class Interpreter:
             if not runs:
                 continue
             self._restore((None if before[0] is None else dict(before[0]), dict(before[1])))
-            saved, self.tests = self.tests, (*self.tests, (node.test, test))
+            saved, self.tests = (self.tests, self.deciding), (*self.tests, (node.test, test))
+            self.deciding |= frozenset(Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided"))
             if self.block(branch):
                 ends.append((self.frame.local, self.memory))
-            self.tests = saved
+            self.tests, self.deciding = saved
         return self._merge(ends)
 
     def _decide(self, node: ast.If | ast.While | ast.IfExp | ast.Try, test: Value) -> None:
@@ -495,6 +507,8 @@ class Interpreter:
         """Evaluate an expression."""
         run = _EXPRESSIONS.get(type(node))
         value = self._all(node) if run is None else run(self, node)
+        if node in self.unwraps:
+            value = join([self.memory.get((o, "module"), NOTHING) if isinstance(o, New) and o.path in library.WRAPPERS else just(o) for o in value.objs])
         self._note(node, value)
         return value
 

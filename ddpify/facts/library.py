@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ _PASSING = frozenset("iter tqdm.tqdm reversed list tuple sorted set tqdm.trange 
                      "itertools.cycle itertools.islice progressbar.progressbar".split())
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
+AGREEING = frozenset(("torch.distributed.all_reduce", "torch.distributed.broadcast", "torch.distributed.all_gather_object",
+                      "torch.distributed.broadcast_object_list"))
 _DETACHING = frozenset("item tolist numpy detach detach_".split())
 _PURE = frozenset("torch numpy math os random time json sys re shutil pathlib copy string glob itertools collections operator datetime".split())
 _RANDOM = frozenset("torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial".split())
@@ -101,7 +104,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         params = keywords.get("params", args[0] if args else NOTHING)
         run.memory[made, "params"] = params
     elif made.path in WRAPPERS:
-        run.memory[made, "module"] = keywords.get("module", args[0] if args else NOTHING)
+        inner = keywords.get("module", args[0] if args else NOTHING)
+        run.memory[made, "module"] = Value(inner.objs - {made}, inner.origins)
     elif made.path in CONTAINERS:
         items = args if made.path == "torch.nn.Sequential" else [run.element(a) for a in args]
         run.memory[made, "[]"] = join(items)
@@ -152,6 +156,9 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in ("os.environ.get", "os.getenv") and args:
         kind = ENVIRONMENT.get(str(next((o.value for o in args[0].objs if isinstance(o, Lit)), "")))
         return Value(frozenset(), frozenset((Origin(kind),)) if kind else frozenset())
+    if path in AGREEING:
+        _agreed(run, event)
+        return NOTHING
     if path in _BUILTIN:
         return _BUILTIN[path](run, event, args, keywords)
     if path in _PASSING:
@@ -359,6 +366,15 @@ def _filter(run: Interpreter, event: Call, args: list[Value], keywords: dict[str
 
 def _partial(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     return args[0] if args else NOTHING
+
+
+def _agreed(run: Interpreter, event: Call) -> None:
+    """After a collective, what it was given is the same on every rank."""
+    if event.node.args:
+        target = event.node.args[0]
+        if isinstance(target, ast.Name):
+            value = run.lookup(target.id)
+            run.bind(target.id, Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("batch", "decided", "random", "time"))))
 
 
 def _test(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

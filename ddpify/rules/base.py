@@ -39,7 +39,7 @@ class Change:
     """One decision carried out in one file: the edits that belong together, and one sentence why.
 
     `file` is the path as the user gave it, `node` the place shown. `imports` are import statements that the edits need.
-    `group` names what the change stands or falls with.
+    `group` names what the change stands or falls with, `needs` the pieces of the runtime block (templates/runtime) it calls.
     """
 
     code: str
@@ -51,6 +51,7 @@ class Change:
     level: Safety = Safety.SAFE
     group: str = "ddp"
     discharges: tuple[Obligation, ...] = ()
+    needs: tuple[str, ...] = ()
 
     @property
     def line(self) -> int:

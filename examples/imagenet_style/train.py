@@ -89,7 +89,7 @@ def main():
         num_workers=args.workers, pin_memory=torch.cuda.is_available())
 
     val_loader = DataLoader(
-        synthetic_images(170, seed=3), batch_size=args.batch_size, shuffle=False,
+        synthetic_images(171, seed=3), batch_size=args.batch_size, shuffle=False,
         num_workers=args.workers, pin_memory=torch.cuda.is_available())
 
     for epoch in range(args.start_epoch, args.epochs):

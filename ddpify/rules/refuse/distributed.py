@@ -97,7 +97,13 @@ def _is_gradient(use: Use, argument: ast.expr) -> bool:
                 known |= _names(node.target)
             elif isinstance(node, ast.Assign) and _speaks_of(node.value, known):
                 known.update(*map(_names, node.targets))
+            elif isinstance(node, ast.Call) and _collects(node) and any(_speaks_of(item, known) for item in node.args):
+                known |= _names(node.func)
     return _speaks_of(argument, known)
+
+
+def _collects(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend")
 
 
 def _speaks_of(value: ast.expr, known: set[str]) -> bool:

@@ -50,11 +50,13 @@ def check(project: Project) -> Verdict | None:
 
 
 def _driver(reached: Reach, framework: Framework) -> Use | None:
-    if not any(map(reached.imports, framework.roots)) or (not framework.uses_torch and trains(reached)):
+    if not any(map(reached.imports, framework.roots)) or (framework.alone and trains(reached)):
         return None
-    if framework.runs and not any(reached.methods(*framework.runs)):
+    run = next(reached.methods(*framework.runs), None)
+    if framework.runs and run is None:
         return None
     for name in framework.makes:
         if use := next(reached.calls(framework.roots, (name,)), None):
             return use
-    return None if framework.makes else next(reached.calls(framework.roots), None)
+    made = None if framework.makes else next(reached.calls(framework.roots), None)
+    return run if made and run else made

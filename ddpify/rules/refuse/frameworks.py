@@ -10,7 +10,7 @@ class Framework:
     """A library that drives training.
 
     It drives where one of the names `makes` of the packages `roots` is called (any of theirs if that is empty), and one of the
-    methods `runs`, if there are any, is called on something. One that does not train with torch speaks only where torch does not train.
+    methods `runs`, if there are any, is called on something. With `alone` it speaks only where no torch code trains beside it.
     """
 
     name: str
@@ -18,7 +18,7 @@ class Framework:
     makes: tuple[str, ...]
     offers: str
     runs: tuple[str, ...] = ()
-    uses_torch: bool = True
+    alone: bool = False
 
 
 _LIGHTNING = ("lightning", "pytorch_lightning", "lightning_fabric")
@@ -27,8 +27,8 @@ _OWN = "it does not train with torch, and brings its own data parallelism"
 FRAMEWORKS = (
     Framework("Hugging Face Accelerate", ("accelerate",), ("Accelerator", "notebook_launcher"),
               "run it on several GPUs with `accelerate launch`"),
-    Framework("Lightning", _LIGHTNING, ("Trainer", "LightningModule"),
-              "give its Trainer `devices=N, strategy=\"ddp\"`", ("fit",)),
+    Framework("Lightning", _LIGHTNING, ("Trainer",), "give its Trainer `devices=N, strategy=\"ddp\"`", ("fit",)),
+    Framework("Lightning", _LIGHTNING, ("LightningModule",), "give its Trainer `devices=N, strategy=\"ddp\"`", ("fit",), alone=True),
     Framework("Lightning", _LIGHTNING, ("LightningCLI",), "give its Trainer `devices=N, strategy=\"ddp\"`"),
     Framework("Lightning Fabric", _LIGHTNING, ("Fabric",), "give its Fabric `devices=N, strategy=\"ddp\"`"),
     Framework("Lightning Fabric", _LIGHTNING, ("LightningLite",), "give it `devices=N, strategy=\"ddp\"`", ("run",)),
@@ -38,6 +38,7 @@ FRAMEWORKS = (
     Framework("Colossal-AI", ("colossalai",), ("initialize", "launch", "launch_from_torch", "Booster"),
               "run it on several GPUs with `colossalai run`, and choose a plugin for its Booster"),
     Framework("Horovod", ("horovod",), ("init", "DistributedOptimizer"), "run it on several GPUs with `horovodrun -np N`"),
+    Framework("torch.distributed.rpc", ("torch",), ("init_rpc",), "it is distributed already, in a way that has no common step"),
     Framework("Ray", ("ray",), (), "give its ScalingConfig `num_workers=N, use_gpu=True`"),
     Framework("the Hugging Face Trainer", ("transformers", "trl", "setfit"),
               ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "GRPOTrainer", "KTOTrainer", "ORPOTrainer", "PPOTrainer",
@@ -65,14 +66,14 @@ FRAMEWORKS = (
     Framework("PyTorch/XLA", ("torch_xla",), ("optimizer_step", "spawn", "launch", "MpDeviceLoader"),
               "it runs on several devices through `torch_xla.launch`"),
     Framework("TensorFlow or Keras", ("tensorflow", "keras", "tf_keras"), (), f"{_OWN} (`tf.distribute`)",
-              ("fit", "fit_generator", "gradient", "minimize", "apply_gradients", "train_on_batch"), uses_torch=False),
-    Framework("JAX", ("jax",), ("grad", "value_and_grad", "pmap", "vjp"), f"{_OWN} (`jax.sharding`)", uses_torch=False),
+              ("fit", "fit_generator", "gradient", "minimize", "apply_gradients", "train_on_batch"), alone=True),
+    Framework("JAX", ("jax",), ("grad", "value_and_grad", "pmap", "vjp"), f"{_OWN} (`jax.sharding`)", alone=True),
     Framework("JAX", ("flax", "equinox", "haiku"), ("TrainState", "create", "filter_grad", "filter_value_and_grad", "transform"),
-              f"{_OWN} (`jax.sharding`)", uses_torch=False),
+              f"{_OWN} (`jax.sharding`)", alone=True),
     Framework("PaddlePaddle", ("paddle",), (), f"{_OWN} (`paddle.distributed.launch`)",
-              ("backward", "minimize", "fit"), uses_torch=False),
-    Framework("MXNet", ("mxnet",), (), f"{_OWN} (`kvstore`)", ("backward", "fit", "step"), uses_torch=False),
-    Framework("MindSpore", ("mindspore",), (), f"{_OWN} (`msrun`)", ("train", "set_train"), uses_torch=False),
+              ("backward", "minimize", "fit"), alone=True),
+    Framework("MXNet", ("mxnet",), (), f"{_OWN} (`kvstore`)", ("backward", "fit", "step"), alone=True),
+    Framework("MindSpore", ("mindspore",), (), f"{_OWN} (`msrun`)", ("train", "set_train"), alone=True),
 )  # fmt: skip
 
 ROOTS = frozenset(root for framework in FRAMEWORKS for root in framework.roots)

@@ -45,6 +45,7 @@ EXAMPLES = (
 )  # fmt: skip
 
 _PLACES = frozenset({"to", "cuda", "cpu", "float", "double", "half", "long", "detach", "requires_grad_", "t", "coalesce", "contiguous"})
+_GRAPH_LIBRARIES = ("torch_geometric", "dgl", "torch_sparse")
 _DEPTH = 4
 
 
@@ -53,11 +54,12 @@ def check(project: Project) -> Verdict | None:
     reached = reach(project)
     if trains(reached) is None or loads(reached):
         return None
+    graphs = any(map(reached.imports, _GRAPH_LIBRARIES))
     for unit in reached.units:
         if unit.kind == "class" or not any(use.method == "backward" for use in reached.uses_of(unit)):
             continue
         for use in reached.uses_of(unit):
-            if forward := _whole_graph(reached, use):
+            if forward := _whole_graph(reached, use, graphs):
                 file = unit.module.file.shown
                 reason = (f"full-batch graph: the model at {file}:{forward.lineno} sees the whole graph in every step and the loss picks "
                           "its training nodes, so there is nothing to divide among ranks")  # fmt: skip
@@ -65,19 +67,36 @@ def check(project: Project) -> Verdict | None:
     return None
 
 
-def _whole_graph(reached: Reach, use: Use) -> ast.Call | None:
+def _whole_graph(reached: Reach, use: Use, graphs: bool) -> ast.Call | None:
     """The forward whose rows `use`, a loss, compares with the labels of the same rows."""
     picked = [argument for argument in use.arguments if isinstance(argument, ast.Subscript)]
     if len(picked) < 2 or not isinstance(use.node, ast.Call) or ast.dump(picked[0].slice) != ast.dump(picked[1].slice):
         return None
     rows = picked[0].slice
-    if not isinstance(rows, (ast.Name, ast.Attribute)) or not _is_fixed(reached, use.unit, rows):
+    if not isinstance(rows, (ast.Name, ast.Attribute)) or not _is_fixed(reached, use.unit, rows) or not _goes_backward(use):
         return None
-    for side in picked[:2]:
-        for forward in _made_by(use.unit, side.value):
-            if forward.args and _is_model(reached, use.unit, forward) and all(_is_fixed(reached, use.unit, a) for a in forward.args):
-                return forward
+    for forward in (*_made_by(use.unit, picked[0].value), *_made_by(use.unit, picked[1].value)):
+        given = [*forward.args, *(keyword.value for keyword in forward.keywords)]
+        inputs = sum(2 if isinstance(item, ast.Starred) else not isinstance(item, ast.Constant) for item in given)
+        if (graphs or inputs > 1) and _is_model(reached, use.unit, forward) and all(_is_fixed(reached, use.unit, item) for item in given):
+            return forward
     return None
+
+
+def _goes_backward(use: Use) -> bool:
+    """Whether the value of `use` is part of what goes backward."""
+    values: list[ast.AST] = [node for node in use.unit.walk() if isinstance(node, ast.Attribute) and node.attr == "backward"]
+    names: set[str] = set()
+    size = -1
+    while size < len(names):
+        size = len(names)
+        names |= {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
+        values += [node.value for node in use.unit.walk() if isinstance(node, (ast.Assign, ast.AugAssign)) and names & _bound_by(node)]
+    return any(node is use.node for value in values for node in ast.walk(value))
+
+
+def _bound_by(node: ast.Assign | ast.AugAssign) -> set[str]:
+    return _names(node.targets if isinstance(node, ast.Assign) else [node.target])
 
 
 def _made_by(unit: Unit, value: ast.expr) -> Iterator[ast.Call]:
@@ -100,16 +119,16 @@ def _is_fixed(reached: Reach, unit: Unit, value: ast.expr, depth: int = _DEPTH) 
     """Whether `value` is the same at every step: built from names that no training loop binds to something new."""
     if depth == 0:
         return False
-    if isinstance(value, ast.Starred):
+    if isinstance(value, (ast.Starred, ast.Attribute)):
         return _is_fixed(reached, unit, value.value, depth)
     if isinstance(value, (ast.Tuple, ast.List)):
         return all(_is_fixed(reached, unit, item, depth) for item in value.elts)
-    if isinstance(value, ast.Attribute):
-        return _is_fixed(reached, unit, value.value, depth)
+    if isinstance(value, ast.Subscript):
+        return _is_fixed(reached, unit, value.value, depth) and _is_fixed(reached, unit, value.slice, depth)
     if isinstance(value, ast.Call):
-        moved = isinstance(value.func, ast.Attribute) and value.func.attr in _PLACES
-        return moved and isinstance(value.func, ast.Attribute) and _is_fixed(reached, unit, value.func.value, depth)
-    return isinstance(value, ast.Name) and _is_fixed_name(reached, unit, value.id, depth)
+        moved = value.func if isinstance(value.func, ast.Attribute) and value.func.attr in _PLACES else None
+        return moved is not None and _is_fixed(reached, unit, moved.value, depth)
+    return isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and _is_fixed_name(reached, unit, value.id, depth))
 
 
 def _is_fixed_name(reached: Reach, unit: Unit, name: str, depth: int) -> bool:
@@ -117,9 +136,10 @@ def _is_fixed_name(reached: Reach, unit: Unit, name: str, depth: int) -> bool:
         for bound in _bindings(block, name):
             if bound is None or not _is_fixed(reached, unit, bound, depth - 1):
                 return False
-    if isinstance(unit.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and name in _parameters(unit.node):
+    if name in _parameters(unit.node):
         return all(_is_fixed(reached, caller, argument, depth - 1) for caller, argument in _passed(reached, unit, name))
-    return True
+    outside = unit.kind == "function" and name not in unit.uses.stored
+    return not outside or _is_fixed_name(reached, unit.module.main, name, depth)
 
 
 def _repeated(reached: Reach, unit: Unit) -> Iterator[ast.AST]:
@@ -157,11 +177,11 @@ def _targets(node: ast.AST) -> list[ast.expr]:
     return []
 
 
-def _moved(value: ast.expr, name: str) -> ast.expr | None:
+def _moved(value: ast.expr, name: str) -> ast.Constant | None:
     """`x` of `x = x.to(device)` stays what it was; any other reuse of the name is new."""
-    plain = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _PLACES
-    inner = value.func.value if plain and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
-    return ast.Tuple([], ast.Load()) if isinstance(inner, ast.Name) and inner.id == name else None
+    moved = value.func if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
+    same = moved is not None and moved.attr in _PLACES and isinstance(moved.value, ast.Name) and moved.value.id == name
+    return ast.Constant(None) if same else None
 
 
 def _passed(reached: Reach, unit: Unit, name: str) -> Iterator[tuple[Unit, ast.expr]]:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from ddpify.project import Project
 from ddpify.rules.base import Example
+from ddpify.rules.refuse.frameworks import ROOTS
 from ddpify.rules.refuse.reach import Reach, reach
 from ddpify.rules.refuse.scan import Unit
 from ddpify.rules.refuse.training import trains
@@ -44,7 +45,9 @@ _WELL_KNOWN = frozenset({
     "imageio", "tqdm", "yaml", "wandb", "tensorboard", "tensorboardX", "visdom", "timm", "transformers", "datasets", "tokenizers",
     "einops", "h5py", "seaborn", "nltk", "requests", "hydra", "omegaconf", "click", "typer", "apex", "tensorflow", "rich", "networkx",
     "albumentations", "torchmetrics", "torchsummary", "thop", "psutil", "joblib", "plotly", "IPython", "librosa", "soundfile", "onnx",
-    "onnxruntime", "six", "setuptools", "fire", "gradio", "streamlit", "flask", "pytest", "lmdb", "dotenv", "colorama", "absl",
+    "onnxruntime", "six", "optuna",
+    "huggingface_hub", "gym", "gymnasium", "pycocotools", "fastapi", "pydantic", "setuptools", "fire",
+    "gradio", "streamlit", "flask", "pytest", "lmdb", "dotenv", "colorama", "absl",
 })  # fmt: skip
 
 
@@ -72,14 +75,13 @@ def _unread(reached: Reach) -> str:
     if not names:
         return ""
     shown = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
-    were = "was" if len(names) == 1 else "were"
-    return f"; {shown} {were} not found: if the training is there, run ddpify from the folder that holds it"
+    return f"; {shown} could not be read: if the training is there, run ddpify from the folder that holds it"
 
 
 def _missing(reached: Reach) -> Iterator[str]:
     """Imported modules that are neither Python's own nor well known, and were not found among the project's."""
     for name in reached.imported:
         top = name.partition(".")[0]
-        known = top in _WELL_KNOWN or top in sys.stdlib_module_names
-        if name in reached.resolver.project.broken or (not known and reached.resolver.module(name) is None):
+        known = top in _WELL_KNOWN or top in ROOTS or top in sys.stdlib_module_names
+        if name in reached.resolver.project.broken or not (known or reached.resolver.holds(name)):
             yield name

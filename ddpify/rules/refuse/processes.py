@@ -17,7 +17,6 @@ References
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from ddpify.project import Project
@@ -51,15 +50,19 @@ def check(project: Project) -> Verdict | None:
     reached = reach(project)
     if starts(reached):
         return None
-    for use in reached.calls(("torch", "multiprocessing"), ("Process", "spawn", "start_processes")):
-        if any(name.startswith(("torch.multiprocessing.", "multiprocessing.")) for name in use.names) and _trains_in(reached, use):
+    for use in _started(reached):
+        if gradients(Reach(reached.resolver, list(_functions(reached, use)))):
             return Verdict("refuse", CODE, _reason(reached, use), use.line, use.file)
     return None
 
 
-def _trains_in(reached: Reach, use: Use) -> bool:
-    units = list(_functions(reached, use))
-    return gradients(Reach(reached.resolver, units)) is not None
+def _started(reached: Reach) -> Iterator[Use]:
+    """The calls that start processes, and those that hand work to a pool of them."""
+    for use in reached.calls(("torch", "multiprocessing"), ("Process", "spawn", "start_processes")):
+        if any(name.startswith(("torch.multiprocessing.", "multiprocessing.")) for name in use.names):
+            yield use
+    if any(reached.calls(("torch", "multiprocessing", "concurrent"), ("Pool", "ProcessPoolExecutor"))):
+        yield from reached.methods("map", "starmap", "apply", "apply_async", "imap", "imap_unordered", "submit")
 
 
 def _functions(reached: Reach, use: Use) -> Iterator[Unit]:
@@ -67,7 +70,7 @@ def _functions(reached: Reach, use: Use) -> Iterator[Unit]:
     for target in use.targets:
         if isinstance(target, Unit):
             yield target
-    for argument in use.arguments[: 2 if isinstance(use.node, ast.Call) else 0]:
+    for argument in use.arguments:
         for target in reached.resolver.resolve(use.unit, chain_of(argument) or ()):
             if isinstance(target, Unit):
                 yield target

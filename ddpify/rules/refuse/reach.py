@@ -10,7 +10,8 @@ from ddpify.project import Project, SourceFile
 from ddpify.rules.refuse.resolve import Resolver, Target
 from ddpify.rules.refuse.scan import Module, Unit, chain_of
 
-_HARMLESS_BASES = ("torch.", "abc.", "typing.", "enum.")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Pass)
+_HARMLESS_BASES = ("torch.nn.", "torch.autograd.", "torch.utils.", "torch.optim.", "abc.", "typing.", "enum.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,7 @@ class Reach:
     _attributes: set[str] = field(default_factory=set)
     _waiting: dict[str, list[Unit]] = field(default_factory=dict)
     _uses: list[Use] | None = None
+    _by_unit: dict[Unit, list[Use]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         pending = list(self.seeds)
@@ -114,8 +116,13 @@ class Reach:
         """Whether a reached file imports the package or something in it."""
         return any(name.partition(".")[0] == package for name in self.imported)
 
-    def uses_of(self, unit: Unit) -> Iterator[Use]:
+    def uses_of(self, unit: Unit) -> list[Use]:
         """The calls in one unit."""
+        if unit not in self._by_unit:
+            self._by_unit[unit] = list(self._found_in(unit))
+        return self._by_unit[unit]
+
+    def _found_in(self, unit: Unit) -> Iterator[Use]:
         for node in unit.uses.calls:
             shown = ".".join(chain_of(node.func) or ("…", getattr(node.func, "attr", "")))
             yield self._use(unit, node, node.func, shown)
@@ -175,8 +182,26 @@ def reach(project: Project) -> Reach:
     known = kept.get("_reach")
     if not isinstance(known, Reach):
         resolver = Resolver(project)
-        known = kept["_reach"] = Reach(resolver, [*resolver.entry.registered, resolver.entry.main])
+        known = kept["_reach"] = Reach(resolver, _starting_points(resolver.entry))
     return known
+
+
+def _starting_points(entry: Module) -> list[Unit]:
+    """What runs by itself; all of a file that only defines, since others run it."""
+    if not _only_defines(entry.file.tree.body):
+        return [*entry.registered, entry.main]
+    units = list(entry.definitions.values())
+    return [*units, *(method for unit in units for method in unit.methods.values()), entry.main]
+
+
+def _only_defines(body: list[ast.stmt]) -> bool:
+    for node in body:
+        if isinstance(node, (ast.If, ast.Try)):
+            if not _only_defines([*node.body, *node.orelse]):
+                return False
+        elif not isinstance(node, _DEFINITIONS) and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            return False
+    return True
 
 
 def _definitions(target: Target) -> Iterator[Unit]:

@@ -10,6 +10,7 @@ from ddpify.project import Project, SourceFile
 from ddpify.rules.refuse.frameworks import ROOTS
 from ddpify.rules.refuse.scan import Chain, Module, Unit, chain_of
 
+_LONGEST = 12  # a package that imports a module of its own which is not there would look for it ever deeper
 _LIBRARIES = ROOTS | {"torch", "apex"}
 
 Target = str | Unit | Module
@@ -36,6 +37,10 @@ class Resolver:
             self._modules[name] = Module(file, _package(file)) if file else None
         return self._modules[name]
 
+    def holds(self, name: str) -> bool:
+        """Whether `name` was found: a local module, or a folder without `__init__.py` from which one was imported."""
+        return self.module(name) is not None or any(module and known.startswith(f"{name}.") for known, module in self._modules.items())
+
     def may_be_local(self, name: str) -> bool:
         """Whether the first part of `name` is a file or a folder of the project.
 
@@ -49,7 +54,7 @@ class Resolver:
 
     def resolve(self, unit: Unit, chain: Chain) -> tuple[Target, ...]:
         """What a dotted expression in `unit` stands for; empty where that is a value of the script's own."""
-        if not chain:
+        if not chain or len(chain) > _LONGEST:
             return ()
         key = (unit, chain)
         if key not in self._known:

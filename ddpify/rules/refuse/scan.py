@@ -12,7 +12,7 @@ from ddpify.project import SourceFile
 Chain = tuple[str, ...]
 """A dotted expression: `nn.parallel.DataParallel` is ("nn", "parallel", "DataParallel")."""
 
-_LEAVES = (ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop, ast.Pass, ast.Break, ast.Continue)
+_LEAVES = frozenset(leaf for kind in (ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop) for leaf in kind.__subclasses__())
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -52,6 +52,7 @@ class Unit:
     owner: Unit | None = None
     methods: dict[str, Unit] = field(default_factory=dict)
     _uses: Uses | None = None
+    _nodes: list[ast.AST] | None = None
 
     @property
     def uses(self) -> Uses:
@@ -60,13 +61,20 @@ class Unit:
             self._uses = _uses(self)
         return self._uses
 
-    def walk(self) -> Iterator[ast.AST]:
+    def walk(self) -> list[ast.AST]:
         """Every node of the unit's code, in no particular order."""
-        stack = list(self.body)
-        while stack:
-            node = stack.pop()
-            yield node
-            stack.extend(children(node))
+        if self._nodes is None:
+            self._nodes = list(self.body)
+            for node in self._nodes:
+                self._nodes.extend(self.below(node))
+        return self._nodes
+
+    def below(self, node: ast.AST) -> list[ast.AST]:
+        """The children of `node` that run with the unit: no dead branches, and none of a module's own definitions."""
+        if isinstance(node, ast.If) and _is_dead(node.test, self.module.file.name):
+            return list(node.orelse)
+        below = children(node)
+        return [child for child in below if not isinstance(child, _DEFS)] if self.kind == "module" else below
 
     def join(self, other: Unit) -> None:
         """Take in another definition of the same name: either may be the one that runs."""
@@ -89,7 +97,8 @@ class Module:
     main: Unit = field(init=False)
 
     def __post_init__(self) -> None:
-        self.main = Unit(self, "module", "", self.file.tree, [])
+        body: list[ast.AST] = [node for node in self.file.tree.body if not isinstance(node, _DEFS)]
+        self.main = Unit(self, "module", "", self.file.tree, body)
         _bind(self, self.file.tree.body, certain=True)
 
 
@@ -105,16 +114,16 @@ def chain_of(node: ast.AST) -> Chain | None:
     return tuple(reversed(parts))
 
 
-def children(node: ast.AST) -> Iterator[ast.AST]:
+def children(node: ast.AST) -> list[ast.AST]:
     """The children that hold code, without the operators and contexts (ast.iter_child_nodes yields those too)."""
+    found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
-        if isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.AST) and not isinstance(item, _LEAVES):
-                    yield item
-        elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
-            yield value
+        if value.__class__ is list:
+            found.extend(item for item in value if isinstance(item, ast.AST) and item.__class__ not in _LEAVES)
+        elif isinstance(value, ast.AST) and value.__class__ not in _LEAVES:
+            found.append(value)
+    return found
 
 
 def absolute(module: str | None, level: int, package: str) -> str | None:
@@ -140,7 +149,6 @@ def _bind(module: Module, body: list[ast.stmt], certain: bool) -> None:
             _bind_names(module, node, certain)
         for block in _blocks(module, node):
             _bind(module, block, certain=False)
-        module.main.body.extend(_own_parts(node))
 
 
 def _define(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, certain: bool) -> None:
@@ -257,25 +265,22 @@ def _is_dead(test: ast.expr, module: str) -> bool:
     return (chain_of(test) or ("",))[-1] == "TYPE_CHECKING"
 
 
-def _own_parts(node: ast.stmt) -> Iterator[ast.AST]:
-    """A simple statement itself; of a compound one what stands outside its blocks."""
-    if not hasattr(node, "body") and not isinstance(node, ast.Match):
-        yield node
-        return
-    for child in children(node):
-        if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            yield child
-
-
 def _uses(unit: Unit) -> Uses:
     uses = Uses()
     stack = list(unit.body)
     while stack:
         node = stack.pop()
-        if note := _NOTES.get(node.__class__):
+        kind = node.__class__
+        if note := _NOTES.get(kind):
             note(uses, unit, node)
-        if not isinstance(node, ast.Attribute) or chain_of(node) is None:
-            stack.extend(children(node))
+        if kind is ast.Attribute:
+            chain = chain_of(node)
+            uses.attributes.update(chain[1:] if chain else (node.attr,))  # type: ignore[attr-defined]
+            if chain:
+                uses.mentions.add(chain)
+                continue
+        if kind is not ast.Name and kind is not ast.Constant:
+            stack.extend(unit.below(node))
     return uses
 
 
@@ -284,13 +289,6 @@ def _note_name(uses: Uses, unit: Unit, node: ast.Name) -> None:
         uses.mentions.add((node.id,))
     else:
         uses.stored.add(node.id)
-
-
-def _note_attribute(uses: Uses, unit: Unit, node: ast.Attribute) -> None:
-    chain = chain_of(node)
-    if chain:
-        uses.mentions.add(chain)
-    uses.attributes.update(chain[1:] if chain else (node.attr,))
 
 
 def _note_call(uses: Uses, unit: Unit, node: ast.Call) -> None:
@@ -348,7 +346,6 @@ def _note_definition(uses: Uses, unit: Unit, node: ast.FunctionDef | ast.AsyncFu
 
 _NOTES: Mapping[type[ast.AST], Callable[[Uses, Unit, Any], None]] = {
     ast.Name: _note_name,
-    ast.Attribute: _note_attribute,
     ast.Call: _note_call,
     ast.Assign: _note_alias,
     ast.AnnAssign: _note_annotation,

@@ -42,6 +42,6 @@ def check(project: Project) -> Verdict | None:
     start = starts(reached)
     if start is None or trains(reached) is None:
         return None
-    reason = (f"half distributed: a process group is started at {start.place}, but no model is wrapped and no gradient averaged; "
+    reason = (f"half distributed: a process group is started at {start.place}, but no wrapped model and no averaged gradient was found; "
               "take the group out, or wrap the model in DistributedDataParallel by hand")  # fmt: skip
     return Verdict("refuse", CODE, reason, start.line, start.file)

@@ -1,0 +1,117 @@
+"""From facts to a plan: the rules' changes and findings, and the ledger of what must hold for every training loop."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Literal
+
+from ddpify.facts import collect
+from ddpify.facts.collect import Facts
+from ddpify.options import Options
+from ddpify.project import Project
+from ddpify.rules import registry
+from ddpify.rules.base import Change, Finding, Obligation, Safety
+from ddpify.rules.context import Context
+from ddpify.rules.process import cuda_visible_devices, setup
+from ddpify.rules.refuse import verdict
+
+_LEDGER = {
+    "gradients": "the gradients of this backward call were not seen to be averaged over the ranks",
+    "inputs": "this loader was not seen to give each rank its own share",
+    "loss": "this loss was not seen to average over the samples of all ranks",
+    "epoch": "the sampler of this loader was not seen to move on to the next epoch",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do with a script: nothing, refuse, or the changes; `command` runs the result, with `{script}` for its path."""
+
+    status: Literal["convert", "nothing", "refuse"]
+    changes: tuple[Change, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    command: str = ""
+    reason: str = ""
+
+
+def make_plan(project: Project, options: Options) -> Plan:
+    """Decide what becomes of a project's entry."""
+    said = verdict(project)
+    if said is not None:
+        return Plan(said.status, reason=said.reason)
+    context = _context(project, options)
+    changes, findings = _decide(context)
+    blocked = _blocked(context, findings)
+    if blocked:
+        return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
+    changes += setup.change(context, changes)
+    return Plan("convert", tuple(changes), tuple(sorted(findings, key=_rank)), command(context))
+
+
+def _rank(finding: Finding) -> tuple[int, str, int]:
+    return -finding.level, finding.file, finding.line
+
+
+def _context(project: Project, options: Options) -> Context:
+    facts = collect.collect(project)
+    collect.place_wraps(facts)
+    return Context(facts, options)
+
+
+def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
+    changes: list[Change] = []
+    findings: list[Finding] = []
+    done: set[Obligation] = set()
+    for rule in registry.PLANNING:
+        for item in rule.changes(context):
+            if isinstance(item, Change):
+                changes.append(item)
+                done.update(item.discharges)
+            elif isinstance(item, Finding):
+                findings.append(item)
+                done.update(item.discharges)
+            else:
+                done.add(item.of)
+    for owed in _owed(context.facts):
+        if owed not in done:
+            findings.append(context.manual("DDP900", owed.about, _LEDGER[owed.kind], "see `ddpify rules` for what each rank must do"))
+    if context.facts.before.trace.exhausted:
+        findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
+    return changes, list(dict.fromkeys(findings))
+
+
+def _owed(facts: Facts) -> list[Obligation]:
+    """What must hold for every training loop."""
+    out = []
+    for loop in facts.loops:
+        out += [Obligation("gradients", loop.backward.node), Obligation("loss", loop.backward.node)]
+        for loader in loop.loaders:
+            node = getattr(loader, "node", loop.backward.node)
+            out += [Obligation("inputs", node), Obligation("epoch", node)]
+    return list(dict.fromkeys(out))
+
+
+def _blocked(context: Context, findings: list[Finding]) -> bool:
+    """Whether the core of a conversion is missing: then no edit is made, since half of one would train wrongly."""
+    return not context.facts.models or all(m.wrap is None and not m.wrapped for m in context.facts.models) or any(
+        f.level is Safety.MANUAL and f.code in ("DDP201",) for f in findings)
+
+
+def command(context: Context) -> str:
+    """The command that runs the result."""
+    devices = cuda_visible_devices.devices(context)
+    if devices:
+        number = len(devices.split(","))
+        return f"CUDA_VISIBLE_DEVICES={shlex.quote(devices)} torchrun --standalone --nproc-per-node={number} {{script}}"
+    return "torchrun --standalone --nproc-per-node=2 {script}"
+
+
+def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
+    """Plan the output once more: whatever a rule would still change was not carried out."""
+    context = _context(project, Options())
+    changes, findings = _decide(context)
+    known = {(f.code, f.message) for f in plan.findings}
+    left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
+    left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
+    return tuple(dict.fromkeys(left))

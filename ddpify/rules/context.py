@@ -1,0 +1,142 @@
+"""What every rule is given: the facts, the options, and the names the emitted code uses."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+
+from ddpify.facts.collect import Facts, TrainingLoop, training_calls
+from ddpify.facts.model import NOTHING, Call, Lit, New, Value
+from ddpify.facts.tree import Tree
+from ddpify.options import Options
+from ddpify.rules.base import Finding, Obligation, Safety
+
+NAMES = {
+    "rank": ("rank", "global_rank", "ddp_rank"),
+    "local_rank": ("local_rank", "ddp_local_rank"),
+    "world_size": ("world_size", "num_ranks", "ddp_world_size"),
+    "device": ("device", "rank_device", "ddp_device"),
+    "init_distributed": ("init_distributed", "init_process", "ddp_init"),
+    "per_rank": ("per_rank", "batch_per_rank"),
+    "workers_per_rank": ("workers_per_rank", "num_workers_per_rank"),
+    "sharded": ("sharded", "loader_options_per_rank"),
+    "first_on_node": ("first_on_node", "local_rank_zero_first"),
+    "summed": ("sum_over_ranks", "ddp_sum"),
+    "averaged": ("average_over_ranks", "ddp_average"),
+    "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
+    "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
+    "dist": ("dist", "torch_dist"),
+}
+
+
+@dataclass(eq=False)
+class Context:
+    """The facts of one script and what was asked for."""
+
+    facts: Facts
+    options: Options
+
+    @property
+    def tree(self) -> Tree:
+        """The entry's tree: the file that is edited."""
+        return self.facts.entry
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """For each name of the runtime block: what it is called in this file, where the usual one may be taken."""
+        chosen = {key: self.tree.free(*options) for key, options in NAMES.items()}
+        own = self.own_device
+        if own is not None:
+            chosen["device"] = own
+        return chosen
+
+    @cached_property
+    def own_device(self) -> str | None:
+        """The script's own name for its device, where it is bound once, at module level, to a torch.device."""
+        found: dict[str, int] = {}
+        for statement in self.main_body():
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+                value = self.facts.after.value(statement.value)
+                if any(isinstance(o, New) and o.path == "torch.device" for o in value.objs):
+                    name = statement.targets[0].id
+                    found[name] = sum(1 for n in self.tree.nodes() if (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store))
+                                      or (isinstance(n, ast.arg) and n.arg == name and False))
+        return next((name for name, count in found.items() if count == 1), None)
+
+    def main_body(self) -> list[ast.stmt]:
+        """The module's statements, those of its main block included."""
+        out = []
+        for statement in self.tree.root.body:
+            out.append(statement)
+            if self.is_main(statement):
+                out += statement.body  # type: ignore[attr-defined]
+        return out
+
+    @staticmethod
+    def is_main(statement: ast.stmt) -> bool:
+        """Whether a statement is `if __name__ == "__main__":`."""
+        return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test) and "__main__" in ast.unparse(statement.test)
+
+    @cached_property
+    def main_block(self) -> ast.If | None:
+        """The main block."""
+        return next((s for s in self.tree.root.body if self.is_main(s)), None)  # type: ignore[return-value]
+
+    # ------------------------------------------------------------------------------------------------ questions
+
+    def manual(self, code: str, node: ast.AST, message: str, fix: str = "", discharges: tuple[Obligation, ...] = (),
+               level: Safety = Safety.MANUAL) -> Finding:
+        """A finding at a node, wherever it stands."""
+        tree = self.facts.tree_of(node)
+        return Finding(code, level, message, tree.shown, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1, fix, discharges)
+
+    @cached_property
+    def training(self) -> set[ast.AST]:
+        """The calls under which a training forward runs, the forwards included."""
+        return training_calls(self.facts)
+
+    def in_training(self, node: ast.AST) -> TrainingLoop | None:
+        """The training loop whose batch loop holds a node, in the node's own function."""
+        for loop in self.facts.loops:
+            if loop.batch is not None and loop.batch.node in set(self.tree.ancestors(node)):
+                return loop
+        return None
+
+    def calls(self) -> list[Call]:
+        """All calls of the entry."""
+        return [c for c in self.facts.after.trace.calls if c.file == "__main__"]
+
+    def name(self, value: Value) -> str | None:
+        """The string that a value is, if it can be but one."""
+        if len(value.objs) == 1:
+            (only,) = value.objs
+            if isinstance(only, Lit) and isinstance(only.value, str):
+                return only.value
+        return None
+
+
+def argument(call: ast.Call, position: int | None, keyword: str) -> ast.expr | None:
+    """The expression passed at `position` or as `keyword`; None where there is none or a `*args` hides it."""
+    for k in call.keywords:
+        if k.arg == keyword:
+            return k.value
+    if position is not None and position < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
+        return call.args[position]
+    return None
+
+
+def own_statements(node: ast.AST) -> list[ast.stmt]:
+    """The statements of a function or module, those of inner functions and classes left out."""
+    out: list[ast.stmt] = []
+    todo = list(ast.iter_child_nodes(node))
+    while todo:
+        child = todo.pop(0)
+        if isinstance(child, ast.stmt):
+            out.append(child)
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(child)
+    return out
+
+
+__all__ = ["NOTHING", "Context", "argument", "own_statements"]

@@ -1,0 +1,58 @@
+"""Let one rank of each node download, the others wait.
+
+What it does: a statement that makes a data set with `download=True` goes under `with first_on_node():`.
+Why: all ranks would write the same files at once, and read them half-written.
+Safety: safe; the barrier is passed once by every rank.
+References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit, Under
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context, argument
+
+CODE = "DDP302"
+TITLE = "download once per node"
+EXAMPLES = (
+    Example("nothing to download", "train = datasets.MNIST('data', train=True)\n"),
+    Example("a download", "train = datasets.MNIST('data', download=True)\n", "with first_on_node():\n    train = datasets.MNIST('data', download=True)\n"),
+)
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Guard downloads in the entry, report them elsewhere."""
+    header = f"with {context.names['first_on_node']}()"
+    done: set[ast.stmt] = set()
+    for tree in context.facts.trees.values():
+        for node in tree.nodes():
+            if not (isinstance(node, ast.Call) and _downloads(node)) or tree.statement(node) not in context.facts.after.trace.visited:
+                continue
+            statement = tree.statement(node)
+            if any(isinstance(up, ast.With) and "barrier" in "".join(ast.unparse(i.context_expr) for i in up.items) or _guarded(up) for up in tree.ancestors(node)):
+                continue
+            if tree is not context.tree:
+                yield context.manual(CODE, node, "every rank would download these files at once",
+                                     "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it")
+            elif statement not in done:
+                done.add(statement)
+                edits: tuple[Edit, ...] = (Under(statement, header),)
+                if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
+                    yield context.manual(CODE, node, "every rank would download these files at once", f"move it into a statement of its own under `{header}:`")
+                    continue
+                yield Change(CODE, "one rank of each node downloads, the others wait for it", tree.shown, statement, edits, needs=("first_on_node",))
+
+
+def _downloads(node: ast.Call) -> bool:
+    value = argument(node, None, "download")
+    return value is not None and not (isinstance(value, ast.Constant) and not value.value)
+
+
+def _guarded(up: ast.AST) -> bool:
+    return isinstance(up, ast.With) and any(isinstance(i.context_expr, ast.Call) and isinstance(i.context_expr.func, ast.Name)
+                                            and "first" in i.context_expr.func.id for i in up.items)
+
+

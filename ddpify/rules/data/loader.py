@@ -1,0 +1,186 @@
+"""Give each rank its share of the training data, and keep the global batch.
+
+What it does: the DataLoader of a training loop gets a DistributedSampler that shuffles as the loader did, a per-rank batch size and
+    its share of the workers. Options passed as `**options` are turned into this rank's by one call. A loader that is only evaluated is
+    left alone: every rank evaluates all of it.
+Why: without the sampler all ranks train on the same samples; with the batch size left, the global batch is N times the original's.
+    `DistributedSampler` shuffles unless told not to, and must drop the tail itself where the loader drops it.
+Safety: safe for map-style data with default batching; own samplers, batch samplers and iterable data sets are MANUAL here.
+References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
+from ddpify.facts import library
+from ddpify.facts.model import Lit, New
+from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
+from ddpify.rules.context import Context, argument
+
+CODE = "DDP301"
+TITLE = "shard the training data"
+EXAMPLES: tuple[Example, ...] = ()
+
+_POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "num_workers": 5, "collate_fn": 6, "pin_memory": 7, "drop_last": 8}
+_SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
+_WHY = "each rank loads its own share of each global batch"
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Shard every loader that feeds a training loop."""
+    facts, run = context.facts, context.facts.after
+    nodes: dict[ast.AST, list[New]] = {}
+    for loader in facts.loaders:
+        nodes.setdefault(loader.node, []).append(loader)
+    evaluated = _evaluated(context)
+    for node, loaders in nodes.items():
+        held = (Obligation("inputs", node),)
+        if all(_sharded(context, loader) for loader in loaders):
+            yield Proof(held[0], "its sampler is distributed")
+            continue
+        if not isinstance(node, ast.Call):
+            yield context.manual(CODE, node, "this loader feeds training", _recipe(context), held)
+        elif not facts.is_entry(node):
+            yield context.manual(CODE, node, "the training loader is made in another module, and every rank would load all of it", _recipe(context), held)
+        elif any(e.node is node and e not in loaders for e in evaluated):
+            yield context.manual(CODE, node, "this call makes the training loader and an evaluation loader", _recipe(context), held)
+        elif loaders[0].cls is not None or library.DATALOADER not in run.value(node.func).paths():
+            yield context.manual(CODE, node, "the training loader is of a class of its own", _recipe(context), held)
+        else:
+            yield from _shard(context, node, held)
+
+
+def _recipe(context: Context) -> str:
+    return "DataLoader(dataset, batch_size=B // dist.get_world_size(), sampler=DistributedSampler(dataset, shuffle=...)), " \
+        "and loader.sampler.set_epoch(epoch) before each epoch"
+
+
+def _evaluated(context: Context) -> set[New]:
+    """Loaders whose batches are iterated somewhere without training."""
+    run = context.facts.after
+    trained = set(context.facts.loaders)
+    return {o for c in run.trace.calls for loop in c.loops for o in loop.element.of_kind("batch") if isinstance(o, New) and o not in trained}
+
+
+def _sharded(context: Context, loader: New) -> bool:
+    run = context.facts.after
+    return any(o.path == "torch.utils.data.DistributedSampler" for o in run.held(loader, "sampler").made())
+
+
+def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+    tree, run = context.tree, context.facts.after
+    if any(isinstance(a, ast.Starred) for a in node.args):
+        yield context.manual(CODE, node, "the loader's arguments cannot be seen", _recipe(context), held)
+        return
+    for name in ("sampler", "batch_sampler"):
+        given = argument(node, _POSITIONS[name], name)
+        if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
+            yield context.manual(CODE, given, f"the training loader draws by a {name} of its own",
+                                 "give each rank every N-th index of the same draw: indices[rank::world_size]", held)
+            return
+    dataset = argument(node, 0, "dataset")
+    if dataset is None:
+        yield context.manual(CODE, node, "the loader's data set cannot be seen", _recipe(context), held)
+        return
+    if _iterable(context, dataset):
+        yield context.manual(CODE, node, "an iterable data set has no sampler: each rank would read all of it",
+                             "in its __iter__, yield every (rank * workers + worker)-th item only", held)
+        return
+    edits: list[Edit] = []
+    imports = [_SAMPLER]
+    name = ast.unparse(dataset)
+    if not isinstance(dataset, (ast.Name, ast.Attribute)):
+        statement = tree.statement(node)
+        name = tree.free("train_dataset", "train_set", "training_data")
+        if isinstance(statement, (ast.If, ast.For, ast.While, ast.With)) or _conditional(context, node):
+            yield context.manual(CODE, node, "the data set has no name of its own here", f"assign it to a name first: {name} = {ast.unparse(dataset)}", held)
+            return
+        edits += [InsertBefore(statement, f"{name} = {ast.unparse(dataset)}"), Replace(dataset, name)]
+    spread = next((k for k in node.keywords if k.arg is None), None)
+    if spread is not None:
+        yield from _options(context, node, spread, name, edits, imports, held)
+        return
+    size = argument(node, _POSITIONS["batch_size"], "batch_size")
+    if isinstance(size, ast.Constant) and size.value is None:
+        yield context.manual(CODE, node, "the loader does no batching of its own", _recipe(context), held)
+        return
+    edits += _sampler_edits(context, node, name)
+    needs = ["per_rank"]
+    if size is None:
+        yield context.manual(CODE, node, "batches of one sample cannot be divided among ranks", "give the loader a batch size that the number of ranks divides", held)
+        return
+    edits.append(Replace(size, f"{context.names['per_rank']}({{0}})", (size,)))
+    workers = argument(node, _POSITIONS["num_workers"], "num_workers")
+    if workers is not None and not _is(context, workers, 0):
+        edits.append(Replace(workers, f"{context.names['workers_per_rank']}({{0}})", (workers,)))
+        needs.append("workers_per_rank")
+    yield Change(CODE, _WHY, tree.shown, node, tuple(edits), tuple(imports), discharges=held, needs=tuple(needs))
+    odd = next((o.value for o in run.value(size).objs if isinstance(o, Lit) and isinstance(o.value, int) and o.value % 2), None)
+    if odd is not None:
+        yield context.manual(CODE, size, f"a batch of {odd} cannot be divided among an even number of ranks; the script says so when it starts", "",
+                             level=Safety.NOTE)
+
+
+
+def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:
+    shuffle = argument(node, _POSITIONS["shuffle"], "shuffle")
+    drop_last = argument(node, _POSITIONS["drop_last"], "drop_last")
+    how = "" if shuffle is not None and _is(context, shuffle, True) else f", shuffle={ast.unparse(shuffle)}" if shuffle is not None else ", shuffle=False"
+    if drop_last is not None and not _is(context, drop_last, False):
+        how += f", drop_last={ast.unparse(drop_last)}"
+    text = f"DistributedSampler({name}{how})".replace("{", "{{").replace("}", "}}")
+    edits: list[Edit] = []
+    if shuffle is not None and any(k.arg == "shuffle" for k in node.keywords):
+        edits += [SetArgument(node, "shuffle", "False"), DropArgument(node, "shuffle"), SetArgument(node, "sampler", text)]
+        return [*edits[1:]]
+    if shuffle is not None:                                      # positional: what follows must be named
+        later = {p: n for n, p in _POSITIONS.items()}
+        for p in range(len(node.args) - 1, _POSITIONS["shuffle"], -1):
+            edits.append(NameArgument(node, later.get(p, ""), p))
+        edits.append(DropArgument(node, "shuffle", _POSITIONS["shuffle"]))
+    return [*edits, SetArgument(node, "sampler", text)]
+
+
+def _options(context: Context, node: ast.Call, spread: ast.keyword, name: str, edits: list[Edit], imports: list[str],
+             held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+    """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
+    given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
+    if len(node.args) > 1 or any(k.arg is None and k is not spread for k in node.keywords):
+        yield context.manual(CODE, node, "the loader's arguments cannot be seen", _recipe(context), held)
+        return
+    inner = "{0}"
+    if given:
+        inner = "dict({0}, " + ", ".join(f"{k.arg}={ast.unparse(k.value)}" for k in given).replace("{", "{{").replace("}", "}}") + ")"
+        edits += [DropArgument(node, str(k.arg)) for k in given]
+    edits.append(Replace(spread.value, f"{context.names['sharded']}({name}, {inner})", (spread.value,)))
+    yield Change(CODE, _WHY, context.tree.shown, node, tuple(edits), tuple(imports), discharges=held, needs=("sharded",))
+
+
+def _is(context: Context, node: ast.expr, what: object) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is what or (type(node.value) is type(what) and node.value == what)
+    objs = context.facts.after.value(node).objs
+    return len(objs) == 1 and all(isinstance(o, Lit) and o.value is what for o in objs)
+
+
+def _conditional(context: Context, node: ast.AST) -> bool:
+    """Whether an expression may not be evaluated, or more than once, when its statement runs."""
+    for up in context.tree.ancestors(node):
+        if isinstance(up, (ast.IfExp, ast.Lambda, ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp)):
+            return True
+        if isinstance(up, ast.stmt):
+            return False
+    return False
+
+
+def _iterable(context: Context, dataset: ast.expr) -> bool:
+    run = context.facts.after
+    for obj in run.value(dataset).made():
+        if run.interpreter.is_a(obj, "torch.utils.data.IterableDataset"):
+            return True
+        if obj.cls is not None and run.interpreter.find(obj.cls, "__getitem__") is None and run.interpreter.find(obj.cls, "__iter__") is not None:
+            return True
+    return False

@@ -1,0 +1,59 @@
+"""Files, folders and checkpoints.
+
+What it does: a handle opened for writing and used all over is opened on the null device by other ranks; folders are made with
+    `exist_ok=True`; `torch.load` puts what it reads on this rank's device.
+Why: N ranks would write one file, race for a folder, and load N copies onto the first GPU.
+Safety: safe.
+References: https://docs.pytorch.org/docs/stable/generated/torch.load.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Replace, SetArgument
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context, argument
+from ddpify.rules.io.guards import Guards
+
+CODE = "DDP503"
+TITLE = "files, folders and checkpoints"
+EXAMPLES: tuple[Example, ...] = ()
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Edit opens, folders and loads in the entry."""
+    guards = Guards(context)
+    run, tree = context.facts.after, context.tree
+    for node in tree.nodes():
+        if not isinstance(node, ast.Call):
+            continue
+        paths = run.value(node.func).paths()
+        if paths & {"open", "io.open", "codecs.open", "gzip.open", "logging.FileHandler"} and guards.effects.at.get(node) == "file":
+            yield from _open(context, guards, node)
+        elif paths & {"os.makedirs"}:
+            if argument(node, 2, "exist_ok") is None and not guards.guarded(node):
+                yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node, (SetArgument(node, "exist_ok", "True"),), group="guards")
+        elif paths & {"os.mkdir"}:
+            if not guards.guarded(node):
+                yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node,
+                             (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True")), ("import os",), group="guards")
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "mkdir" and not paths and guards.effects.at.get(node) == "folder":
+            if argument(node, None, "exist_ok") is None and not guards.guarded(node):
+                yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node, (SetArgument(node, "exist_ok", "True"),), group="guards")
+        elif "torch.load" in paths and argument(node, 1, "map_location") is None:
+            yield Change(CODE, "each rank loads to its own device", tree.shown, node,
+                         (SetArgument(node, "map_location", context.names["device"]),), needs=("device",))
+
+
+def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
+    tree = context.tree
+    path = argument(node, 0, "file")
+    if path is None:
+        path = argument(node, 0, "filename")
+    holders = [s for s in (tree.statement(node), *tree.ancestors(node)) if isinstance(s, ast.stmt)]
+    if path is None or guards.guarded(node) or any(guards.only_speaks(s) for s in holders) or "devnull" in ast.unparse(path):
+        return
+    yield Change("DDP503", "other ranks write to nowhere", tree.shown, node,
+                 (Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,)),), ("import os",), group="guards")

@@ -1,0 +1,117 @@
+"""Numbers that outlive the training loop speak for all ranks.
+
+What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over ranks right
+    after the loop; so are meters with sum, count and avg. What is shown inside the loop stays rank 0's own, said once.
+Why: each rank has seen its own share only; printed, compared or scheduled as they are, the numbers are one shard's.
+Safety: safe where the way a number was built is known; MANUAL elsewhere.
+References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import InsertAfter
+from ddpify.facts.model import NOTHING, Loop, New, Value
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.rules.context import Context
+
+CODE = "DDP404"
+TITLE = "reduce what outlives the training loop"
+EXAMPLES: tuple[Example, ...] = ()
+_METER = frozenset(("sum", "count", "avg"))
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Reduce after each training loop over a loader."""
+    seen: set[ast.AST] = set()
+    for training in context.facts.loops:
+        loop = training.batch
+        if loop is None or loop.node in seen or not training.loaders:
+            continue
+        seen.add(loop.node)
+        if not context.facts.is_entry(loop.node):
+            yield from _elsewhere(context, loop)
+            continue
+        yield from _reduce(context, loop)
+    if seen:
+        first = next(t for t in context.facts.loops if t.batch is not None and t.batch.node in seen)
+        assert first.batch is not None
+        yield context.manual(CODE, first.batch.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
+
+
+def _names_after(context: Context, loop: Loop) -> dict[str, tuple[ast.AST, Value]]:
+    """The names and attributes that are read after a loop, in its function, and hold what the loop computed from its batches."""
+    facts, run = context.facts, context.facts.after
+    tree = facts.tree_of(loop.node)
+    function = tree.function(loop.node)
+    inside = set(ast.walk(loop.node))
+    loaders = set(facts.loaders)
+    written = {ast.unparse(n) for n in inside if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)}
+    written |= {ast.unparse(n.func.value) for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
+    end = getattr(loop.node, "end_lineno", 0) or 0
+    out: dict[str, tuple[ast.AST, Value]] = {}
+    rebound: dict[str, int] = {}
+    for n in ast.walk(function):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in inside and n.lineno > end:
+            rebound.setdefault(n.id, n.lineno)
+    for node in ast.walk(function):
+        if node in inside or not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load) or node.lineno <= end:
+            continue
+        text = ast.unparse(node)
+        if text not in written or (isinstance(node, ast.Name) and rebound.get(node.id, 1 << 30) < node.lineno):
+            continue
+        if isinstance(tree.parent.get(node), ast.Attribute) and text + "." + tree.parent[node].attr in written:  # type: ignore[attr-defined]
+            continue
+        value = run.value(node)
+        if any(o.kind == "batch" and o.of in loaders for o in value.origins) or any(_is_meter(context, o) for o in value.made()) \
+                or any(o.path in ("list", "dict") and _holds(context, o) for o in value.made()):
+            out.setdefault(text, (node, value))
+    return out
+
+
+def _holds(context: Context, obj: New) -> bool:
+    loaders = set(context.facts.loaders)
+    held = context.facts.after.held(obj, "[]")
+    return any(o.kind == "batch" and o.of in loaders for o in held.origins)
+
+
+def _is_meter(context: Context, obj: New) -> bool:
+    """Whether an object of the project's own class keeps sum, count and avg of what a training loop gave it."""
+    run = context.facts.after
+    loaders = set(context.facts.loaders)
+    if obj.cls is None or not all((obj, n) in run.memory for n in _METER):
+        return False
+    return any(o.kind == "batch" and o.of in loaders for n in _METER for o in run.held(obj, n).origins)
+
+
+def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
+    assert isinstance(loop.node, ast.stmt)
+    names = context.names
+    lines: list[str] = []
+    needs: set[str] = set()
+    for text, (node, value) in sorted(_names_after(context, loop).items()):
+        if any(_is_meter(context, o) for o in value.made()):
+            lines.append(f"{names['reduce_meter']}({text})")
+            needs.add("reduce_meter")
+        elif value.made() or value.scale in ("sample", "other", "weighted", None):
+            if value.scale is None and not value.made() and not value.of_kind("forward"):
+                continue
+            yield context.manual(CODE, node, f"`{text}` holds what this rank computed from its own share of the data, and is read after the loop",
+                                 f"gather it from all ranks first: dist.all_gather_object(parts, {text})")
+        elif value.scale == "mean":
+            lines.append(f"{text} = {names['sum_over_ranks']}({text}) / {names['world_size']}")
+            needs.add("sum_over_ranks")
+        else:
+            lines.append(f"{text} = {names['sum_over_ranks']}({text})")
+            needs.add("sum_over_ranks")
+    if lines:
+        yield Change(CODE, "each rank has counted its own share; from here on the numbers are those of all", context.tree.shown, loop.node,
+                     (InsertAfter(loop.node, "\n".join(lines)),), needs=tuple(sorted(needs)))
+
+
+def _elsewhere(context: Context, loop: Loop) -> Iterator[Finding]:
+    for text, (node, value) in sorted(_names_after(context, loop).items()):
+        if value != NOTHING:
+            yield context.manual(CODE, node, f"`{text}` is one rank's own number here", f"average {text} over the ranks after the loop")

@@ -1,0 +1,135 @@
+"""Tell the sampler which epoch it is.
+
+What it does: `loader.sampler.set_epoch(epoch)` before the loop over a training loader; where no epoch number is in reach, the sampler's
+    own is moved on by one.
+Why: without it every epoch has the same order.
+Safety: safe.
+References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import InsertBefore
+from ddpify.facts.collect import TrainingLoop
+from ddpify.facts.model import Loop, New, Value
+from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
+from ddpify.rules.context import Context
+
+CODE = "DDP401"
+TITLE = "advance the sampler's epoch"
+EXAMPLES: tuple[Example, ...] = ()
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """One call for each loop over a training loader."""
+    seen: set[ast.AST] = set()
+    for training in context.facts.loops:
+        for loader in training.loaders:
+            if not isinstance(loader, New):
+                continue
+            held = (Obligation("epoch", loader.node),)
+            loop = _loop_over(training, loader)
+            if loop is None:
+                yield context.manual(CODE, training.backward.node, "batches are drawn from this training loader without a loop over it",
+                                     "loader.sampler.set_epoch(n) with a new n each time the loader starts again", held)
+                continue
+            if _set(context, loader):
+                yield Proof(held[0], "set_epoch is called")
+                continue
+            key = loop.node
+            if key in seen:
+                yield Proof(held[0], "set with the other backward calls of this loop")
+                continue
+            seen.add(key)
+            yield from _advance(context, training, loop, loader, held)
+
+
+def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
+    for loop in training.backward.loops:
+        if isinstance(loop.node, (ast.For, ast.AsyncFor)) and loader in _batches(loop.element) and loader not in loop.over.of_kind("batch"):
+            return loop
+    return None
+
+
+def _batches(value: Value) -> set[object]:
+    out = set(value.of_kind("batch"))
+    for obj in value.objs:
+        for item in getattr(obj, "items", ()) if type(obj).__name__ == "Tup" else ():
+            out |= _batches(item)
+    return out
+
+
+def _set(context: Context, loader: New) -> bool:
+    run = context.facts.after
+    samplers = run.held(loader, "sampler").objs
+    return any(c.method == "set_epoch" and (c.receiver.objs & samplers or not samplers) for c in run.trace.calls)
+
+
+def _advance(context: Context, training: TrainingLoop, loop: Loop, loader: New, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+    node = loop.node
+    assert isinstance(node, (ast.For, ast.AsyncFor))
+    place, expression = node, _loader_expression(context, node.iter, loader)
+    if not context.facts.is_entry(node) or expression is None:
+        outer = _call_site(context, training, loader)
+        if outer is None:
+            yield context.manual(CODE, node, "the sampler's epoch must move on before this loop", "loader.sampler.set_epoch(epoch)", held)
+            return
+        place_statement, expression = outer
+    else:
+        place_statement = place
+    epoch = _epoch(context, training, place_statement)
+    text = ast.unparse(expression)
+    value = epoch or f"{text}.sampler.epoch + 1"
+    yield Change(CODE, "a new order each epoch, the same on all ranks", context.tree.shown, place_statement,
+                 (InsertBefore(place_statement, f"{text}.sampler.set_epoch({value})"),), discharges=held)
+
+
+def _loader_expression(context: Context, node: ast.expr, loader: New) -> ast.expr | None:
+    """The innermost expression that is the loader itself."""
+    run = context.facts.after
+    for part in ast.walk(node):
+        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            made = run.value(part).made()
+            if loader in made and all(run.is_loader(o) for o in made):
+                return part if all(o.node is loader.node for o in made) else None
+    return None
+
+
+def _call_site(context: Context, training: TrainingLoop, loader: New) -> tuple[ast.stmt, ast.expr] | None:
+    """A statement of the entry, under the epoch loop, that leads to the loop over the loader and where the loader has a name."""
+    run = context.facts.after
+    for call in reversed(training.backward.stack):
+        if not context.facts.is_entry(call) or not isinstance(call, ast.Call):
+            continue
+        for arg in [*call.args, *(k.value for k in call.keywords)]:
+            found = _loader_expression(context, arg, loader)
+            if found is not None:
+                return context.tree.statement(call), found
+        function = context.tree.function(call)
+        for name in ast.walk(function):
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) and run.value(name).made() == {loader}:
+                return context.tree.statement(call), ast.Name(name.id, ast.Load())
+    return None
+
+
+def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str | None:
+    """A name in reach at `place` that holds the number of the epoch."""
+    run = context.facts.after
+    outer = [loop.node for loop in training.backward.loops if loop.node is not place]
+    function = context.tree.function(place)
+    inside = set(context.tree.ancestors(place))
+    names: list[tuple[int, str]] = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in function.args.args:
+            value, name = run.value(node), node.arg
+        elif isinstance(node, ast.For) and node in inside and isinstance(node.target, ast.Name):
+            value, name = run.value(node.target), node.target.id
+        else:
+            continue
+        loops = [n for n in value.of_kind("index") if n in outer]
+        if loops:
+            names.append((max(outer.index(n) for n in loops), name))
+    return max(names)[1] if names else None

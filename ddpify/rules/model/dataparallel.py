@@ -1,0 +1,62 @@
+"""Take nn.DataParallel out.
+
+What it does: `nn.DataParallel(model, ...)` becomes `model`; a statement left saying `model = model` goes, and so does a test for several
+    GPUs that held nothing else. `.module` on what is not wrapped yet goes, too.
+Why: DistributedDataParallel takes its place, one process per device.
+Safety: safe.
+References: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Drop, Replace
+from ddpify.facts import library
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context, argument
+
+CODE = "DDP202"
+TITLE = "take DataParallel out"
+EXAMPLES = (
+    Example("a class of the project's own with that name", "class DataParallel:\n    def __init__(self, m): ...\nmodel = DataParallel(net)\n"),
+    Example("a statement of its own", "model = nn.DataParallel(model)\n", ""),
+    Example("nested", "model = nn.DataParallel(Net().cuda(), device_ids=[0, 1])\n", "model = Net().to(device)\n"),
+)
+
+
+def calls(context: Context) -> list[ast.Call]:
+    """The DataParallel calls of the entry."""
+    run = context.facts.before
+    return [n for n in context.tree.nodes() if isinstance(n, ast.Call) and library.DATAPARALLEL in run.value(n.func).paths()]
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Remove each wrapper."""
+    tree = context.tree
+    gone: set[ast.stmt] = set()
+    for call in calls(context):
+        inner = argument(call, 0, "module")
+        if inner is None:
+            continue
+        statement = tree.statement(call)
+        why = "DistributedDataParallel replaces DataParallel"
+        if isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1 \
+                and ast.unparse(statement.targets[0]) == ast.unparse(inner):
+            gone.add(statement)
+            dropped: ast.stmt = statement
+            while True:
+                parent = tree.parent[dropped]
+                if isinstance(parent, ast.If) and all(s in gone for s in (*parent.body, *parent.orelse)) and not context.is_main(parent):
+                    gone.add(parent)
+                    dropped = parent
+                    continue
+                break
+            yield Change(CODE, why, tree.shown, dropped, (Drop(dropped),))
+        else:
+            yield Change(CODE, why, tree.shown, call, (Replace(call, "{0}", (inner,)),))
+    for function in (n for n in tree.nodes() if isinstance(n, ast.Call) and "torch.nn.parallel.data_parallel" in context.facts.before.value(n.func).paths()):
+        module, inputs = argument(function, 0, "module"), argument(function, 1, "inputs")
+        if module is not None and inputs is not None:
+            yield Change(CODE, "DistributedDataParallel replaces data_parallel", tree.shown, function, (Replace(function, "{0}({1})", (module, inputs)),))

@@ -1,0 +1,138 @@
+"""Pin each rank to its own device.
+
+What it does: `.cuda()` in all its spellings becomes `.to(device)`; an explicit device index becomes this rank's; `set_device` of the
+    script's own goes, since the set-up has done it. A plain "cuda" chosen behind `torch.cuda.is_available()` stays: `set_device` makes
+    it this rank's.
+Why: an index that is the same everywhere puts all ranks on one GPU, and `.cuda()` needs a GPU.
+Safety: safe; MANUAL where another module names an index.
+References: https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_device.html
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ddpify.edits import Drop, Replace
+from ddpify.facts.model import Class, Func
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context, argument
+
+CODE = "DDP204"
+TITLE = "pin each rank to its own device"
+EXAMPLES = (
+    Example("a choice that falls back to the CPU", "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"),
+    Example("a method of that name on something else", "class Gpu:\n    def cuda(self): ...\nGpu().cuda()\n"),
+    Example("a tensor", "x = x.cuda(non_blocking=True)\n", "x = x.to(device, non_blocking=True)\n"),
+    Example("an index", "device = torch.device('cuda:1' if torch.cuda.is_available() else 'cpu')\n",
+            "device = torch.device(f'cuda:{local_rank}' if torch.cuda.is_available() else 'cpu')\n"),
+)
+_INDEXED = re.compile(r"^(cuda|gpu):\d+$")
+_WHY = "each rank computes on its own device, and on the CPU where there is no GPU"
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Edit device spellings in the entry; report indices elsewhere."""
+    names, tree, run = context.names, context.tree, context.facts.after
+    rank_text = f'f"cuda:{{{{{names["local_rank"]}}}}}"'
+    for node in tree.nodes():
+        if isinstance(node, ast.Call):
+            func = node.func
+            if isinstance(func, ast.Attribute) and func.attr == "cuda" and not any(isinstance(o, (Func, Class)) for o in run.value(func).objs) \
+                    and not run.value(func.value).paths() & {"torch"}:
+                yield _moved(context, node, func)
+            elif "torch.cuda.set_device" in run.value(func).paths() and not _ours(context, node):
+                statement = tree.statement(node)
+                if isinstance(statement, ast.Expr) and statement.value is node:
+                    yield Change(CODE, "the set-up has chosen this rank's device", tree.shown, statement, (Drop(statement),))
+            elif "torch.device" in run.value(func).paths():
+                yield from _device(context, node, rank_text)
+            elif isinstance(func, ast.Attribute) and func.attr == "to":
+                yield from _to(context, node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _INDEXED.match(node.value) and not _in_device_call(context, node) \
+                and not isinstance(tree.parent.get(node), (ast.Expr, ast.Compare, ast.Dict)):
+            if isinstance(tree.parent.get(node), (ast.JoinedStr, ast.FormattedValue)):
+                continue
+            if _is_default(context, node):
+                yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
+            else:
+                yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
+    yield from _elsewhere(context)
+
+
+def _moved(context: Context, node: ast.Call, func: ast.Attribute) -> Change:
+    rest = [k for k in node.keywords if k.arg not in ("device",)]
+    args = node.args[1:]
+    texts = [context.names["device"], *(f"non_blocking={ast.unparse(a)}" for a in args), *(f"{k.arg}={ast.unparse(k.value)}" for k in rest)]
+    return Change(CODE, _WHY, context.tree.shown, node, (Replace(node, "{0}.to(" + ", ".join(texts).replace("{", "{{").replace("}", "}}") + ")", (func.value,)),),
+                  needs=("device",))
+
+
+def _ours(context: Context, node: ast.Call) -> bool:
+    return any(o.kind == "rank" for a in node.args for o in context.facts.after.value(a).origins)
+
+
+def _device(context: Context, node: ast.Call, rank_text: str) -> Iterator[Change]:
+    """Constants and formatted strings with an index inside `torch.device(...)`."""
+    if any(o.kind == "rank" for n in ast.walk(node) if isinstance(n, ast.expr) for o in context.facts.after.value(n).origins):
+        return
+    first = argument(node, 0, "type")
+    index = argument(node, 1, "index")
+    if index is not None and isinstance(first, ast.Constant) and first.value == "cuda":
+        yield Change(CODE, _WHY, context.tree.shown, node, (Replace(index, context.names["local_rank"]),))
+        return
+    for part in _alternatives(first) if first is not None else ():
+        if isinstance(part, ast.Constant) and (isinstance(part.value, int) or (isinstance(part.value, str) and _INDEXED.match(part.value))):
+            yield Change(CODE, _WHY, context.tree.shown, node, (Replace(part, rank_text),))
+        elif isinstance(part, (ast.JoinedStr, ast.BinOp, ast.Call)) and _names_index(part):
+            yield Change(CODE, _WHY, context.tree.shown, node, (Replace(part, rank_text),))
+
+
+def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.IfExp):
+        yield from _alternatives(node.body)
+        yield from _alternatives(node.orelse)
+    else:
+        yield node
+
+
+def _names_index(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cuda:") for n in ast.walk(node))
+
+
+def _in_device_call(context: Context, node: ast.AST) -> bool:
+    for up in context.tree.ancestors(node):
+        if isinstance(up, ast.Call) and "torch.device" in context.facts.after.value(up.func).paths():
+            return True
+        if isinstance(up, ast.stmt):
+            return False
+    return False
+
+
+def _is_default(context: Context, node: ast.AST) -> bool:
+    return isinstance(context.tree.parent.get(node), ast.keyword)
+
+
+def _to(context: Context, node: ast.Call) -> Iterator[Change]:
+    """`.to("cuda")` without a fallback."""
+    first = argument(node, 0, "device")
+    if isinstance(first, ast.Constant) and first.value == "cuda":
+        yield Change(CODE, _WHY, context.tree.shown, node, (Replace(first, context.names["device"]),), needs=("device",))
+
+
+def _elsewhere(context: Context) -> Iterator[Finding]:
+    """Device indices in the other modules that the script runs."""
+    visited = context.facts.after.trace.visited
+    for name, tree in context.facts.trees.items():
+        if name == "__main__":
+            continue
+        for node in tree.nodes():
+            bad = ""
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INDEXED.match(node.value):
+                bad = f'"{node.value}"'
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda" and node.args \
+                    and isinstance(node.args[0], ast.Constant) and type(node.args[0].value) is int:
+                bad = ast.unparse(node)
+            if bad and tree.statement(node) in visited:
+                yield context.manual(CODE, node, f"{bad} is the same device on every rank", "the device of the model, or plain \"cuda\"")

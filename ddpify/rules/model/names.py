@@ -1,0 +1,72 @@
+"""Reach through the wrapper where the model itself is meant.
+
+What it does: own attributes and methods, `state_dict`, `load_state_dict`, `parameters` and evaluation of a wrapped model go through
+    `.module`; a call that only evaluates or reads the model is handed `model.module`; a whole-object save saves `model.module`.
+    Checkpoints keep the keys that the original wrote: a DataParallel original keeps its `module.` prefix.
+Why: the wrapper has no attributes of the model's, its state dict prefixes every key, and a forward past the training ranks hangs them.
+Safety: NOTE where a prefix stays; MANUAL where a name holds the wrapped model and the plain one.
+References: https://docs.pytorch.org/docs/stable/notes/ddp.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Replace
+from ddpify.facts import library
+from ddpify.facts.model import New
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.rules.context import Context
+
+CODE = "DDP203"
+TITLE = "names on the wrapped model"
+EXAMPLES: tuple[Example, ...] = ()
+
+# What works on the wrapper as it does on the model.
+_SAME = frozenset("train eval to cuda cpu half float double zero_grad requires_grad_ parameters buffers apply training forward no_sync module "
+                  "register_comm_hook join __call__ share_memory named_buffers named_parameters".split())
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Edit attribute reads, evaluation and saves of wrapped models in the entry."""
+    facts, tree, run = context.facts, context.tree, context.facts.after
+    for node in tree.nodes():
+        if node in facts.passed and isinstance(node, ast.expr):
+            yield Change(CODE, "this call does not train: it is given the model itself", tree.shown, node, (Replace(node, "{0}.module", (node,)),))
+        if isinstance(node, ast.Attribute):
+            yield from _attribute(context, node)
+        elif isinstance(node, ast.Call):
+            if facts.wrapped(run.value(node.func)) and not _trains(context, node) and run.calls(node):
+                yield Change(CODE, "evaluation runs on the model itself: it needs no gradients from other ranks", tree.shown, node,
+                             (Replace(node.func, "{0}.module", (node.func,)),))
+
+
+def _trains(context: Context, node: ast.Call) -> bool:
+    return node in context.training
+
+
+def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
+    facts, tree = context.facts, context.tree
+    value = facts.after.value(node.value)
+    wrapped = facts.wrapped(value)
+    if wrapped is False:
+        if node.attr == "module" and facts.model_of(value) is not None and any(
+                isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs):
+            yield Change(CODE, "the model is not wrapped here any more", tree.shown, node, (Replace(node, "{0}", (node.value,)),))
+        return
+    if node.attr in _SAME and wrapped:
+        return
+    prefixed = any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
+    if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped:
+        yield context.manual(CODE, node, "the original's checkpoints carry the `module.` prefix of DataParallel, and so do these; "
+                             "`.module." + node.attr + "(...)` reads and writes plain keys", level=Safety.NOTE)
+        return
+    if wrapped is None:
+        if node.attr in _SAME:
+            return
+        yield context.manual(CODE, node, f"`{ast.unparse(node.value)}` may be the wrapped model or the plain one here",
+                             f"{ast.unparse(node.value)}.module.{node.attr} where it is wrapped")
+        return
+    yield Change(CODE, "the wrapper does not have the model's attributes, and its state dict has other keys", tree.shown, node,
+                 (Replace(node.value, "{0}.module", (node.value,)),))

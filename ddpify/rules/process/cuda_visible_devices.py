@@ -1,0 +1,54 @@
+"""Leave the choice of GPUs to the launcher.
+
+What it does: an assignment to `os.environ["CUDA_VISIBLE_DEVICES"]` is skipped when a launcher started the script; its value moves
+    to the run command, with as many processes as it names devices.
+Why: every rank would see the same devices whichever ones it was started for.
+Safety: safe; without a launcher nothing changes.
+References: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Under
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context
+
+CODE = "DDP102"
+TITLE = "leave CUDA_VISIBLE_DEVICES to the launcher"
+EXAMPLES = (
+    Example("reading it", "import os\nprint(os.environ.get('CUDA_VISIBLE_DEVICES'))\n"),
+    Example("a choice of devices", "os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n",
+            "if 'LOCAL_RANK' not in os.environ:\n    os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n"),
+)
+
+
+def assignments(context: Context) -> list[ast.Assign]:
+    """The statements of the entry that set CUDA_VISIBLE_DEVICES."""
+    out = []
+    for node in context.tree.nodes():
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
+            target = node.targets[0]
+            if isinstance(target.slice, ast.Constant) and target.slice.value == "CUDA_VISIBLE_DEVICES" and ast.unparse(target.value).endswith("environ"):
+                out.append(node)
+    return out
+
+
+def devices(context: Context) -> str | None:
+    """The devices that the script chose, where they are a literal."""
+    for node in assignments(context):
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str) and node.value.value.strip():
+            return node.value.value.replace(" ", "")
+    return None
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Guard each assignment."""
+    for node in assignments(context):
+        if any("LOCAL_RANK" in ast.unparse(up.test) for up in context.tree.ancestors(node) if isinstance(up, ast.If)):
+            continue
+        environ = ast.unparse(node.targets[0].value)  # type: ignore[attr-defined]
+        yield Change(CODE, "the launcher chooses the devices; this choice moves to the run command", context.tree.shown, node,
+                     (Under(node, f'if "LOCAL_RANK" not in {environ}'),))

@@ -1,0 +1,102 @@
+"""Join the process group before anything touches a device, and leave it at exit.
+
+What it does: puts a block of a few lines after the imports: this process's place in the group, and a function that joins the
+    group. Under torchrun the place comes from the environment; without a launcher the process is a group of one, so that
+    `python train.py` still runs and no later line needs a condition. The function is called first in the main block, or right
+    after the block where the script works at import.
+Why: device, sampler and wrap all need the group; joining it twice or late raises or hangs.
+Safety: always safe; the script's own names are respected.
+References: https://docs.pytorch.org/docs/stable/elastic/run.html (environment variables),
+    https://docs.pytorch.org/docs/stable/distributed.html (init_process_group, HashStore)
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from ddpify.edits import InsertBefore
+from ddpify.resources import template_dir
+from ddpify.rules.base import Change, Example
+from ddpify.rules.context import NAMES, Context
+
+CODE = "DDP101"
+TITLE = "set up the process group"
+EXAMPLES: tuple[Example, ...] = ()
+
+_ORDER = ("per_rank", "workers_per_rank", "sharded", "first_on_node", "sum_over_ranks", "reduce_meter", "from_rank_zero", "quiet")
+_NEEDS = {"sharded": ("per_rank", "workers_per_rank"), "sum_over_ranks": ("device",), "reduce_meter": ("device",), "from_rank_zero": ("device",)}
+_IMPORTS = {
+    "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
+    "first_on_node": ("from contextlib import contextmanager",),
+    "quiet": ("import sys",),
+}
+_BASE = ("import atexit", "import os", "import torch", "import torch.distributed as dist")
+
+
+def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
+    """The set-up that `changes` need."""
+    tree = context.tree
+    needs = {n for c in changes for n in c.needs}
+    for piece in list(needs):
+        needs |= set(_NEEDS.get(piece, ()))
+    anchor, working = _anchor(context)
+    names = context.names
+    block = _template("setup", names)
+    if "device" in needs and context.own_device is None:
+        block += _template("device", names)
+    functions = [_template("init_distributed", names), *(_template(p, names) for p in _ORDER if p in needs and p != "quiet")]
+    call = f"{names['init_distributed']}()\n" + (_template("quiet", names) if "quiet" in needs else "")
+    main = context.main_block
+    code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
+    edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""))]
+    if not working and main is not None:
+        edits.append(InsertBefore(main.body[0], call))
+    imports = _BASE + tuple(i for piece in needs for i in _IMPORTS.get(piece, ()))
+    yield Change(CODE, "every process joins the process group first; without a launcher it is a group of one", tree.shown, anchor,
+                 tuple(edits), imports)
+
+
+def _template(name: str, names: dict[str, str]) -> str:
+    text = (template_dir() / "runtime" / f"{name}.py").read_text(encoding="utf-8")
+    for usual, *_ in NAMES.values():
+        key = next(k for k, v in NAMES.items() if v[0] == usual)
+        if names[key] != usual:
+            text = re.sub(rf"(?<![\w.\"]){usual}(?!\w|=)", names[key], text)
+    return text
+
+
+def _anchor(context: Context) -> tuple[ast.stmt, bool]:
+    """The statement that the block goes before, and whether the module works at import (then the group is joined there)."""
+    body = context.tree.root.body
+    at = 0
+    for i, statement in enumerate(body):
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) or context.is_main(statement):
+            break
+        if _imports(statement):
+            at = i + 1
+    if at >= len(body):
+        at = len(body) - 1
+    if at == 0 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
+        at = 1
+    return body[at], works_at_import(context)
+
+
+def _imports(statement: ast.stmt) -> bool:
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return True
+    return isinstance(statement, (ast.Try, ast.If)) and any(isinstance(n, (ast.Import, ast.ImportFrom)) for n in statement.body)
+
+
+def works_at_import(context: Context) -> bool:
+    """Whether a model, a loader or a device is used by a statement of the module outside its main block."""
+    main = context.main_block
+    if main is None:
+        return True
+    run = context.facts.after
+    places: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [
+        (o.node, o.stack) for o in (*context.facts.loaders, *(m for model in context.facts.models for m in model.objs)) if hasattr(o, "stack")]
+    places += [(c.node, c.stack) for c in run.trace.calls if c.method in ("cuda",) or "torch.cuda.set_device" in c.func.paths()]
+    inside = set(ast.walk(main))
+    return any((stack[0] if stack else node) not in inside and not isinstance(stack[0] if stack else node, ast.Module) for node, stack in places)

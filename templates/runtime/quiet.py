@@ -1,0 +1,2 @@
+if rank != 0:
+    sys.stdout = open(os.devnull, "w")
