@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 from dataclasses import dataclass
 from typing import Literal
@@ -76,9 +77,26 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     for owed in _owed(context.facts):
         if owed not in done:
             findings.append(context.manual("DDP900", owed.about, _LEDGER[owed.kind], "see `ddpify rules` for what each rank must do"))
+    findings += _unreached(context)
     if context.facts.before.trace.exhausted:
         findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
     return changes, list(dict.fromkeys(findings))
+
+
+def _unreached(context: Context) -> list[Finding]:
+    """Backward calls in code that the analysis did not reach."""
+    facts = context.facts
+    reached = {loop.backward.node for loop in facts.loops}
+    out = []
+    for tree in facts.trees.values() if not reached else [facts.entry]:
+        for node in tree.nodes():
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward" and node not in reached \
+                    and tree.statement(node) not in facts.before.trace.visited and node.func.value is not None:
+                out.append(context.manual("DDP900", node, "how this backward call is reached was not seen, so nothing is known of what it trains",
+                                          "call the training from the script, not through names that only exist at run time"))
+    if not reached and not out:
+        out.append(context.manual("DDP900", facts.entry.root.body[0], "no backward call was reached from this script"))
+    return out
 
 
 def _owed(facts: Facts) -> list[Obligation]:

@@ -96,6 +96,10 @@ def _packages_above(folder: Path) -> Iterator[Path]:
         above = above.parent
     if above != folder:
         yield above
+    for folder_up in (folder, *folder.parents):
+        if any((folder_up / mark).exists() for mark in ("setup.py", "pyproject.toml", ".git")):
+            yield folder_up
+            break
     working = Path.cwd()
     if working != folder and working in folder.parents:
         yield working

@@ -177,10 +177,9 @@ def _checked(text: str) -> Iterator[tuple[ast.AST, str]]:
 def _as_ast(node: ast.AST, code: str) -> ast.AST:
     if isinstance(node, ast.stmt):
         return ast.parse(code.strip().rstrip(";")).body[0]
-    if isinstance(node, ast.Slice):
-        return ast.parse(f"x[{code}]", mode="eval").body.slice  # type: ignore[attr-defined]
-    if isinstance(node, ast.Starred):
-        return ast.parse(f"f({code.rstrip().rstrip(',')})", mode="eval").body.args[0]  # type: ignore[attr-defined]
+    if isinstance(node, (ast.Slice, ast.Starred)):  # what is an expression only inside another
+        text = f"x[{code}]" if isinstance(node, ast.Slice) else f"[{code.rstrip().rstrip(',')}]"
+        return next(below for below in ast.walk(ast.parse(text)) if isinstance(below, type(node)))
     return ast.parse(f"({code}\n)", mode="eval").body
 
 
@@ -207,7 +206,7 @@ def test_every_statement_and_nearly_every_expression_has_a_partner() -> None:
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     for node in without:  # what is no node of the concrete tree: the tuple in `x[a, b]`, the text of an f-string, patterns
         parent = parents[node]
-        written = isinstance(parent, ast.Subscript) or isinstance(parent, (ast.JoinedStr, ast.FormattedValue, ast.pattern))
+        written = isinstance(parent, (ast.Subscript, ast.JoinedStr, ast.FormattedValue, ast.pattern))
         assert written, ast.dump(node)
 
 
@@ -390,5 +389,539 @@ def test_a_node_of_another_tree_is_refused() -> None:
 
 
 def test_a_broken_result_is_a_defect() -> None:
-    with pytest.raises(BrokenOutput, match="line 1 .* repeated"):
-        check("f()\n", lambda s: [change(InsertBefore(s.stmt("f"), "g(a=1, a=2)"))], "")
+    with pytest.raises(BrokenOutput, match=r"line 1 .*unicode error"):
+        check("f()\n", lambda s: [change(InsertBefore(s.stmt("f"), r"a = '\x'"))], "")
+
+
+# Arguments
+
+DATA = """
+loader = DataLoader(
+    data,
+    batch_size=8,  # images
+    shuffle=True,
+)
+"""
+ARGUMENTS: dict[str, tuple[str, list[tuple[str, str]], str]] = {
+    "appended on one line": ("f(a, b=1)\n", [("k", "v")], "f(a, b=1, k=v)\n"),
+    "appended to nothing": ("f()\n", [("k", "v")], "f(k=v)\n"),
+    "appended behind a trailing comma": ("f(a,)\n", [("k", "v")], "f(a, k=v,)\n"),
+    "appended inside spaces": ("f( a )\n", [("k", "v")], "f( a, k=v )\n"),
+    "appended behind a generator": ("f(i for i in a)\n", [("k", "v")], "f((i for i in a), k=v)\n"),
+    "appended behind stars": ("f(*a, **b)\n", [("k", "v")], "f(*a, **b, k=v)\n"),
+    "replaced in place": ("f(a, k = 1, b=2)\n", [("k", "v")], "f(a, k = v, b=2)\n"),
+    "a walrus in parentheses": ("f(k=1)\n", [("k", "(v := 1)")], "f(k=(v := 1))\n"),
+    "one argument per line": (DATA, [("shuffle", "False"), ("sampler", "s")], DATA.replace("True,", "False,\n    sampler=s,")),
+    "one per line without a trailing comma": ("f(\n    a,\n    b=1\n)\n", [("k", "v")], "f(\n    a,\n    b=1,\n    k=v\n)\n"),
+    "aligned with the parenthesis": ("f(a,\n  b=1)  # c\n", [("k", "v")], "f(a,\n  b=1,\n  k=v)  # c\n"),
+    "several on the last line": ("f(a,\n  b, c)\n", [("k", "v")], "f(a,\n  b, c, k=v)\n"),
+    "the only argument on a line of its own": ("f(\n    a\n)\n", [("k", "v")], "f(\n    a,\n    k=v\n)\n"),
+    "a comment behind the last argument stays there": (
+        "f(\n    a,\n    b=1  # c\n)\n",
+        [("k", "v")],
+        "f(\n    a,\n    b=1,  # c\n    k=v\n)\n",
+    ),
+    "a comment above the closing parenthesis stays": (
+        "f(\n    a,\n    b,  # c\n    # d\n)\n",
+        [("k", "v")],
+        "f(\n    a,\n    b,  # c\n    k=v,\n    # d\n)\n",
+    ),
+    "several on one call": ("f(a)\n", [("k", "v"), ("l", "w"), ("m", "x")], "f(a, k=v, l=w, m=x)\n"),
+    "in the lines of a CRLF file": ("f(\r\n\ta,\r\n\tb,\r\n)\r\n", [("k", "v")], "f(\r\n\ta,\r\n\tb,\r\n\tk=v,\r\n)\r\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "values", "after"), ARGUMENTS.values(), ids=ARGUMENTS.keys())
+def test_set_argument(before: str, values: list[tuple[str, str]], after: str) -> None:
+    def edit(s: Script) -> list[Change]:
+        call = next(node for node in ast.walk(s.tree) if isinstance(node, ast.Call))
+        return [change(SetArgument(call, name, value)) for name, value in values]
+
+    check(before, edit, after)
+
+
+def test_a_positional_argument_is_set_in_place() -> None:
+    def edit(s: Script) -> list[Change]:
+        call = s.call("DataLoader")
+        return [change(SetArgument(call, "batch_size", "{0} // world_size", (call.args[1],), position=1))]
+
+    check("DataLoader(data, 8 * k, True)\n", edit, "DataLoader(data, (8 * k) // world_size, True)\n")
+
+
+def test_an_argument_behind_a_star_is_not_taken_for_the_position() -> None:
+    check("f(*a, b)\n", lambda s: [change(SetArgument(s.call("f"), "k", "v", position=1))], "f(*a, b, k=v)\n")
+
+
+def test_two_values_for_one_argument_conflict() -> None:
+    refused("f(k=0)\n", lambda s: [change(SetArgument(s.call("f"), "k", v)) for v in "12"], "f(k=1)\n")
+    refused("f()\n", lambda s: [change(SetArgument(s.call("f"), "k", v)) for v in "12"], "f(k=1)\n")
+    refused("f(k=0)\n", lambda s: [change(SetArgument(s.call("f"), "k", "1")), change(DropArgument(s.call("f"), "k"))], "f(k=1)\n")
+    check("f(k=0)\n", lambda s: [change(SetArgument(s.call("f"), "k", "1")) for _ in "12"], "f(k=1)\n")
+
+
+DROPPED = {
+    "the last": ("f(a, k=1)\n", "f(a)\n"),
+    "the only one": ("f(\n    k=1,\n)\n", "f()\n"),
+    "the first": ("f(k=1, **b)\n", "f(**b)\n"),
+    "one line of several": ("f(\n    a,\n    k=1,  # gone\n    b=2,\n)\n", "f(\n    a,\n    b=2,\n)\n"),
+    "the last line": ("f(\n    a,  # stays\n    k=1,  # gone\n)\n", "f(\n    a,  # stays\n)\n"),
+    "the last line without a comma": ("f(\n    a,  # stays\n    k=1\n)\n", "f(\n    a  # stays\n)\n"),
+    "one that is not there": ("f(a)\n", "f(a)\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), DROPPED.values(), ids=DROPPED.keys())
+def test_drop_argument(before: str, after: str) -> None:
+    check(before, lambda s: [change(DropArgument(s.call("f"), "k"))], after)
+
+
+def test_a_positional_argument_is_dropped_only_from_the_end() -> None:
+    check("f(a, b)\n", lambda s: [change(DropArgument(s.call("f"), "k", 1))], "f(a)\n")
+    refused("f(a, b)\n", lambda s: [change(DropArgument(s.call("f"), "k", 0))], "f(a, b)\n")
+
+
+def test_arguments_are_named_so_that_one_before_them_can_be_dropped() -> None:
+    def edit(s: Script) -> list[Change]:
+        f = s.call("f")
+        return [change(NameArgument(f, "y", 2), NameArgument(f, "x", 1), DropArgument(f, "k", 0), SetArgument(f, "x", "0", position=1))]
+
+    check("f(a, b, c)\n", edit, "f(x=0, y=c)\n")
+
+
+# Statements
+
+
+def _under(*starts: str, header: str = RANK0) -> Callable[[Script], list[Change]]:
+    return lambda s: [change(Under(s.stmt(start), header)) for start in starts]
+
+
+LINES_BEFORE = '''
+for x in y:
+    print("a",
+          "b"  # c
+    # d
+          )
+    print(
+        """
+  text
+        """,
+    )
+'''
+LINES_AFTER = '''
+for x in y:
+    if rank == 0:
+        print("a",
+              "b"  # c
+        # d
+              )
+        print(
+            """
+  text
+        """,
+        )
+'''
+UNDER: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "one statement": ("a()\nb()\n", ("a",), "if rank == 0:\n    a()\nb()\n"),
+    "neighbours share a block": ("a()\n\nb()\n", ("a", "b"), "if rank == 0:\n    a()\n\n    b()\n"),
+    "not neighbours": ("a()\nb()\nc()\n", ("a", "c"), "if rank == 0:\n    a()\nb()\nif rank == 0:\n    c()\n"),
+    "comments": (
+        """
+        def f():
+            x
+
+            # old
+
+            # above
+            a()  # behind
+            # between
+            b()
+            # below
+        # out
+        c
+        """,
+        ("a", "b"),
+        """
+        def f():
+            x
+
+            # old
+
+            # above
+            if rank == 0:
+                a()  # behind
+                # between
+                b()
+            # below
+        # out
+        c
+        """,
+    ),
+    "calls over several lines": (LINES_BEFORE, ("print('a'", "print('\\n"), LINES_AFTER),
+    "a line that a backslash continues": (
+        "if x:\n    assert a, \\\n        b\n",
+        ("assert",),
+        "if x:\n    if rank == 0:\n        assert a, \\\n            b\n",
+    ),
+    "a compound statement": (
+        "for a in b:\n\n    # c\n    d\n\n    # e\nelse:\n    f\ng\n",
+        ("for",),
+        "if rank == 0:\n    for a in b:\n\n        # c\n        d\n\n        # e\n    else:\n        f\ng\n",
+    ),
+    "blank lines inside": (
+        "try:\n    f(a,\n\n      b)\n\nexcept E:\n\n    pass\n",
+        ("try",),
+        "if rank == 0:\n    try:\n        f(a,\n\n          b)\n\n    except E:\n\n        pass\n",
+    ),
+    "a decorated definition": (
+        "x\n\n# c\n@d\n# e\ndef f(): pass\n",
+        ("@d",),
+        "x\n\n# c\nif rank == 0:\n    @d\n    # e\n    def f(): pass\n",
+    ),
+    "the middle of a line": ("a; b; c  # d\n", ("b",), "a\nif rank == 0:\n    b\nc  # d\n"),
+    "the end of a line": ("# x\na; b; c  # d\n", ("c",), "# x\na; b\nif rank == 0:\n    c  # d\n"),
+    "a suite on the line of its header": (
+        "if x: a; b  # c\nelse: d\n",
+        ("b", "d"),
+        "if x:\n    a\n    if rank == 0:\n        b  # c\nelse:\n    if rank == 0:\n        d\n",
+    ),
+    "a file with tabs": ("if x:\n\ta(1,\n\t  2)\n", ("a",), "if x:\n\tif rank == 0:\n\t\ta(1,\n\t\t  2)\n"),
+    "a block with tabs in a file with spaces": (
+        "if w:\n  v\nif x:\n\ta\n",
+        ("a",),
+        "if w:\n  v\nif x:\n\tif rank == 0:\n\t\ta\n",
+    ),
+    "a file with CRLF and two spaces": (
+        "if x:\r\n  a\r\n  b\r\n",
+        ("a", "b"),
+        "if x:\r\n  if rank == 0:\r\n    a\r\n    b\r\n",
+    ),
+    "no newline at the end": ("a\nb", ("b",), "a\nif rank == 0:\n    b"),
+    "in an elif, a handler, an else and a finally": (
+        "if x: pass\nelif y:\n    a\ntry: pass\nexcept E:\n    b\nelse:\n    c\nfinally:\n    d\n",
+        ("a", "b", "c", "d"),
+        "if x: pass\nelif y:\n    {0}a\ntry: pass\nexcept E:\n    {0}b\nelse:\n    {0}c\nfinally:\n    {0}d\n".format(
+            "if rank == 0:\n        "
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "starts", "after"), UNDER.values(), ids=UNDER.keys())
+def test_under(before: str, starts: tuple[str, ...], after: str) -> None:
+    check(before, _under(*starts), after)
+
+
+def test_under_a_with() -> None:
+    check("a\n", _under("a", header="with main_first():"), "with main_first():\n    a\n")
+
+
+def test_statements_under_different_headers_do_not_share_a_block() -> None:
+    def edit(s: Script) -> list[Change]:
+        return [change(Under(s.stmt("a"), RANK0)), change(Under(s.stmt("b"), "if x"))]
+
+    check("a\nb\n", edit, "if rank == 0:\n    a\nif x:\n    b\n")
+
+
+def test_two_headers_for_one_statement_conflict() -> None:
+    refused("a\n", lambda s: [change(Under(s.stmt("a"), header)) for header in (RANK0, "if x")], "if rank == 0:\n    a\n")
+
+
+def test_a_statement_and_what_is_in_it_are_edited_together() -> None:
+    def edit(s: Script) -> list[Change]:
+        return [change(Replace(s.call("f"), "g({0})", (s.expr("x"),))), change(Under(s.stmt("print"), RANK0))]
+
+    check("print(f(x))\n", edit, "if rank == 0:\n    print(g(x))\n")
+
+
+@pytest.mark.parametrize("edit", [Drop, lambda node: Under(node, RANK0), lambda node: InsertBefore(node, "x"), Unwrap])
+def test_an_elif_cannot_be_moved(edit: Callable[[ast.stmt], Edit]) -> None:
+    refused("if a: b\nelif c: d\n", lambda s: [change(edit(s.stmt("if c")))], "if a: b\nelif c: d\n")
+
+
+DROP: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "with the comments that belong to it": ("a\n\n# old\n\n# own\nb  # too\n# next\nc\n", ("b",), "a\n\n# old\n\n# next\nc\n"),
+    "blank lines do not add up": ("a\n\nb\n\nc\n", ("b",), "a\n\nc\n"),
+    "definitions stay apart": ("def f(): pass\n\n\na\ndef g(): pass\n", ("a",), "def f(): pass\n\n\ndef g(): pass\n"),
+    "a body left empty": ("if x:\n    # c\n    a\n    b\nelse:\n    c\n", ("a", "b"), "if x:\n    pass\nelse:\n    c\n"),
+    "the comments at the end of a body stay": (
+        "def f():\n    a\n\n    b\n    # c\n\nd\n",
+        ("b",),
+        "def f():\n    a\n    # c\n\nd\n",
+    ),
+    "comments apart stay in a body left empty": ("def f():\n    # c\n\n    b\n", ("b",), "def f():\n    # c\n    pass\n"),
+    "the first of a body": ("def f():\n    a\n\n    b\n", ("a",), "def f():\n    b\n"),
+    "the first of a file": ("a\n\nb\n", ("a",), "b\n"),
+    "below the heading of a file": ("# x\n\na\n\nb\n", ("a",), "# x\n\nb\n"),
+    "the last of a file": ("a\n\n\nb\n", ("b",), "a\n"),
+    "of a line": ("a; b; c  # d\n", ("b",), "a\nc  # d\n"),
+    "the end of a line": ("a; b\n", ("b",), "a\n"),
+    "a suite on the line of its header": ("if x: a\n", ("a",), "if x:\n    pass\n"),
+    "everything": ("# x\na\nb\n", ("a", "b"), "# x\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "starts", "after"), DROP.values(), ids=DROP.keys())
+def test_drop(before: str, starts: tuple[str, ...], after: str) -> None:
+    check(before, lambda s: [change(*(Drop(s.stmt(start)) for start in starts))], after)
+
+
+def test_what_is_inside_a_dropped_statement_goes_with_it() -> None:
+    def edit(s: Script) -> list[Change]:
+        return [
+            change(Drop(s.stmt("if"))),
+            change(Replace(s.expr("x"), "y"), Under(s.stmt("a"), RANK0)),
+            change(Under(s.stmt("if"), "if z")),
+        ]
+
+    check("if x:\n    a\nb\n", edit, "b\n")
+
+
+UNWRAP = {
+    "an if": (
+        """
+        # above
+        if x:  # behind
+
+            # first
+            a
+            b(1,
+              2)
+
+            # last
+        c
+        """,
+        "if",
+        """
+        # above
+        # behind
+        # first
+        a
+        b(1,
+          2)
+
+        # last
+        c
+        """,
+    ),
+    "a with in a function": ("def f():\n\twith a as b:\n\t\tc \\\n\t\t\t+ d\n", "with", "def f():\n\tc \\\n\t\t+ d\n"),
+    "a suite on the line of its header": ("# a\nif x: b; c  # d\ne\n", "if", "# a\nb; c  # d\ne\n"),
+    "one with an else": ("if x:\n    a\nelse:\n    b\n", "if", "a\n"),
+    "compound statements inside": ("if x:\n  for a in b:\n    c\n  d\n", "if", "for a in b:\n  c\nd\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "start", "after"), UNWRAP.values(), ids=UNWRAP.keys())
+def test_unwrap(before: str, start: str, after: str) -> None:
+    def edit(s: Script) -> list[Change]:
+        node = s.stmt(start)
+        assert isinstance(node, (ast.If, ast.With))
+        return [change(Unwrap(node))]
+
+    check(before, edit, after)
+
+
+def test_a_block_is_exchanged_for_another() -> None:
+    def edit(s: Script) -> list[Change]:
+        node = s.stmt("with")
+        assert isinstance(node, ast.With)
+        return [change(Unwrap(node), Under(node, RANK0), Drop(s.stmt("b")))]
+
+    check("with x():\n    a\n    b\n    c\nd\n", edit, "if rank == 0:\n    a\n    c\nd\n")
+
+
+BLOCK = """
+def setup():
+    # why
+    if torch.cuda.is_available():
+        init(
+            a,
+        )
+
+
+local_rank = 0  # x
+
+"""
+
+INSERT: dict[str, tuple[str, str, str, str]] = {
+    "below blank lines and above the comments": ("a\n\n# old\n\n# own\nb\n", "b", "x\n", "a\n\n# old\n\nx\n# own\nb\n"),
+    "a blank line first": ("a\nb\n", "b", "\nx\n", "a\n\nx\nb\n"),
+    "a blank line first where there is one": ("a\n\nb\n", "b", "\nx\n", "a\n\nx\nb\n"),
+    "a blank line last": ("a\n# c\nb\n", "b", "x\n\n", "a\nx\n\n# c\nb\n"),
+    "comments of its own": ("a\nb\n", "b", "# y\nx  # z\n# w\n", "a\n# y\nx  # z\n# w\nb\n"),
+    "above decorators": ("# c\n\n@d\ndef f(): pass\n", "@d", "x\n\n\n", "# c\n\nx\n\n\n@d\ndef f(): pass\n"),
+    "below the heading of a file": ("#!/usr/bin/env python\n# x\na\n", "a", "b\n", "#!/usr/bin/env python\n# x\nb\na\n"),
+    "a blank line below a heading and another": ("# x\n\na\n", "a", "\nb\n", "# x\n\nb\na\n"),
+    "in the middle of a line": ("a; b  # c\n", "b", "x\n", "a\nx\nb  # c\n"),
+    "at the start of a line": ("a; b  # c\n", "a", "x\n", "x\na; b  # c\n"),
+    "into a suite on the line of its header": ("if y: a; b\n", "a", "x", "if y:\n    x\n    a; b\n"),
+    "a whole block": ("import torch\n\nmain()\n", "main", BLOCK, "import torch\n" + BLOCK + "main()\n"),
+    "a whole block with tabs and CRLF": (
+        "if a:\r\n\tb\r\nmain()\r\n",
+        "main",
+        BLOCK.strip(),
+        "if a:\r\n\tb\r\n"
+        "def setup():\r\n\t# why\r\n\tif torch.cuda.is_available():\r\n\t\tinit(\r\n\t\t    a,\r\n\t\t)\r\n\r\n\r\n"
+        "local_rank = 0  # x\r\nmain()\r\n",
+    ),
+    "into a block with an indentation of its own": (
+        "if a:\n    b\nif c:\n  d\n",
+        "d",
+        "if x:\n    y\n",
+        "if a:\n    b\nif c:\n  if x:\n    y\n  d\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "start", "code", "after"), INSERT.values(), ids=INSERT.keys())
+def test_insert_before(before: str, start: str, code: str, after: str) -> None:
+    check(before, lambda s: [change(InsertBefore(s.stmt(start), code))], after)
+
+
+AFTER: dict[str, tuple[str, str, str, str]] = {
+    "a simple statement": ("a  # b\n\n# c\nd\n", "a", "x\n", "a  # b\nx\n\n# c\nd\n"),
+    "a compound statement": ("if a:\n    b\n    # c\nd\n", "if", "\nx\n", "if a:\n    b\n    # c\n\nx\nd\n"),
+    "the last of a body": ("if a:\n    b\n    # c\nd\n", "b", "x\n", "if a:\n    b\n    x\n    # c\nd\n"),
+    "the last of a file without a newline": ("a", "a", "x\n", "a\nx"),
+    "blank lines last": ("def f(): pass\n\na\n", "def", "\n\nx\n\n\n", "def f(): pass\n\n\nx\n\n\na\n"),
+    "blank lines last, at the end": ("def f():\n    a\n", "a", "\nx\n\n", "def f():\n    a\n\n    x\n"),
+    "in a line": ("a; b  # c\n", "a", "x\n", "a\nx\nb  # c\n"),
+    "at the end of a line": ("a; b  # c\nd\n", "b", "x\n", "a; b  # c\nx\nd\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "start", "code", "after"), AFTER.values(), ids=AFTER.keys())
+def test_insert_after(before: str, start: str, code: str, after: str) -> None:
+    check(before, lambda s: [change(InsertAfter(s.stmt(start), code))], after)
+
+
+def test_inserts_keep_their_order_and_the_same_code_comes_once() -> None:
+    def edit(s: Script) -> list[Change]:
+        a = s.stmt("a")
+        return [change(InsertBefore(a, "x\n"), InsertAfter(a, "v\n")), change(InsertBefore(a, "y\n")), change(InsertBefore(a, "x\n"))]
+
+    check("# c\n\nb\n\na\n", edit, "# c\n\nb\n\nx\ny\na\nv\n")
+
+
+def test_inserts_stand_outside_the_block_of_their_anchor() -> None:
+    def edit(s: Script) -> list[Change]:
+        return [change(InsertBefore(s.stmt("b"), "x")), *_under("a", "b", "c")(s)]
+
+    check("a\nb\nc\n", edit, "if rank == 0:\n    a\nx\nif rank == 0:\n    b\n    c\n")
+
+
+def test_a_statement_is_exchanged_for_others() -> None:
+    def edit(s: Script) -> list[Change]:
+        return [change(Drop(s.stmt("b")), InsertBefore(s.stmt("b"), "x\ny\n"))]
+
+    check("a\n\nb\nc\n", edit, "a\n\nx\ny\nc\n")
+
+
+# Imports
+
+OS, DIST, TORCH = "import os", "import torch.distributed as dist", "import torch"
+SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
+SUBSET = "from torch.utils.data import Subset"
+MAIN = "\nmain()\n"
+
+IMPORTS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "each to its kin": (
+        "import sys\nimport torch\nimport numpy as np\nfrom a import b\n" + MAIN,
+        (OS, DIST),
+        "import sys\nimport os\nimport torch\nimport torch.distributed as dist\nimport numpy as np\nfrom a import b\n" + MAIN,
+    ),
+    "plain ones to plain ones": (
+        "import torch\nfrom torch import nn\n" + MAIN,
+        (SAMPLER, DIST),
+        "import torch\nimport torch.distributed as dist\nfrom torch import nn\n" + SAMPLER + "\n" + MAIN,
+    ),
+    "standard library first": ("# x\nimport torch\n" + MAIN, (OS,), "# x\nimport os\n\nimport torch\n" + MAIN),
+    "torch to the end where there is none": (
+        "import os\nfrom . import a\n" + MAIN,
+        (TORCH,),
+        "import os\nfrom . import a\nimport torch\n" + MAIN,
+    ),
+    "what is there": ("import os.path\nimport torch\nfrom torch import distributed as dist\n" + MAIN, (OS, DIST, TORCH), ""),
+    "what is there in a try": ("try:\n    import os\nexcept ImportError:\n    os = None\n" + MAIN, (OS,), ""),
+    "what is there under another name": ("import torch.distributed\n" + MAIN, (DIST,), f"import torch.distributed\n{DIST}\n" + MAIN),
+    "what is there too late": ("import sys\n" + MAIN + "import os\n", (OS,), "import sys\nimport os\n" + MAIN + "import os\n"),
+    "into a statement that is there": (
+        "from torch.utils.data import DataLoader  # x\n" + MAIN,
+        (SUBSET,),
+        "from torch.utils.data import DataLoader, Subset  # x\n" + MAIN,
+    ),
+    "into a statement in parentheses": (
+        "from torch.utils.data import (\n    DataLoader,\n    Dataset,  # x\n)\n" + MAIN,
+        (SUBSET,),
+        "from torch.utils.data import (\n    DataLoader,\n    Dataset,  # x\n    Subset,\n)\n" + MAIN,
+    ),
+    "into a statement in parentheses on one line": (
+        "from torch.utils.data import (DataLoader)\n" + MAIN,
+        (SUBSET, "from torch.utils.data import random_split as split"),
+        "from torch.utils.data import (DataLoader, Subset, random_split as split)\n" + MAIN,
+    ),
+    "not into a star": ("from torch.utils.data import *\n" + MAIN, (SUBSET,), f"from torch.utils.data import *\n{SUBSET}\n" + MAIN),
+    "two of one module": (
+        "import torch\n" + MAIN,
+        (SUBSET, "from torch.utils.data import DataLoader"),
+        "import torch\nfrom torch.utils.data import Subset, DataLoader\n" + MAIN,
+    ),
+    "below a docstring": ('"""Doc."""\nmain()\n', (OS, TORCH), '"""Doc."""\n\nimport os\nimport torch\n\nmain()\n'),
+    "below a docstring and a blank line": ('"""Doc."""\n\nmain()\n', (OS,), '"""Doc."""\n\nimport os\n\nmain()\n'),
+    "below a future": (
+        "from __future__ import annotations\ndef main(): pass\nmain()\n",
+        (OS,),
+        "from __future__ import annotations\n\nimport os\n\n\ndef main(): pass\nmain()\n",
+    ),
+    "above a first definition": ("def f(): pass\nimport sys\nmain()\n", (OS,), "import os\n\n\ndef f(): pass\nimport sys\nmain()\n"),
+    "between other statements": (
+        "import os\nos.environ['A'] = '0'\nimport torch\nif x:\n    import y\n" + MAIN,
+        ("import random", DIST),
+        "import os\nimport random\nos.environ['A'] = '0'\nimport torch\nimport torch.distributed as dist\nif x:\n    import y\n" + MAIN,
+    ),
+    "on a line with others": ("import os; import torch\n" + MAIN, (DIST,), f"import os; import torch\n{DIST}\n" + MAIN),
+    "in the newlines of the file": ("import torch\r\n\r\nmain()\r\n", (DIST,), f"import torch\r\n{DIST}\r\n\r\nmain()\r\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "imports", "after"), IMPORTS.values(), ids=IMPORTS.keys())
+def test_imports(before: str, imports: tuple[str, ...], after: str) -> None:
+    def edit(s: Script) -> list[Change]:
+        call = s.call("main")
+        return [change(Replace(call, "run({0})", (call,)), imports=imports)]
+
+    check(before, edit, (after or before).replace("\nmain()", "\nrun(main())"))
+
+
+def test_an_import_is_never_below_its_use() -> None:
+    code = "x = os.environ\ndist.init()\n"
+
+    def edit(s: Script) -> list[Change]:
+        return [change(InsertBefore(s.stmt("import torch"), code), imports=(DIST, OS))]
+
+    after = f"import sys\n{OS}\n{DIST}\n{code}import torch\nimport a\n"
+    check("import sys\nimport torch\nimport a\n", edit, after)
+    check("import torch\nimport a\n", edit, f"{OS}\n{DIST}\n\n{code}import torch\nimport a\n")
+
+
+def test_an_import_stands_above_what_is_inserted_at_the_same_place() -> None:
+    def edit(s: Script) -> list[Change]:
+        return [change(InsertAfter(s.stmt("import torch"), "\ndist.init()\n"), imports=(DIST,))]
+
+    check("import torch\nmain()\n", edit, f"import torch\n{DIST}\n\ndist.init()\nmain()\n")
+
+
+def test_a_dropped_import_does_not_count() -> None:
+    def edit(s: Script) -> list[Change]:
+        return [change(Drop(s.stmt("import os"))), change(SetArgument(s.call("main"), "a", "os.x"), imports=(OS,))]
+
+    check("import os\nimport sys\nmain()\n", edit, "import sys\nimport os\nmain(a=os.x)\n")
+
+
+def test_the_imports_of_a_refused_change_are_not_added() -> None:
+    refused("import sys\nmain()\n", lambda s: [change(Replace(s.call("main"), "f("), imports=(OS,))], "import sys\nmain()\n")
+
+
+def test_an_import_alone() -> None:
+    script = Script("import torch\na\n")
+    got = rewrite(script.text, script.tree, [change(imports=(DIST,))])
+    assert got == (f"import torch\n{DIST}\na\n", ())

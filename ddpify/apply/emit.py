@@ -165,6 +165,7 @@ def _edit(kind: Any, node: ast.stmt, needs: list[_Need], tree: ast.Module) -> In
     if kind is Extend:
         assert isinstance(node, ast.ImportFrom)
         return Extend(node, tuple(need.text for need in needs))
+    needs = sorted(needs, key=lambda need: need.root not in sys.stdlib_module_names)
     code = [f"import {need.text}\n" for need in needs if not need.module]
     for module in dict.fromkeys(need.module for need in needs if need.module):
         code.append(f"from {module} import {', '.join(need.text for need in needs if need.module == module)}\n")
@@ -260,13 +261,33 @@ def parse_code(code: str, newline: str) -> cst.Module:
     return cst.parse_module((code if code.endswith("\n") else code + "\n").replace("\n", newline))
 
 
-class _Indent(cst.CSTTransformer):
-    def __init__(self, indent: str) -> None:
-        super().__init__()
-        self.indent = indent
+class Moved(cst.CSTTransformer):
+    """Makes a statement fit for another depth, beyond the indentation and the lines in brackets, which libcst moves itself.
 
-    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.IndentedBlock:
-        return updated_node.with_changes(indent=self.indent)
+    Blank lines stay empty; lines that a backslash continues go one unit in (`way` 1) or out (-1); blocks get the indentation `unit`.
+    """
+
+    def __init__(self, indent: str = "", way: int = 0, unit: str | None = None) -> None:
+        super().__init__()
+        self.indent = re.escape(indent) if way < 0 else indent
+        self.way = way
+        self.unit = unit
+
+    def on_leave(self, original_node: Any, updated_node: Any) -> Any:
+        """One node moved."""
+        if isinstance(updated_node, cst.EmptyLine):
+            return emptied(updated_node)
+        if isinstance(updated_node, cst.IndentedBlock) and self.unit is not None:
+            return updated_node.with_changes(indent=self.unit)
+        if isinstance(updated_node, cst.SimpleWhitespace) and "\\" in updated_node.value and self.way:
+            out, into = (f"(?:{self.indent})?", "") if self.way < 0 else ("", self.indent)
+            return updated_node.with_changes(value=re.sub(rf"(\\\r?\n){out}", lambda found: found[1] + into, updated_node.value))
+        return updated_node
+
+
+def emptied(line: cst.EmptyLine) -> cst.EmptyLine:
+    """A blank line without the indentation of its surroundings."""
+    return line.with_changes(indent=False) if is_blank(line) and not line.whitespace.value else line
 
 
 def is_blank(line: cst.EmptyLine) -> bool:
@@ -297,12 +318,13 @@ def strip_end(lines: Lines) -> Lines:
 class Body:
     """A body under construction: lines of comment that wait for a statement, and blocks that still grow."""
 
-    def __init__(self, indent: str | None, headed: bool) -> None:
-        """`indent` is the unit of new blocks (None: the file's); `headed` says that something stands above the first statement."""
+    def __init__(self, indent: str | None, heading: Sequence[cst.EmptyLine] | None) -> None:
+        """`indent` is the unit of new blocks (None: the file's), `heading` what stands above the first statement of a module."""
         self.indent = indent
-        self.headed = headed
+        self.nested = heading is None
+        self.heading = strip_end(list(heading or ()))
         self.out: list[Any] = []
-        self.waiting: Lines = []
+        self.waiting: Lines = list(heading or ())[len(self.heading) :]
         self.open = ""
         self.trim = False
 
@@ -312,7 +334,7 @@ class Body:
 
     def drop(self) -> None:
         """Note that a statement is left out here."""
-        self.trim = self.trim or not (self.out or self.waiting or self.headed)
+        self.trim = self.trim or not (self.out or self.waiting or self.heading)
 
     def add(self, statement: Any, block: Any = None, header: str = "") -> None:
         """Add a statement; with a `block` under it, or under the last one if that has the same `header`."""
@@ -322,7 +344,7 @@ class Body:
         self.waiting = []
         if header and header == self.open:
             block = self.out[-1]
-            inner = [*block.body.body, statement.with_changes(leading_lines=lines)]
+            inner = [*block.body.body, statement.with_changes(leading_lines=[emptied(line) for line in lines])]
             self.out[-1] = block.with_changes(body=block.body.with_changes(body=inner))
         elif header:
             suite = cst.IndentedBlock([statement.with_changes(leading_lines=())], indent=self.indent)
@@ -333,9 +355,11 @@ class Body:
 
     def insert(self, code: cst.Module) -> None:
         """Add parsed code, with its comments and blank lines."""
+        if self.nested:
+            code = code.visit(Moved(unit=self.indent))
         self.hold(code.header)
         for statement in code.body:
-            self.add(statement if self.indent is None else statement.visit(_Indent(self.indent)))
+            self.add(statement)
         self.hold(code.footer)
 
     def close(self, may_be_empty: bool) -> tuple[list[Any], Lines]:

@@ -87,10 +87,9 @@ def rewrite(text: str, tree: ast.Module, changes: Sequence[Change]) -> tuple[str
         return text, ()
     with _deep():
         module = _parse(text)
-        continued = re.search(r"\\\r?\n", text) is not None
         while module is not None and kept:
             try:
-                result = _Rewriter(module, tree, kept, continued).run()
+                result = _Rewriter(module, tree, kept).run()
             except _Conflict as conflict:
                 kept.remove(conflict.change)
             except RecursionError:
@@ -140,11 +139,9 @@ def _key(edit: Any) -> tuple[Any, ...]:
 
 
 class _Rewriter(cst.CSTTransformer):
-    def __init__(self, module: cst.Module, tree: ast.Module, changes: Sequence[Change], continued: bool) -> None:
-        """`continued` says that some line of the file ends in a backslash."""
+    def __init__(self, module: cst.Module, tree: ast.Module, changes: Sequence[Change]) -> None:
         super().__init__()
         self.module = module
-        self.continued = continued
         self.stack: list[Any] = []
         self.done: list[tuple[_Step, int]] = []
         self.updated: dict[int, cst.CSTNode] = {}
@@ -193,9 +190,10 @@ class _Rewriter(cst.CSTTransformer):
         elif isinstance(edit, Unwrap):
             place.unwrapped = True
         else:
-            _require(place.header in ("", edit.header))
-            place.header = edit.header
-            place.block = cst.parse_statement(f"{edit.header}: pass", config=self.module.config_for_parsing)
+            header = edit.header.rstrip(": ")
+            _require(place.header in ("", header))
+            place.header = header
+            place.block = cst.parse_statement(f"{header}: pass", config=self.module.config_for_parsing)
 
     def run(self) -> str:
         """The new text."""
@@ -316,13 +314,14 @@ class _Rewriter(cst.CSTTransformer):
         blocks = [original, *reversed(self.stack)]
         indent = next((node.indent for node in blocks if isinstance(node, cst.IndentedBlock)), None)
         module = isinstance(original, cst.Module)
-        body = emit.Body(indent, module and bool(original.header))
+        body = emit.Body(indent, original.header if module else None)
         for place, statement in pieces:
             self._add(body, place, statement)
         statements, rest = body.close(module)
         if isinstance(updated, cst.SimpleStatementSuite):
             return cst.IndentedBlock(statements, footer=rest, indent=indent)
-        return updated.with_changes(body=statements, footer=emit.join_lines(rest, updated.footer))
+        updated = updated.with_changes(body=statements, footer=emit.join_lines(rest, updated.footer))
+        return updated.with_changes(header=body.heading) if module else updated
 
     def _pieces(self, original: Any, updated: Any) -> Iterator[tuple[_Place | None, Any]]:
         """A line cut into as few lines as its edits need, each with what happens to it."""
@@ -386,8 +385,7 @@ class _Rewriter(cst.CSTTransformer):
         return parts, suite.footer
 
     def _moved(self, statement: Any, indent: str | None, way: int) -> Any:
-        """`statement` fit for another depth: lines continued by a backslash move along (libcst moves those in brackets)."""
-        return statement.visit(_Continuations(indent or self.module.default_indent, way)) if self.continued else statement
+        return statement.visit(emit.Moved(indent or self.module.default_indent, way))
 
 
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
@@ -500,23 +498,6 @@ class _Fill(cst.CSTTransformer):
             return updated
         _require(isinstance(value, cst.BaseExpression) and not isinstance(value, cst.StarredElement))
         return _fit(value, type(parent))
-
-
-class _Continuations(cst.CSTTransformer):
-    """Moves the lines after a backslash one indentation in (`way` 1) or out (-1)."""
-
-    def __init__(self, indent: str, way: int) -> None:
-        super().__init__()
-        self.indent = indent
-        self.way = way
-
-    def leave_SimpleWhitespace(self, original_node: cst.SimpleWhitespace, updated_node: cst.SimpleWhitespace) -> cst.SimpleWhitespace:
-        value = original_node.value
-        if "\\" not in value:
-            return updated_node
-        after = self.indent if self.way > 0 else ""
-        before = "" if self.way > 0 else f"(?:{self.indent})?"
-        return updated_node.with_changes(value=re.sub(rf"(\\\r?\n){before}", lambda found: found[1] + after, value))
 
 
 def _check_losses(steps: Sequence[_Step]) -> None:

@@ -382,7 +382,7 @@ class Interpreter:
         quiet = 0
         for item in node.items:
             value = self.expression(item.context_expr)
-            if value.paths() & library.NO_GRAD:
+            if value.kinds() & library.NO_GRAD:
                 quiet += 1
             if item.optional_vars is not None:
                 entered = [self._invoke_named(o, "__enter__", node) for o in value.made() if o.cls is not None]
@@ -711,6 +711,9 @@ class Interpreter:
         texts = [o for o in (_one(left), _one(right)) if isinstance(o, str)]
         origins = left.origins | right.origins | _sources(left) | _sources(right)
         if isinstance(op, ast.Add):
+            tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
+            if len(tuples) == 2 and len(left.objs) == len(right.objs) == 1:
+                return Value(frozenset((Tup(tuples[0].items + tuples[1].items),)))
             lists = frozenset(o for v in (left, right) for o in v.made() if o.path == "list")
             if lists:
                 return Value(lists, origins)

@@ -179,6 +179,8 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
     if path in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer") or path.endswith((".now", ".today")):
         return Value(frozenset(), frozenset((Origin("time"),)))
+    if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
+        return just(New(path, node, run.stack))
     if path in _RANDOM or path.startswith(("random.", "numpy.random.")):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("random")}, scales.mixed(args))
     if path.startswith("torch.nn.functional.") or (root == "torch" and last[:1].islower() and path not in ("torch.load", "torch.device")

@@ -133,8 +133,12 @@ class Value:
         return frozenset(o.of for o in self.origins if o.kind == kind)
 
     def paths(self) -> frozenset[str]:
-        """The library paths of what it may be."""
-        return frozenset(o.path for o in self.objs if isinstance(o, (Ext, New)) and o.path)
+        """The paths of the library's functions, classes and modules that it may be."""
+        return frozenset(o.path for o in self.objs if isinstance(o, Ext))
+
+    def kinds(self) -> frozenset[str]:
+        """The paths of the library's classes that it may be an instance of."""
+        return frozenset(o.path for o in self.objs if isinstance(o, New) and o.path)
 
     def made(self) -> frozenset[New]:
         """The instances it may be."""

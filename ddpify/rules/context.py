@@ -22,8 +22,7 @@ NAMES = {
     "workers_per_rank": ("workers_per_rank", "num_workers_per_rank"),
     "sharded": ("sharded", "loader_options_per_rank"),
     "first_on_node": ("first_on_node", "local_rank_zero_first"),
-    "summed": ("sum_over_ranks", "ddp_sum"),
-    "averaged": ("average_over_ranks", "ddp_average"),
+    "sum_over_ranks": ("sum_over_ranks", "ddp_sum"),
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
     "dist": ("dist", "torch_dist"),
@@ -46,10 +45,19 @@ class Context:
     def names(self) -> dict[str, str]:
         """For each name of the runtime block: what it is called in this file, where the usual one may be taken."""
         chosen = {key: self.tree.free(*options) for key, options in NAMES.items()}
+        if self._dist_imported():
+            chosen["dist"] = "dist"
         own = self.own_device
         if own is not None:
             chosen["device"] = own
         return chosen
+
+    def _dist_imported(self) -> bool:
+        """Whether the file's own `dist` is torch.distributed, and nothing else."""
+        bound = [n for n in self.tree.nodes() if (isinstance(n, ast.alias) and (n.asname or n.name) == "dist")
+                 or (isinstance(n, ast.arg) and n.arg == "dist") or (isinstance(n, ast.Name) and n.id == "dist" and isinstance(n.ctx, ast.Store))]
+        return bool(bound) and all(isinstance(n, ast.alias) and (n.name == "torch.distributed" or (
+            n.name == "distributed" and ast.unparse(self.tree.parent[n]).startswith("from torch import"))) for n in bound)
 
     @cached_property
     def own_device(self) -> str | None:
@@ -106,6 +114,13 @@ class Context:
     def calls(self) -> list[Call]:
         """All calls of the entry."""
         return [c for c in self.facts.after.trace.calls if c.file == "__main__"]
+
+    def source(self, node: ast.expr) -> str:
+        """The text of an expression as the file has it, its further lines moved to the left with its statement."""
+        text = ast.get_source_segment(self.facts.project.entry.source.text, node) or ast.unparse(node)
+        first, *rest = text.replace("\r\n", "\n").split("\n")
+        indent = self.tree.statement(node).col_offset
+        return "\n".join([first, *(line[indent:] if line[:indent].isspace() or not indent else line.lstrip() for line in rest)])
 
     def name(self, value: Value) -> str | None:
         """The string that a value is, if it can be but one."""

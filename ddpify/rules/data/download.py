@@ -27,14 +27,24 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Guard downloads in the entry, report them elsewhere."""
     header = f"with {context.names['first_on_node']}()"
     done: set[ast.stmt] = set()
+    extracted = {n for loader in context.facts.loaders if isinstance(loader.node, ast.Call)
+                 for n in ast.walk(argument(loader.node, 0, "dataset") or loader.node) if n is not loader.node}
     for tree in context.facts.trees.values():
         for node in tree.nodes():
-            if not (isinstance(node, ast.Call) and _downloads(node)) or tree.statement(node) not in context.facts.after.trace.visited:
+            if not (isinstance(node, ast.Call) and _downloads(node)) or node in extracted or tree.statement(node) not in context.facts.after.trace.visited:
                 continue
             statement = tree.statement(node)
-            if any(isinstance(up, ast.With) and "barrier" in "".join(ast.unparse(i.context_expr) for i in up.items) or _guarded(up) for up in tree.ancestors(node)):
+            if any(_guarded(up) for up in tree.ancestors(node)) or any(
+                    _guarded(up) for c in context.facts.after.calls(node) for n in c.stack if context.facts.is_entry(n) for up in context.tree.ancestors(n)):
                 continue
             if tree is not context.tree:
+                caller = _caller(context, node)
+                if caller is not None:
+                    if caller not in done:
+                        done.add(caller)
+                        yield Change(CODE, "one rank of each node downloads, the others wait for it", context.tree.shown, caller,
+                                     (Under(caller, header),), needs=("first_on_node",))
+                    continue
                 yield context.manual(CODE, node, "every rank would download these files at once",
                                      "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it")
             elif statement not in done:
@@ -49,6 +59,25 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _downloads(node: ast.Call) -> bool:
     value = argument(node, None, "download")
     return value is not None and not (isinstance(value, ast.Constant) and not value.value)
+
+
+def downloads(node: ast.expr) -> bool:
+    """Whether evaluating an expression may download."""
+    return any(isinstance(n, ast.Call) and _downloads(n) for n in ast.walk(node))
+
+
+def _caller(context: Context, node: ast.AST) -> ast.stmt | None:
+    """The one statement of the entry that leads to a download in another module and does nothing that all ranks must do together."""
+    statements = set()
+    for call in context.facts.after.calls(node):
+        calls = [n for n in call.stack if context.facts.is_entry(n)]
+        if not calls or calls[-1] in context.training:
+            return None
+        statements.add(context.tree.statement(calls[-1]))
+    only = statements.pop() if len(statements) == 1 else None
+    if only is None or not isinstance(only, (ast.Assign, ast.Expr, ast.AnnAssign)) or any(_guarded(up) for up in context.tree.ancestors(only)):
+        return None
+    return only
 
 
 def _guarded(up: ast.AST) -> bool:

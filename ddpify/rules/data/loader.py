@@ -19,6 +19,7 @@ from ddpify.facts import library
 from ddpify.facts.model import Lit, New
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import download
 
 CODE = "DDP301"
 TITLE = "shard the training data"
@@ -53,6 +54,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _shard(context, node, held)
 
 
+def refused(context: Context, loader: New) -> bool:
+    """Whether a training loader is left as it is, with a finding."""
+    return not _sharded(context, loader) and any(
+        isinstance(item, Finding) and item.level is Safety.MANUAL and any(o.about is loader.node for o in item.discharges) for item in changes(context))
+
+
 def _recipe(context: Context) -> str:
     return "DataLoader(dataset, batch_size=B // dist.get_world_size(), sampler=DistributedSampler(dataset, shuffle=...)), " \
         "and loader.sampler.set_epoch(epoch) before each epoch"
@@ -77,7 +84,7 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
         return
     for name in ("sampler", "batch_sampler"):
         given = argument(node, _POSITIONS[name], name)
-        if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
+        if given is not None and not _is(context, given, None):
             yield context.manual(CODE, given, f"the training loader draws by a {name} of its own",
                                  "give each rank every N-th index of the same draw: indices[rank::world_size]", held)
             return
@@ -90,6 +97,7 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
                              "in its __iter__, yield every (rank * workers + worker)-th item only", held)
         return
     edits: list[Edit] = []
+    needs = ["per_rank"]
     imports = [_SAMPLER]
     name = ast.unparse(dataset)
     if not isinstance(dataset, (ast.Name, ast.Attribute)):
@@ -98,17 +106,20 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
         if isinstance(statement, (ast.If, ast.For, ast.While, ast.With)) or _conditional(context, node):
             yield context.manual(CODE, node, "the data set has no name of its own here", f"assign it to a name first: {name} = {ast.unparse(dataset)}", held)
             return
-        edits += [InsertBefore(statement, f"{name} = {ast.unparse(dataset)}"), Replace(dataset, name)]
+        line = f"{name} = {context.source(dataset)}"
+        if download.downloads(dataset):
+            line = f"with {context.names['first_on_node']}():\n    " + line.replace("\n", "\n    ")
+            needs.append("first_on_node")
+        edits += [InsertBefore(statement, line), Replace(dataset, name)]
     spread = next((k for k in node.keywords if k.arg is None), None)
     if spread is not None:
-        yield from _options(context, node, spread, name, edits, imports, held)
+        yield from _options(context, node, spread, name, edits, imports, held, needs)
         return
     size = argument(node, _POSITIONS["batch_size"], "batch_size")
     if isinstance(size, ast.Constant) and size.value is None:
         yield context.manual(CODE, node, "the loader does no batching of its own", _recipe(context), held)
         return
     edits += _sampler_edits(context, node, name)
-    needs = ["per_rank"]
     if size is None:
         yield context.manual(CODE, node, "batches of one sample cannot be divided among ranks", "give the loader a batch size that the number of ranks divides", held)
         return
@@ -145,7 +156,7 @@ def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:
 
 
 def _options(context: Context, node: ast.Call, spread: ast.keyword, name: str, edits: list[Edit], imports: list[str],
-             held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+             held: tuple[Obligation, ...], needs: list[str]) -> Iterator[Change | Finding]:
     """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
     given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
     if len(node.args) > 1 or any(k.arg is None and k is not spread for k in node.keywords):
@@ -156,7 +167,7 @@ def _options(context: Context, node: ast.Call, spread: ast.keyword, name: str, e
         inner = "dict({0}, " + ", ".join(f"{k.arg}={ast.unparse(k.value)}" for k in given).replace("{", "{{").replace("}", "}}") + ")"
         edits += [DropArgument(node, str(k.arg)) for k in given]
     edits.append(Replace(spread.value, f"{context.names['sharded']}({name}, {inner})", (spread.value,)))
-    yield Change(CODE, _WHY, context.tree.shown, node, tuple(edits), tuple(imports), discharges=held, needs=("sharded",))
+    yield Change(CODE, _WHY, context.tree.shown, node, tuple(edits), tuple(imports), discharges=held, needs=(*needs, "sharded"))
 
 
 def _is(context: Context, node: ast.expr, what: object) -> bool:

@@ -39,13 +39,11 @@ class Guards:
 
     def speaks_elsewhere(self) -> bool:
         """Whether a module that is not edited prints, outside the calls that are guarded here."""
-        facts = self.context.facts
         for call in self.run.trace.calls:
             if call.file == "__main__" or self.effects.at.get(call.node) != "print" or self.effects_guarded(call.node, call.stack):
                 continue
             if any(p.startswith(("print", "sys.stdout", "pprint")) for p in call.func.paths()):
                 return True
-        del facts
         return False
 
     def effects_guarded(self, node: ast.AST, stack: tuple[ast.AST, ...]) -> bool:
@@ -108,7 +106,7 @@ class Guards:
                 return True
             inner = self.effects.under.get(call, [])
             elsewhere = bool(inner) and all(c.file != "__main__" or c.node not in self.effects.at for c in inner)
-            return elsewhere and self.effects.output_only(call) and "file" in self.effects.kinds(call) | {"print"} \
+            return elsewhere and self.effects.output_only(call) \
                 and not (self.quiet and self.effects.kinds(call) <= {"print"})
         return False
 

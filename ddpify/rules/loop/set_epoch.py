@@ -17,6 +17,7 @@ from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import Loop, New, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
+from ddpify.rules.data.loader import refused
 
 CODE = "DDP401"
 TITLE = "advance the sampler's epoch"
@@ -31,6 +32,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if not isinstance(loader, New):
                 continue
             held = (Obligation("epoch", loader.node),)
+            if refused(context, loader):
+                yield Proof(held[0], "it has no distributed sampler")
+                continue
             loop = _loop_over(training, loader)
             if loop is None:
                 yield context.manual(CODE, training.backward.node, "batches are drawn from this training loader without a loop over it",
@@ -71,20 +75,33 @@ def _set(context: Context, loader: New) -> bool:
 def _advance(context: Context, training: TrainingLoop, loop: Loop, loader: New, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
     node = loop.node
     assert isinstance(node, (ast.For, ast.AsyncFor))
-    place, expression = node, _loader_expression(context, node.iter, loader)
-    if not context.facts.is_entry(node) or expression is None:
-        outer = _call_site(context, training, loader)
-        if outer is None:
-            yield context.manual(CODE, node, "the sampler's epoch must move on before this loop", "loader.sampler.set_epoch(epoch)", held)
-            return
-        place_statement, expression = outer
+    places = [node, *(context.tree.statement(n) for n in reversed(training.backward.stack) if context.facts.is_entry(n))]
+    for place in places:
+        if not context.facts.is_entry(place):
+            continue
+        expression = _loader_expression(context, node.iter, loader) if place is node else None
+        text = ast.unparse(expression) if expression is not None else _name(context, place, loader)
+        if text is not None:
+            break
     else:
-        place_statement = place
-    epoch = _epoch(context, training, place_statement)
-    text = ast.unparse(expression)
+        yield context.manual(CODE, node, "the sampler's epoch must move on before this loop", "loader.sampler.set_epoch(epoch)", held)
+        return
+    epoch = _epoch(context, training, place)
     value = epoch or f"{text}.sampler.epoch + 1"
-    yield Change(CODE, "a new order each epoch, the same on all ranks", context.tree.shown, place_statement,
-                 (InsertBefore(place_statement, f"{text}.sampler.set_epoch({value})"),), discharges=held)
+    yield Change(CODE, "a new order each epoch, the same on all ranks", context.tree.shown, place,
+                 (InsertBefore(place, f"{text}.sampler.set_epoch({value})"),), discharges=held)
+
+
+def _name(context: Context, place: ast.stmt, loader: New) -> str | None:
+    """A name in reach at `place` that holds the loader and nothing else."""
+    run, tree = context.facts.after, context.tree
+    function = tree.function(place)
+    for scope in (function, tree.root):
+        for node in ast.walk(scope):
+            name = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else node.arg if isinstance(node, ast.arg) else None
+            if name is not None and tree.function(node) is scope and run.value(node).made() == {loader}:
+                return name
+    return None
 
 
 def _loader_expression(context: Context, node: ast.expr, loader: New) -> ast.expr | None:
@@ -95,23 +112,6 @@ def _loader_expression(context: Context, node: ast.expr, loader: New) -> ast.exp
             made = run.value(part).made()
             if loader in made and all(run.is_loader(o) for o in made):
                 return part if all(o.node is loader.node for o in made) else None
-    return None
-
-
-def _call_site(context: Context, training: TrainingLoop, loader: New) -> tuple[ast.stmt, ast.expr] | None:
-    """A statement of the entry, under the epoch loop, that leads to the loop over the loader and where the loader has a name."""
-    run = context.facts.after
-    for call in reversed(training.backward.stack):
-        if not context.facts.is_entry(call) or not isinstance(call, ast.Call):
-            continue
-        for arg in [*call.args, *(k.value for k in call.keywords)]:
-            found = _loader_expression(context, arg, loader)
-            if found is not None:
-                return context.tree.statement(call), found
-        function = context.tree.function(call)
-        for name in ast.walk(function):
-            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) and run.value(name).made() == {loader}:
-                return context.tree.statement(call), ast.Name(name.id, ast.Load())
     return None
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from ddpify.edits import Drop, Replace
-from ddpify.facts.model import Class, Func
+from ddpify.facts.model import Class, Func, Lit, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -115,9 +115,13 @@ def _is_default(context: Context, node: ast.AST) -> bool:
 
 
 def _to(context: Context, node: ast.Call) -> Iterator[Change]:
-    """`.to("cuda")` without a fallback."""
+    """`.to("cuda")` without a fallback, and `.to(x)` where x is a number or a setting that names a GPU."""
     first = argument(node, 0, "device")
-    if isinstance(first, ast.Constant) and first.value == "cuda":
+    if first is None:
+        return
+    objs = context.facts.after.value(first).objs
+    number = any((isinstance(o, Lit) and type(o.value) is int) or (isinstance(o, Part) and re.search("gpu|cuda", o.name)) for o in objs)
+    if number or (isinstance(first, ast.Constant) and first.value == "cuda"):
         yield Change(CODE, _WHY, context.tree.shown, node, (Replace(first, context.names["device"]),), needs=("device",))
 
 

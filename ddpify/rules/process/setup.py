@@ -53,7 +53,8 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""))]
     if not working and main is not None:
         edits.append(InsertBefore(main.body[0], call))
-    imports = _BASE + tuple(i for piece in needs for i in _IMPORTS.get(piece, ()))
+    base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
+    imports = base + tuple(i for piece in needs for i in _IMPORTS.get(piece, ()))
     yield Change(CODE, "every process joins the process group first; without a launcher it is a group of one", tree.shown, anchor,
                  tuple(edits), imports)
 
