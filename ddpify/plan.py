@@ -130,6 +130,9 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     context = _context(project, Options())
     changes, findings = _decide(context)
     known = {(f.code, f.message) for f in plan.findings}
+    prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
+    if prefixed:                                               # state dicts keep the original's prefix: the wrapper's own are meant
+        changes = [c for c in changes if not (c.code == "DDP203" and getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))]
     left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
     return tuple(dict.fromkeys(left))

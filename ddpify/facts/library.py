@@ -40,6 +40,8 @@ AGREEING = frozenset(("torch.distributed.all_reduce", "torch.distributed.broadca
                       "torch.distributed.broadcast_object_list"))
 _DETACHING = frozenset("item tolist numpy detach detach_".split())
 _PURE = frozenset("torch numpy math os random time json sys re shutil pathlib copy string glob itertools collections operator datetime".split())
+_FACTORIES = frozenset("zeros ones full empty rand randn randint normal uniform Tensor FloatTensor LongTensor DoubleTensor IntTensor ByteTensor BoolTensor "
+                       "HalfTensor standard_normal arange random_sample".split())
 _RANDOM = frozenset("torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial".split())
 
 
@@ -172,7 +174,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return keywords.get("module", args[0] if args else NOTHING)
     if path == "torch.nn.parallel.data_parallel" and args:
         return run.invoke(event, args[0], args[1:2], {})
-    if path in ("torch.autograd.Variable", "torch.nn.Parameter", "torch.as_tensor", "torch.Tensor", "torch.compile", "torch.jit.script"):
+    if path in ("torch.autograd.Variable", "torch.nn.Parameter", "torch.as_tensor", "torch.compile", "torch.jit.script"):
         value = args[0] if args else NOTHING
         if path == "torch.nn.Parameter":
             return Value(frozenset((New(path, node, run.stack),)), value.origins)
@@ -181,6 +183,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return Value(frozenset(), frozenset((Origin("time"),)))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
         return just(New(path, node, run.stack))
+    if last in _FACTORIES and root in ("torch", "numpy", "np", "random"):
+        drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
+        return Value(frozenset(), mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random")} if drawn else set()),
+                     "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None)
     if path in _RANDOM or path.startswith(("random.", "numpy.random.")):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("random")}, scales.mixed(args))
     if path.startswith("torch.nn.functional.") or (root == "torch" and last[:1].islower() and path not in ("torch.load", "torch.device")

@@ -90,6 +90,8 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         if dim is None or over is None or over == 0 or isinstance(over, tuple):
             return "mean" if "mean" in name else "sum"
         return "sample"
+    if name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "new") and any(a.scale == "count" for a in args):
+        return "sample"
     if scale == "sample":
         if name in _WHOLE and not args and "dim" not in keywords and "axis" not in keywords:
             return "other"

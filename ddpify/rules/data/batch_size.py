@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Lit, New, Obj, Part, Value
+from ddpify.facts.model import Call, Lit, New, Obj, Part, Tup, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -44,7 +44,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if call.method in _SHAPES and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs):
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
                 for part in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]):
-                    if part not in seen and _reads(run.value(part), sources) and _in_training(context, call.node):
+                    if part not in seen and _reads(run.value(part), sources) and _in_training(context, call):
                         seen.add(part)
                         yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
     for name, file in context.facts.trees.items():
@@ -67,11 +67,22 @@ def _reads(value: Value, sources: set[Obj]) -> bool:
     return bool(sources & value.objs)
 
 
-def _in_training(context: Context, node: ast.AST) -> bool:
-    """Whether a call runs in a training loop, directly or below one."""
-    run = context.facts.after
-    loops = {loop.node for training in context.facts.loops for loop in training.backward.loops}
-    return any(loop.node in loops for call in run.calls(node) for loop in call.loops)
+def _in_training(context: Context, call: Call) -> bool:
+    """Whether what a call makes meets a training batch: it runs in a loop over training data, or reaches a loss."""
+    loaders = set(context.facts.loaders)
+    feeding = [loop for loop in call.loops if _batches(loop.element)]
+    if feeding:
+        return bool(_batches(feeding[-1].element) & loaders)
+    return any(call.node in loop.loss.of_kind("sized") for loop in context.facts.loops)
+
+
+def _batches(value: Value) -> set[object]:
+    out = set(value.of_kind("batch"))
+    for obj in value.objs:
+        if isinstance(obj, Tup):
+            for item in obj.items:
+                out |= _batches(item)
+    return out
 
 
 def _divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Finding]:

@@ -60,7 +60,10 @@ def _names_after(context: Context, loop: Loop) -> dict[str, tuple[ast.AST, Value
         if node in inside or not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load) or node.lineno <= end:
             continue
         text = ast.unparse(node)
-        if text not in written or (isinstance(node, ast.Name) and rebound.get(node.id, 1 << 30) < node.lineno):
+        if _reduced(context, node, text):
+            rebound[text] = min(rebound.get(text, 1 << 30), node.lineno)
+            continue
+        if text not in written or rebound.get(text, 1 << 30) < node.lineno:
             continue
         if isinstance(tree.parent.get(node), ast.Attribute) and text + "." + tree.parent[node].attr in written:  # type: ignore[attr-defined]
             continue
@@ -69,6 +72,15 @@ def _names_after(context: Context, loop: Loop) -> dict[str, tuple[ast.AST, Value
                 or any(o.path in ("list", "dict") and _holds(context, o) for o in value.made()):
             out.setdefault(text, (node, value))
     return out
+
+
+def _reduced(context: Context, node: ast.AST, text: str) -> bool:
+    """Whether a read is the one that makes all ranks' number of this rank's own."""
+    statement = context.facts.tree_of(node).statement(node)
+    if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1 and ast.unparse(statement.targets[0]) == text):
+        return False
+    loaders = set(context.facts.loaders)
+    return not any(o.kind == "batch" and o.of in loaders for o in context.facts.after.value(statement.value).origins)
 
 
 def _holds(context: Context, obj: New) -> bool:
