@@ -14,6 +14,7 @@ from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.loop import metrics
 from ddpify.rules.process import cuda_visible_devices, setup
 from ddpify.rules.refuse import verdict
 
@@ -132,7 +133,9 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
     if prefixed:                                               # state dicts keep the original's prefix: the wrapper's own are meant
-        changes = [c for c in changes if not (c.code == "DDP203" and getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))]
+        changes = [c for c in changes if not (c.code == "DDP203" and (isinstance(c.node, (ast.Name)) or getattr(c.node, "attr", "") in (
+            "state_dict", "load_state_dict")))]
     left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
+    findings += metrics.residue(context)
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
     return tuple(dict.fromkeys(left))

@@ -324,12 +324,12 @@ def _passed(facts: Facts) -> Iterator[ast.expr]:
             continue
         for arg in [*node.args, *(k.value for k in node.keywords)]:
             value = run.value(arg)
-            if isinstance(arg, (ast.Name, ast.Attribute)) and facts.wrapped(value) and not _prefixes(facts, node) and not any(
+            if isinstance(arg, (ast.Name, ast.Attribute)) and facts.wrapped(value) and not prefixes(facts, node) and not any(
                     store.value.objs & value.objs and node in store.stack for store in run.trace.stores):
                 yield arg
 
 
-def _prefixes(facts: Facts, node: ast.Call) -> bool:
+def prefixes(facts: Facts, node: ast.Call) -> bool:
     """Whether a call saves or loads the state dict of a DataParallel: its keys carry the prefix, and go on doing so."""
     return any(node in call.stack and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds()
                for call in facts.before.trace.calls)

@@ -25,6 +25,7 @@ NAMES = {
     "sum_over_ranks": ("sum_over_ranks", "ddp_sum"),
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
+    "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
 }
 

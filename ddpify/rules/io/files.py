@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace, SetArgument
+from ddpify.edits import Replace, SetArgument, Under
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.io.guards import Guards
@@ -32,6 +32,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         paths = run.value(node.func).paths()
         if paths & {"open", "io.open", "codecs.open", "gzip.open", "logging.FileHandler"} and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
+        elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node):
+            yield Change(CODE, "this folder's name is rank 0's own, and so is the folder", tree.shown, tree.statement(node),
+                         (Under(tree.statement(node), f"if {context.names['rank']} == 0"),), group="guards")
         elif paths & {"os.makedirs"}:
             if argument(node, 2, "exist_ok") is None and not guards.guarded(node):
                 yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node, (SetArgument(node, "exist_ok", "True"),), group="guards")
@@ -45,6 +48,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         elif "torch.load" in paths and argument(node, 1, "map_location") is None:
             yield Change(CODE, "each rank loads to its own device", tree.shown, node,
                          (SetArgument(node, "map_location", context.names["device"]),), needs=("device",))
+
+
+def _momentary(context: Context, node: ast.Call) -> bool:
+    """Whether a folder's name comes from the clock or from chance, in a statement of its own that is not guarded yet."""
+    statement = context.tree.statement(node)
+    drawn = any(o.kind in ("time", "random") for a in node.args[:1] for o in context.facts.after.value(a).origins)
+    return drawn and isinstance(statement, ast.Expr) and statement.value is node and not Guards(context).guarded(node)
 
 
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:

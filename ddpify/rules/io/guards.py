@@ -142,6 +142,11 @@ class Guards:
             return all(self._opens(i) for i in statement.items) and all(self._writes_in(s, statement) for s in statement.body)
         return isinstance(statement, ast.Pass)
 
+    def done(self, statement: ast.stmt) -> bool:
+        """Whether all that speaks in a statement already runs on rank 0 alone."""
+        speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.With)) and self.only_speaks(n)]
+        return bool(speaking) and all(self.guarded(n) for n in speaking)
+
     def _pure(self, node: ast.expr) -> bool:
         return not any(isinstance(n, (ast.NamedExpr, ast.Yield, ast.Await)) or (
             isinstance(n, ast.Call) and (n in self.effects.at or "next" in self.run.value(n.func).paths()
@@ -196,7 +201,7 @@ def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) 
             for handler in getattr(statement, "handlers", ()):
                 yield from _block(context, guards, handler.body, header)
             continue
-        if guards.guarded(statement) or (isinstance(statement, ast.If) and guards._rank_test(statement.test)):
+        if guards.guarded(statement) or guards.done(statement):
             continue
         edits: tuple[Edit, ...] = (Under(statement, header),)
         if isinstance(statement, ast.If) and not statement.orelse:

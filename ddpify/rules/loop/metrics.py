@@ -13,7 +13,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
-from ddpify.facts.model import NOTHING, Loop, New, Value
+from ddpify.facts.effects import effect
+from ddpify.facts.model import NOTHING, Call, Loop, New, Tup, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -35,10 +36,43 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _elsewhere(context, loop)
             continue
         yield from _reduce(context, loop)
-    if seen:
-        first = next(t for t in context.facts.loops if t.batch is not None and t.batch.node in seen)
-        assert first.batch is not None
-        yield context.manual(CODE, first.batch.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
+    shown = next((c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)), None)
+    if shown is not None:
+        yield context.manual(CODE, shown.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
+
+
+def _spoken(context: Context) -> Iterator[Call]:
+    """Calls that print, log or write something computed from a rank's own batches."""
+    loaders = set(context.facts.loaders)
+    for call in context.facts.after.trace.calls:
+        if effect(call) is not None and any(o.kind == "batch" and o.of in loaders for v in _inner(context, call) for o in v.origins):
+            yield call
+
+
+def _inner(context: Context, call: Call) -> Iterator[Value]:
+    for value in (*call.args, *call.keywords.values()):
+        yield value
+        for obj in value.objs:
+            if isinstance(obj, Tup):
+                yield from obj.items
+            elif isinstance(obj, New) and obj.path in ("list", "dict"):
+                yield context.facts.after.held(obj, "[]")
+
+
+def residue(context: Context) -> Iterator[Finding]:
+    """What a converted script still shows, compares or schedules of one rank's own numbers after a training loop."""
+    facts = context.facts
+    loaders = set(facts.loaders)
+    loops = {t.batch.node for t in facts.loops if t.batch is not None}
+    message = "this is one rank's own number here"
+    fix = "sum or average it over the ranks first"
+    for call in _spoken(context):
+        if not any(loop.node in loops for loop in call.loops) and "torch.save" not in call.func.paths():
+            yield context.manual(CODE, call.node, message, fix)
+    for decision in facts.after.trace.decisions:
+        own = any(o.kind == "batch" and o.of in loaders for o in decision.test.origins)
+        if own and not any(loop.node in loops for loop in decision.loops) and isinstance(decision.node, (ast.If, ast.While)):
+            yield context.manual(CODE, decision.node, message, fix)
 
 
 def _names_after(context: Context, loop: Loop) -> dict[str, tuple[ast.AST, Value]]:

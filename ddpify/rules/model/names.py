@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library
+from ddpify.facts.collect import prefixes
 from ddpify.facts.model import New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -37,6 +38,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if isinstance(node, ast.Attribute):
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
+            if node not in context.training and prefixes(facts, node) and any(facts.wrapped(run.value(a)) for a in node.args):
+                yield context.manual(CODE, node, "checkpoints carry the `module.` prefix of DataParallel, as the original's do; handing over "
+                                     "`.module` instead writes plain keys", level=Safety.NOTE)
             if facts.wrapped(run.value(node.func)) and not _trains(context, node) and run.calls(node):
                 yield Change(CODE, "evaluation runs on the model itself: it needs no gradients from other ranks", tree.shown, node,
                              (Replace(node.func, "{0}.module", (node.func,)),))

@@ -1,7 +1,9 @@
-"""Let the ranks' random numbers differ once training starts, in scripts that seed them alike.
+"""Random numbers agree before training, and differ in it.
 
-What it does: before the training loop of a script that seeds torch, each rank moves its seed on by its rank.
-Why: with one seed everywhere all ranks draw the same dropout masks, noise and augmentation.
+What it does: a script that draws something before training that all ranks must share (a split, a permutation, a subset) and does not seed
+    it starts from rank 0's seed. Before the training loop of a seeded script each rank moves its seed on by its rank.
+Why: ranks that split the data differently train on each other's validation set; ranks with one seed draw the same dropout masks, noise and
+    augmentation.
 Safety: NOTE; rank 0 goes on with the script's own seed, so a group of one trains as before.
 References: https://docs.pytorch.org/docs/stable/notes/randomness.html
 """
@@ -12,19 +14,68 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore
+from ddpify.facts.model import Call, Class, New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
 CODE = "DDP103"
-TITLE = "different random numbers on each rank"
+TITLE = "random numbers agree before training and differ in it"
 EXAMPLES: tuple[Example, ...] = ()
 
 
-def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Reseed before the first training loop of a seeded script."""
+_DRAWS = ("torch.utils.data.random_split", "torch.randperm", "numpy.random.shuffle", "numpy.random.permutation", "numpy.random.choice",
+          "numpy.random.rand", "numpy.random.randint", "numpy.random.uniform", "numpy.random.normal", "numpy.random.randn", "random.shuffle",
+          "random.sample", "random.choice", "random.random", "random.randint", "random.uniform", "sklearn.model_selection.", "torch.rand", "torch.randn",
+          "torch.randint")
+_SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
+
+
+def unseeded(context: Context) -> list[tuple[Call, str]]:
+    """Draws before the training loop that nothing seeds, with the generator they draw from."""
     run = context.facts.after
+    first = min((loop.backward.order for loop in context.facts.loops), default=0)
+    seeded = {p for c in run.trace.calls for p in c.func.paths() if p in _SEEDS.values()}
+    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    out = []
+    for call in run.trace.calls:
+        for path in call.func.paths():
+            root = path.partition(".")[0]
+            if not path.startswith(_DRAWS) or root not in _SEEDS or call.order > first or any(loop.node in training for loop in call.loops):
+                continue
+            if _SEEDS[root] in seeded or any(k in call.keywords for k in ("generator", "random_state")) or _inside_module(context, call):
+                continue
+            if root == "sklearn" and not path.endswith(("train_test_split", "ShuffleSplit")) and "shuffle" not in call.keywords:
+                continue
+            out.append((call, root))
+    return out
+
+
+def _inside_module(context: Context, call: Call) -> bool:
+    """Whether a draw happens while a model is built or run: its parameters are broadcast at the wrap."""
+    run = context.facts.after
+    for above in call.stack:
+        for made in run.calls(above):
+            if any(run.interpreter.is_module(o) for o in made.result.objs if isinstance(o, New)) or any(
+                    isinstance(o, Class) for o in made.func.objs) and any(isinstance(o, New) and run.interpreter.is_module(o) for o in made.result.objs):
+                return True
+    return False
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Agree on the seed, and reseed before the first training loop."""
+    run = context.facts.after
+    draws = unseeded(context)
     seeds = [c for c in run.trace.calls if "torch.manual_seed" in c.func.paths() and c.node.args]
-    if not seeds or any(o.kind == "rank" for c in seeds for a in c.args for o in a.origins):
+    agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
+    if draws and not agreed:
+        where = draws[0][0].node
+        node = where if context.facts.is_entry(where) else next((n for n in draws[0][0].stack if context.facts.is_entry(n)), context.tree.root.body[0])
+        others = tuple(f"seed:{module}" for module in (_bound(context, root) for _, root in draws) if module)
+        yield Change(CODE, "what is drawn here must be the same on all ranks: they start from rank 0's seed", context.tree.shown, node, (), ("import torch",),
+                     Safety.NOTE, needs=("agree_on_seed", *others))
+    if not seeds and not draws:
+        return
+    if any(o.kind == "rank" for c in seeds for a in c.args for o in a.origins):
         return
     loops = sorted({loop.backward.order: loop for loop in context.facts.loops}.items())
     if not loops:
@@ -39,9 +90,20 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not calls:
             return
         node = context.tree.statement(calls[-1])
-    if any(c.order > loop.backward.order for c in seeds):
+    if any(c.order > loop.backward.order and set(c.stack) & set(context.training) for c in seeds):
         yield context.manual(CODE, seeds[-1].node, "the seed is set while training: all ranks draw the same numbers from here on",
                              f"torch.manual_seed(... + {context.names['rank']})", level=Safety.REVIEW)
         return
     yield Change(CODE, "each rank draws its own dropout, noise and augmentation from here on", context.tree.shown, node,
                  (InsertBefore(node, f"torch.manual_seed(torch.initial_seed() + {context.names['rank']})"),), ("import torch",), Safety.NOTE)
+
+
+def _bound(context: Context, root: str) -> str:
+    """The expression that names a generator's module in the entry; empty for torch, which is always seeded."""
+    want = {"numpy": "numpy", "sklearn": "numpy", "random": "random"}.get(root)
+    if want is None:
+        return ""
+    for node in context.tree.nodes():
+        if isinstance(node, ast.alias) and isinstance(context.tree.parent[node], ast.Import) and node.name == want:
+            return (node.asname or node.name) + (".random" if want == "numpy" else "")
+    return ""

@@ -25,8 +25,8 @@ CODE = "DDP101"
 TITLE = "set up the process group"
 EXAMPLES: tuple[Example, ...] = ()
 
-_ORDER = ("per_rank", "workers_per_rank", "sharded", "first_on_node", "sum_over_ranks", "reduce_meter", "from_rank_zero", "quiet")
-_NEEDS = {"sharded": ("per_rank", "workers_per_rank"), "sum_over_ranks": ("device",), "reduce_meter": ("device",), "from_rank_zero": ("device",)}
+_ORDER = ("per_rank", "workers_per_rank", "sharded", "first_on_node", "sum_over_ranks", "reduce_meter", "from_rank_zero", "agree_on_seed", "quiet")
+_NEEDS = {"sharded": ("per_rank", "workers_per_rank"), "sum_over_ranks": ("device",), "reduce_meter": ("device",), "from_rank_zero": ("device",), "agree_on_seed": ("device",)}
 _IMPORTS = {
     "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
     "first_on_node": ("from contextlib import contextmanager",),
@@ -41,13 +41,18 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     needs = {n for c in changes for n in c.needs}
     for piece in list(needs):
         needs |= set(_NEEDS.get(piece, ()))
-    anchor, working = _anchor(context)
+    anchor, working = _anchor(context, changes)
     names = context.names
     block = _template("setup", names)
     if "device" in needs and context.own_device is None:
         block += _template("device", names)
     functions = [_template("init_distributed", names), *(_template(p, names) for p in _ORDER if p in needs and p != "quiet")]
-    call = f"{names['init_distributed']}()\n" + (_template("quiet", names) if "quiet" in needs else "")
+    call = f"{names['init_distributed']}()\n"
+    if "agree_on_seed" in needs:
+        functions = [f + _others(needs) if f.startswith(f"def {names['agree_on_seed']}") else f for f in functions]
+        call += f"{names['agree_on_seed']}()\n"
+    if "quiet" in needs:
+        call += _template("quiet", names)
     main = context.main_block
     code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
     edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""))]
@@ -59,6 +64,11 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
                  tuple(edits), imports)
 
 
+def _others(needs: set[str]) -> str:
+    """The lines that seed the other generators in use."""
+    return "".join(f"    {need.partition(':')[2]}.seed(seed.item())\n" for need in sorted(needs) if need.startswith("seed:"))
+
+
 def _template(name: str, names: dict[str, str]) -> str:
     text = (template_dir() / "runtime" / f"{name}.py").read_text(encoding="utf-8")
     for usual, *_ in NAMES.values():
@@ -68,12 +78,16 @@ def _template(name: str, names: dict[str, str]) -> str:
     return text
 
 
-def _anchor(context: Context) -> tuple[ast.stmt, bool]:
-    """The statement that the block goes before, and whether the module works at import (then the group is joined there)."""
+def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool]:
+    """The statement that the block goes before, and whether the module works at import (then the group is joined there).
+
+    It goes after the imports, but not after a statement that an edit lets use it.
+    """
     body = context.tree.root.body
+    edited = {n for c in changes if c.edits and c.code != "DDP102" for n in (c.node, *context.tree.ancestors(c.node))}
     at = 0
     for i, statement in enumerate(body):
-        if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) or context.is_main(statement):
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) or context.is_main(statement) or statement in edited:
             break
         if _imports(statement):
             at = i + 1
