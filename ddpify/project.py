@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ddpify.facts.model import Objects
 from ddpify.source import Source, parse, read
 
 
@@ -34,6 +35,7 @@ class Project:
     roots: tuple[Path, ...]
     files: dict[str, SourceFile] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
+    objects: Objects = field(default_factory=Objects)
     _missing: set[str] = field(default_factory=set)
 
     def module(self, name: str) -> SourceFile | None:

@@ -275,6 +275,7 @@ REPLACE = {
     "a keyword glued to a parenthesis": ("if(w(a)): pass\n", "w", "not {1}", "if(not a): pass\n"),
     "a hole of several lines": ("y = w(a +\n      b)\n", "w", "{1}", "y = (a +\n      b)\n"),
     "a hole of several lines in brackets": ("f(w(a +\n    b))\n", "w", "{1}", "f(a +\n    b)\n"),
+    "a tuple keeps its parentheses": ("x = w((a, b))[0]\n", "w", "{1} + c", "x = ((a, b) + c)[0]\n"),
     "a starred hole": ("w(*a, b)\n", "w", "v({2}, {1})", "v(b, *a)\n"),
     "a generator in parentheses of its own": ("w(i for i in x)\n", "w", "v({1}, 1)", "v((i for i in x), 1)\n"),
     "braces in a template": ("w(a)\n", "w", '{{"k": {1}}}', '{"k": a}\n'),
@@ -315,6 +316,14 @@ def test_a_hole_that_leads_keeps_its_parentheses() -> None:
         return [change(Replace(s.expr("a + b"), "{0}.mean()", (s.expr("a + b"),)))]
 
     check("x = (a +\n     b)\n", edit, "x = (a +\n     b).mean()\n")
+
+
+@pytest.mark.parametrize("display", ["()", "(a, b)", "(i for i in x)", "[a]"])
+def test_the_parentheses_of_a_display_are_its_own(display: str) -> None:
+    def edit(s: Script) -> list[Change]:
+        return [change(Replace(s.expr(display), "f({0}, 1)", (s.expr(display),)))]
+
+    check(f"x = {display}\n", edit, f"x = f({display}, 1)\n")
 
 
 def test_an_edit_far_below_shows_through_a_hole() -> None:
@@ -382,6 +391,7 @@ def test_code_that_is_not_python_is_refused() -> None:
     refused("f(a)\n", lambda s: [change(Replace(s.call("f"), "g({0}", (s.expr("a"),)))], "f(a)\n")
     refused("f(a)\n", lambda s: [change(InsertBefore(s.stmt("f"), "if x"))], "f(a)\n")
     refused("f(a, b)\n", lambda s: [change(NameArgument(s.call("f"), "x", 0))], "f(a, b)\n")
+    refused("g(a['b'])\n", lambda s: [change(Replace(s.call("g"), "f'{{{0}}}'", (s.expr("a['b']"),)))], "g(a['b'])\n")
 
 
 def test_a_node_of_another_tree_is_refused() -> None:
@@ -389,8 +399,8 @@ def test_a_node_of_another_tree_is_refused() -> None:
 
 
 def test_a_broken_result_is_a_defect() -> None:
-    with pytest.raises(BrokenOutput, match=r"line 1 .*unicode error"):
-        check("f()\n", lambda s: [change(InsertBefore(s.stmt("f"), r"a = '\x'"))], "")
+    with pytest.raises(BrokenOutput, match=r"line 2 .*unicode error"):
+        check("try: a\nexcept b: c\n", lambda s: [change(Replace(s.expr("b"), r"'\x'"))], "")
 
 
 # Arguments

@@ -184,7 +184,8 @@ def _constant(node: ast.Constant, partner: Any) -> list[Pair]:
     if isinstance(value, (str, bytes)):
         parts = _strings(partner)
         _need(all(isinstance(part, cst.SimpleString) for part in parts))
-        _need(len(parts) > 1 or parts[0].evaluated_value == value)
+        plain = len(parts) == 1 and "\\" not in parts[0].value  # an invalid escape would warn
+        _need(not plain or parts[0].evaluated_value == value)
     elif value is None or isinstance(value, bool):
         _need(isinstance(partner, cst.Name) and partner.value == str(value))
     else:

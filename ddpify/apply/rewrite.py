@@ -143,7 +143,8 @@ class _Rewriter(cst.CSTTransformer):
         super().__init__()
         self.module = module
         self.stack: list[Any] = []
-        self.done: list[tuple[_Step, int]] = []
+        self.done: dict[int, list[_Step]] = {}
+        self.last: _Step | None = None
         self.updated: dict[int, cst.CSTNode] = {}
         self.templates: dict[str, cst.BaseExpression] = {}
         steps = self._steps(tree, changes)
@@ -183,6 +184,7 @@ class _Rewriter(cst.CSTTransformer):
 
     def _place(self, edit: Any, place: _Place) -> None:
         if isinstance(edit, (InsertBefore, InsertAfter)):
+            _ast(edit.code)
             code = emit.parse_code(edit.code, self.module.default_newline)
             (place.before if isinstance(edit, InsertBefore) else place.after).append(code)
         elif isinstance(edit, Drop):
@@ -199,8 +201,10 @@ class _Rewriter(cst.CSTTransformer):
         """The new text."""
         try:
             module = self.module.visit(self)
-        except cst.CSTValidationError:
-            raise _Conflict(self.done[-1][0].change) from None
+        except cst.CSTValidationError:  # of a node above the last one that was edited
+            if self.last is None:
+                raise
+            raise _Conflict(self.last.change) from None
         for steps in self.place_steps.values():  # what no body holds: an `elif`
             raise _Conflict(steps[-1].change)
         return module.code
@@ -219,7 +223,8 @@ class _Rewriter(cst.CSTTransformer):
         self.stack.pop()
         key = id(original)
         for step in sorted(self.expressions.get(key, ()), key=lambda step: isinstance(step.edit, Replace)):
-            self.done.append((step, next((id(node) for node in reversed(self.stack) if isinstance(node, _LINES)), 0)))
+            self.last = step
+            self.done.setdefault(next((id(node) for node in reversed(self.stack) if isinstance(node, _LINES)), 0), []).append(step)
             try:
                 updated = self._carry_out(step, original, updated)
             except _BROKEN:
@@ -234,7 +239,7 @@ class _Rewriter(cst.CSTTransformer):
 
     def _check(self, original: Any, updated: Any) -> None:
         """That the statement (without its body) is Python, if anything in it was edited."""
-        done = [step for step, line in self.done if line == id(original)]
+        done = self.done.get(id(original))
         if not done or isinstance(original, (cst.Try, cst.TryStar, cst.Match)):
             return
         alone = updated.with_changes(leading_lines=())
@@ -281,8 +286,7 @@ class _Rewriter(cst.CSTTransformer):
         _require(isinstance(original, cst.BaseExpression) and not isinstance(original, cst.StarredElement))
         if edit.template.strip() == "{0}" and edit.holes == (edit.node,):
             return updated
-        keeps = edit.node in edit.holes
-        outside = bool(updated.lpar) and not (keeps and re.match(r"\s*\{(\d+)\}", edit.template) and _leads(edit))
+        outside = bool(updated.lpar) and not isinstance(updated, (cst.Tuple, cst.GeneratorExp)) and not _leads(edit)
         inner = updated.with_changes(lpar=(), rpar=()) if outside else updated
         new = self._fill(edit, {edit.node: inner})
         if outside and not new.lpar:
@@ -497,6 +501,8 @@ class _Fill(cst.CSTTransformer):
         if isinstance(value, cst.Arg) and isinstance(parent, cst.Arg) and not parent.star and not parent.keyword:
             return updated
         _require(isinstance(value, cst.BaseExpression) and not isinstance(value, cst.StarredElement))
+        quotes = {node.end for node in self.stack if isinstance(node, cst.FormattedString)}
+        _require(not quotes or not any(mark in cst.Module([]).code_for_node(value) for mark in (*quotes, "\\", "#", "\n", "\r")))
         return _fit(value, type(parent))
 
 
@@ -513,9 +519,8 @@ def _check_losses(steps: Sequence[_Step]) -> None:
         if any(hole not in below for hole in holes):
             raise _Conflict(step.change)
         if place is not None:
-            kept = {node for hole in holes for node in ast.walk(hole)}
-            for node in [node for node in edited if node in set(ast.walk(place)) and node not in kept]:
-                _blame(step, [other for other in edited[node] if node is not edit.node or _precedes(other, step)])
+            lost = edited.keys() & set(ast.walk(place)) - {node for hole in holes for node in ast.walk(hole)}
+            _blame(step, [s for node in lost for s in edited[node] if node is not edit.node or _precedes(s, step)])
         if isinstance(edit, (SetArgument, DropArgument)):
             same = (SetArgument, DropArgument)
             _blame(step, [s for s in edited[edit.node] if isinstance(s.edit, same) and s.edit.keyword == edit.keyword])

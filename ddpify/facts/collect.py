@@ -23,7 +23,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.trace = self.interpreter.run()
-        self.memory = self.interpreter.memory
+        self.memory = self.interpreter.memory.flat()
         self._by_node: dict[ast.AST, list[Call]] = {}
         for call in self.trace.calls:
             self._by_node.setdefault(call.node, []).append(call)
@@ -292,7 +292,7 @@ def place_wraps(facts: Facts) -> None:
                 wraps = dict(trial)
                 facts.after = run
                 break
-    if facts.after is facts.before:
+    if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True))
     facts.passed = frozenset(_passed(facts))
     if facts.passed:
@@ -429,7 +429,7 @@ def _candidates(facts: Facts, model: TrainedModel) -> Iterator[tuple[ast.stmt, a
                 if key not in seen:
                     seen.add(key)
                     yield statement, target
-                if len(seen) > 8:
+                if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                     return
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
 
 from ddpify.facts import library, scales
+from ddpify.facts.memory import Memory, join_all
 from ddpify.facts.model import (
     NOTHING,
     Call,
@@ -43,8 +43,7 @@ from ddpify.project import Project, SourceFile
 _BUILTINS = frozenset(dir(builtins))
 _DEPTH = 24
 _BUDGET = 150_000
-_K = TypeVar("_K")
-Memory = dict[tuple[object, str], Value]
+State = tuple[dict[str, Value] | None, Memory]
 ELEMENT = "[]"
 
 
@@ -76,8 +75,9 @@ class Interpreter:
         self.unwraps = unwraps
         self.wraps = wraps or {}
         self.ignore_dp = ignore_dp
+        self.objects = project.objects
         self.trace = Trace()
-        self.memory: Memory = {}
+        self.memory = Memory()
         self.frames: list[_Frame] = []
         self.stack: Stack = ()
         self.loops: tuple[Loop, ...] = ()
@@ -90,7 +90,7 @@ class Interpreter:
         self.stores: dict[tuple[ast.AST, Stack], Store] = {}
         self.closures: dict[ast.AST, dict[str, Value]] = {}
         self.imported: set[str] = set()
-        self.breaks: list[list[tuple[dict[str, Value] | None, Memory]]] = []
+        self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
 
     # ------------------------------------------------------------------------------------------------ running
@@ -138,30 +138,32 @@ class Interpreter:
 
     def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
         value = self.expression(target)
-        wrapped = New("torch.nn.parallel.DistributedDataParallel", node, self.stack)
+        wrapped = self.objects.new("torch.nn.parallel.DistributedDataParallel", node, self.stack)
         if value.objs and wrapped not in value.objs:
             self.memory[wrapped, "module"] = value
             self.assign(target, just(wrapped))
 
     # ------------------------------------------------------------------------------------------------ state
 
-    def _fork(self) -> tuple[dict[str, Value] | None, Memory]:
-        local = self.frame.local
-        return (None if local is None else dict(local)), dict(self.memory)
+    def _fork(self) -> State:
+        """The state as it is; what runs on writes to a layer of its own."""
+        local, memory = self.frame.local, self.memory
+        self.memory = Memory(memory)
+        return (None if local is None else dict(local)), memory
 
-    def _restore(self, state: tuple[dict[str, Value] | None, Memory]) -> None:
-        self.frame.local, self.memory = state
+    def _restore(self, state: State) -> None:
+        local, memory = state
+        self.frame.local, self.memory = (None if local is None else dict(local)), Memory(memory)
 
-    def _merge(self, states: list[tuple[dict[str, Value] | None, Memory]]) -> bool:
+    def _merge(self, states: list[State]) -> bool:
         """Go on with the join of `states`; False when there is none."""
         if not states:
             return False
-        local, memory = states[0]
-        for other_local, other_memory in states[1:]:
-            _join_into(memory, other_memory)
-            if local is not None and other_local is not None:
-                _join_into(local, other_local)
-        self._restore((local, memory))
+        local = None if states[0][0] is None else dict(states[0][0])
+        for other, _ in states[1:]:
+            if local is not None and other is not None:
+                _join_into(local, other)
+        self.frame.local, self.memory = local, join_all([memory for _, memory in states])
         return True
 
     def lookup(self, name: str) -> Value:
@@ -309,7 +311,7 @@ class Interpreter:
         for branch, runs in ((node.body, known is not False), (node.orelse, known is not True)):
             if not runs:
                 continue
-            self._restore((None if before[0] is None else dict(before[0]), dict(before[1])))
+            self._restore(before)
             saved, self.tests = (self.tests, self.deciding), (*self.tests, (node.test, test))
             self.deciding |= frozenset(Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided"))
             if self.block(branch):
@@ -357,7 +359,7 @@ class Interpreter:
             ends = [zero, *self.breaks[-1]] + ([(self.frame.local, self.memory)] if alive else [])
             if endless and (alive or self.breaks[-1]):
                 ends = ends[1:]
-            self._merge([(None if a is None else dict(a), dict(b)) for a, b in ends])
+            self._merge(ends)
         self.breaks.pop()
         return self.block(orelse) if orelse else True
 
@@ -405,7 +407,7 @@ class Interpreter:
         ends = [(self.frame.local, self.memory)] if alive else []
         after = self._fork()
         for handler in node.handlers:
-            self._merge([(None if a is None else dict(a), dict(b)) for a, b in (before, after)])
+            self._merge([before, after])
             if handler.type is not None:
                 self.expression(handler.type)
             if handler.name:
@@ -420,7 +422,7 @@ class Interpreter:
         return alive
 
     def _do_def(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        value = just(Func(node, self.frame.file))
+        value = just(self.objects.func(node, self.frame.file))
         for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
             self.expression(default)
         for decorator in node.decorator_list:
@@ -433,13 +435,13 @@ class Interpreter:
     def _do_class(self, node: ast.ClassDef) -> bool:
         cls = self.classes.get(node)
         if cls is None:
-            cls = self.classes[node] = Class(node, self.frame.file, tuple(self.expression(b) for b in node.bases))
+            cls = self.classes[node] = self.objects.cls(node, self.frame.file, tuple(self.expression(b) for b in node.bases))
         self.frames.append(_Frame(self.frame.file, {}, node))
         self.frame.outer = self.frames[-2].local or {}
         self.block(node.body)
         body = self.frames.pop().local or {}
         for name, value in body.items():
-            owned = frozenset(Func(o.node, o.file, None, cls) if isinstance(o, Func) else o for o in value.objs)
+            owned = frozenset(self.objects.func(o.node, o.file, None, cls) if isinstance(o, Func) else o for o in value.objs)
             self.memory[cls, name] = Value(owned, value.origins, value.scale)
         self.bind(node.name, just(cls))
         return True
@@ -555,10 +557,10 @@ class Interpreter:
                 return held
             if isinstance(obj, New) and obj.path in library.WRAPPERS and name == "module":
                 return NOTHING
-            return Value(frozenset((Part(obj, name), Method(obj, name))), base.origins)
+            return Value(frozenset((self.objects.part(obj, name), self.objects.method(obj, name))), base.origins)
         if isinstance(obj, Tup):
             return NOTHING
-        return just(Method(obj, name)) if isinstance(obj, Lit) else library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
+        return just(self.objects.method(obj, name)) if isinstance(obj, Lit) else library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
 
     def _instance_attribute(self, obj: New, cls: Class, name: str) -> Value:
         held = self.memory.get((obj, name))
@@ -570,8 +572,8 @@ class Interpreter:
         if name == "__class__":
             return just(cls)
         if name in library.MODULE_METHODS or any(True for _ in self.library_bases(cls)):
-            return Value(frozenset((Part(obj, name), Method(obj, name))))
-        return just(Part(obj, name))
+            return Value(frozenset((self.objects.part(obj, name), self.objects.method(obj, name))))
+        return just(self.objects.part(obj, name))
 
     def _bound(self, found: Value, obj: New) -> Value:
         out: list[Value] = []
@@ -583,11 +585,11 @@ class Interpreter:
             if "staticmethod" in kinds:
                 out.append(just(f))
             elif "classmethod" in kinds and f.cls is not None:
-                out.append(just(Func(f.node, f.file, None, obj.cls)))
+                out.append(just(self.objects.func(f.node, f.file, None, obj.cls)))
             elif "property" in kinds:
-                out.append(self.call_function(Func(f.node, f.file, obj, f.cls), f.node, [], {}))
+                out.append(self.call_function(self.objects.func(f.node, f.file, obj, f.cls), f.node, [], {}))
             else:
-                out.append(just(Func(f.node, f.file, obj, f.cls)))
+                out.append(just(self.objects.func(f.node, f.file, obj, f.cls)))
         return join(out) | Value(frozenset(), found.origins, found.scale)
 
     def find(self, cls: Class, name: str, seen: tuple[Class, ...] = ()) -> Value | None:
@@ -624,7 +626,7 @@ class Interpreter:
                     found = self.find(b, name)
                     if found is not None and isinstance(obj.owner, New):
                         return self._bound(found, obj.owner)
-        return just(Method(obj.owner, name))
+        return just(self.objects.method(obj.owner, name))
 
     def _ev_subscript(self, node: ast.Subscript) -> Value:
         base, index = self.expression(node.value), self.expression(node.slice)
@@ -652,7 +654,7 @@ class Interpreter:
                     held = [self.memory[obj, ELEMENT]]
                 if not held and isinstance(obj, (New, Part)):
                     keys = _keys(index)
-                    held = [just(Part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale)]
+                    held = [just(self.objects.part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale)]
                     if self.is_a(obj, library.DATALOADER):
                         held = [NOTHING]
                 out += held
@@ -669,14 +671,14 @@ class Interpreter:
         return self._container("list", node, items)
 
     def _container(self, kind: str, node: ast.AST, items: list[Value]) -> Value:
-        obj = New(kind, node, self.stack)
+        obj = self.objects.new(kind, node, self.stack)
         self.memory[obj, ELEMENT] = join(items)
         for i, item in enumerate(items):
             self.memory[obj, str(i)] = item
         return Value(frozenset((obj,)), frozenset(o for i in items for o in i.origins))
 
     def _ev_dict(self, node: ast.Dict) -> Value:
-        obj = New("dict", node, self.stack)
+        obj = self.objects.new("dict", node, self.stack)
         self.memory[obj, ELEMENT] = NOTHING
         for key, item in zip(node.keys, node.values, strict=True):
             value = self.expression(item)
@@ -735,7 +737,7 @@ class Interpreter:
     def _ev_lambda(self, node: ast.Lambda) -> Value:
         if self.frame.local is not None:
             self.closures[node] = self.frame.local
-        return just(Func(node, self.frame.file))
+        return just(self.objects.func(node, self.frame.file))
 
     def _ev_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
         saved, outer = (dict(self.frame.local) if self.frame.local is not None else None), self.loops
@@ -754,7 +756,7 @@ class Interpreter:
         self.loops = outer
         if saved is not None:
             self.frame.local = saved
-        obj = New("dict" if isinstance(node, ast.DictComp) else "list", node, self.stack)
+        obj = self.objects.new("dict" if isinstance(node, ast.DictComp) else "list", node, self.stack)
         self.memory[obj, ELEMENT] = item
         for k in keys:
             self.memory[obj, k] = item
@@ -799,7 +801,7 @@ class Interpreter:
                 part = self.element(Value(frozenset() if obj is None else frozenset((obj,)), value.origins, value.scale))
                 parts = [part] * len(targets)
                 if isinstance(obj, New) and not part.objs:
-                    parts = [Value(frozenset((Part(obj, str(i)),)), part.origins, part.scale) for i in range(len(targets))]
+                    parts = [Value(frozenset((self.objects.part(obj, str(i)),)), part.origins, part.scale) for i in range(len(targets))]
             out = [a | b for a, b in zip(out, parts, strict=True)]
         return out
 
@@ -833,7 +835,7 @@ class Interpreter:
                         return self._invoke_named(obj, "__next__", obj.node) or NOTHING
                     return self.element(made, node)
         if isinstance(obj, (New, Part)):
-            return Value(frozenset((Part(obj, ELEMENT),)), over.origins, over.scale)
+            return Value(frozenset((self.objects.part(obj, ELEMENT),)), over.origins, over.scale)
         return Value(frozenset(), over.origins, over.scale)
 
     def _zipped(self, obj: New) -> list[Value]:
@@ -910,12 +912,12 @@ class Interpreter:
         if isinstance(obj, Func):
             return self.call_function(obj, call.node, args, keywords)
         if isinstance(obj, Class):
-            made = New("", call.node, self.stack, obj)
+            made = self.objects.new("", call.node, self.stack, obj)
             held = just(made)
             init = self.find(obj, "__init__")
             for f in init.objs if init is not None else ():
                 if isinstance(f, Func):
-                    self.call_function(Func(f.node, f.file, made, f.cls), call.node, args, keywords)
+                    self.call_function(self.objects.func(f.node, f.file, made, f.cls), call.node, args, keywords)
             if init is None:
                 library.construct(self, made, args, keywords)
             return held
@@ -974,7 +976,7 @@ class Interpreter:
         found = self.find(obj.cls, name) if obj.cls is not None else None
         if found is None:
             return None
-        return join([self.call_function(Func(f.node, f.file, obj, f.cls), node, args or [], keywords or {}) for f in found.objs if isinstance(f, Func)])
+        return join([self.call_function(self.objects.func(f.node, f.file, obj, f.cls), node, args or [], keywords or {}) for f in found.objs if isinstance(f, Func)])
 
     def call_function(self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Run a function of the project at this call."""
@@ -997,16 +999,12 @@ class Interpreter:
             if self.block(func.node.body):
                 frame.exits.append(self.memory)
             if frame.exits:
-                memory = frame.exits[0]
-                for other in frame.exits[1:]:
-                    if other is not memory:
-                        _join_into(memory, other)
-                self.memory = memory
+                self.memory = join_all(frame.exits)
         self.frames.pop()
         self.no_grad -= quiet
         self.stack, self.breaks = saved
         if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
-            made = New("generator", node, self.stack)
+            made = self.objects.new("generator", node, self.stack)
             self.memory[made, ELEMENT] = frame.yielded
             return just(made)
         return frame.returned
@@ -1024,7 +1022,7 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
     for parameter, value in zip(positional, args, strict=False):
         local[parameter.arg] = value
     names = {p.arg for p in (*positional, *spec.kwonlyargs)}
-    rest = New("dict", func.node, run.stack)
+    rest = run.objects.new("dict", func.node, run.stack)
     for name, value in keywords.items():
         if name in names:
             local[name] = value
@@ -1041,7 +1039,7 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
     return local
 
 
-def _join_into(into: dict[_K, Value], other: Mapping[_K, Value]) -> None:
+def _join_into(into: dict[str, Value], other: Mapping[str, Value]) -> None:
     for key, value in other.items():
         mine = into.get(key)
         if mine is None:

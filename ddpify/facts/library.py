@@ -164,10 +164,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in _BUILTIN:
         return _BUILTIN[path](run, event, args, keywords)
     if path in _PASSING:
-        made = New("list" if path in ("list", "tuple", "sorted", "set") else path, node, run.stack)
+        made = run.objects.new("list" if path in ("list", "tuple", "sorted", "set") else path, node, run.stack)
         inner = args[0] if args else keywords.get("iterable", NOTHING)
         if path == "tqdm.trange":
-            inner = just(New("range", node, run.stack))
+            inner = just(run.objects.new("range", node, run.stack))
         run.memory[made, "iterable"] = inner
         return Value(frozenset((made,)), inner.origins if not inner.objs else frozenset())
     if path in (DATAPARALLEL,) and run.ignore_dp:
@@ -177,12 +177,12 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in ("torch.autograd.Variable", "torch.nn.Parameter", "torch.as_tensor", "torch.compile", "torch.jit.script"):
         value = args[0] if args else NOTHING
         if path == "torch.nn.Parameter":
-            return Value(frozenset((New(path, node, run.stack),)), value.origins)
+            return Value(frozenset((run.objects.new(path, node, run.stack),)), value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
     if path in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer") or path.endswith((".now", ".today")):
         return Value(frozenset(), frozenset((Origin("time"),)))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
-        return just(New(path, node, run.stack))
+        return just(run.objects.new(path, node, run.stack))
     if last in _FACTORIES and root in ("torch", "numpy", "np", "random"):
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random")} if drawn else set()),
@@ -201,7 +201,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if root in _PURE and last[:1].islower() and path not in ("torch.load", "torch.device", "copy.deepcopy", "copy.copy") \
             and not path.startswith(("torch.hub", "torch.utils.data", "torch.optim")):
         return mixed(args, keywords)
-    made = New(path, node, run.stack)
+    made = run.objects.new(path, node, run.stack)
     construct(run, made, args, keywords)
     flow = mixed(args, keywords)
     return Value(frozenset((made,)), frozenset(o for o in flow.origins if o.kind in ("batch", "forward")),
@@ -232,9 +232,9 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return Value(frozenset(), frozenset((Origin("state", obj),)))
     if isinstance(obj, New) and obj.path.endswith("ArgumentParser"):
         if name == "parse_args":
-            return just(New("argparse.Namespace", event.node, ()))
+            return just(run.objects.new("argparse.Namespace", event.node, ()))
         if name == "parse_known_args":
-            return just(Tup((just(New("argparse.Namespace", event.node, ())), NOTHING)))
+            return just(Tup((just(run.objects.new("argparse.Namespace", event.node, ())), NOTHING)))
         if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers"):
             return just(obj)
     if name in ("__next__", "next") and isinstance(obj, New):
@@ -269,11 +269,11 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
         return NOTHING
     whole = join([v for (owner, _), v in run.memory.items() if owner == obj])
     if name == "items":
-        made = New("list", event.node, run.stack)
+        made = run.objects.new("list", event.node, run.stack)
         run.memory[made, "[]"] = just(Tup((NOTHING, whole)))
         return just(made)
     if name == "values":
-        made = New("list", event.node, run.stack)
+        made = run.objects.new("list", event.node, run.stack)
         run.memory[made, "[]"] = whole
         return just(made)
     if name in ("get", "pop", "popleft", "popitem"):
@@ -284,20 +284,20 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
 
 
 def _enumerate(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    made = New("enumerate", event.node, run.stack)
+    made = run.objects.new("enumerate", event.node, run.stack)
     run.memory[made, "iterable"] = args[0] if args else NOTHING
     return just(made)
 
 
 def _zip(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    made = New("zip", event.node, run.stack)
+    made = run.objects.new("zip", event.node, run.stack)
     for i, a in enumerate(args):
         run.memory[made, str(i)] = a
     return just(made)
 
 
 def _range(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    return Value(frozenset((New("range", event.node, run.stack),)), mixed(args, keywords).origins)
+    return Value(frozenset((run.objects.new("range", event.node, run.stack),)), mixed(args, keywords).origins)
 
 
 def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -347,7 +347,7 @@ def _super(run: Interpreter, event: Call, args: list[Value], keywords: dict[str,
 
 
 def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    made = New("dict", event.node, run.stack)
+    made = run.objects.new("dict", event.node, run.stack)
     run.memory[made, "[]"] = join([v for k, v in keywords.items() if k != "**"])
     for a in args:
         run._update(made, a)
@@ -358,7 +358,7 @@ def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
 
 
 def _map(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    made = New("list", event.node, run.stack)
+    made = run.objects.new("list", event.node, run.stack)
     run.memory[made, "[]"] = run.invoke(event, args[0], [run.element(a) for a in args[1:]], {}) if args else NOTHING
     return just(made)
 
@@ -393,5 +393,5 @@ _BUILTIN = {
     "enumerate": _enumerate, "zip": _zip, "range": _range, "xrange": _range, "next": _next, "len": _len, "sum": _sum,
     "float": _keep, "int": _keep, "round": _keep, "str": _keep, "bool": _keep, "abs": _keep, "getattr": _getattr, "setattr": _setattr,
     "super": _super, "dict": _dict, "map": _map, "filter": _filter, "functools.partial": _partial, "isinstance": _test,
-    "hasattr": _test, "type": _test, "id": _test, "print": _test, "torch.manual_seed": _test,
+    "hasattr": _test, "torch.is_tensor": _test, "callable": _test, "issubclass": _test, "type": _test, "id": _test, "print": _test, "torch.manual_seed": _test,
 }

@@ -48,7 +48,7 @@ class Class:
     bases: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Func:
     """A function of the project; `owner` is the instance it is bound to."""
 
@@ -58,7 +58,7 @@ class Func:
     cls: Class | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class New:
     """What one call made: an instance of a class of the project (`cls`) or of a library (`path`). `stack`: the calls it was made under."""
 
@@ -67,8 +67,7 @@ class New:
     stack: Stack
     cls: Class | None = None
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """An attribute of an object that nobody was seen to set: `args.lr`, `resnet.fc`."""
 
@@ -76,7 +75,7 @@ class Part:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Method:
     """A library object's method."""
 
@@ -97,6 +96,53 @@ class Super:
 
     owner: Obj
     cls: Class
+
+
+class Objects:
+    """Makes each abstract object once, so that equal ones are the same object in every run over a project."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[object, ...], object] = {}
+
+    def new(self, path: str, node: ast.AST, stack: Stack, cls: Class | None = None) -> New:
+        """What one call made."""
+        key = (New, path, node, stack, cls)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = New(path, node, stack, cls)
+        return found  # type: ignore[return-value]
+
+    def part(self, of: Obj, name: str) -> Part:
+        """An attribute that nobody was seen to set."""
+        key = (Part, of, name)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = Part(of, name)
+        return found  # type: ignore[return-value]
+
+    def method(self, of: Obj, name: str) -> Method:
+        """A library object's method."""
+        key = (Method, of, name)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = Method(of, name)
+        return found  # type: ignore[return-value]
+
+    def func(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, file: str, owner: Obj | None = None, cls: Class | None = None) -> Func:
+        """A function of the project."""
+        key = (Func, node, owner, cls)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = Func(node, file, owner, cls)
+        return found  # type: ignore[return-value]
+
+    def cls(self, node: ast.ClassDef, file: str, bases: tuple[Value, ...]) -> Class:
+        """A class of the project."""
+        key = (Class, node)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = Class(node, file, bases)
+        return found  # type: ignore[return-value]
 
 
 Obj = Union[Ext, Lit, Module, Class, Func, New, Part, Method, Tup, Super]

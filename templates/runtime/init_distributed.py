@@ -2,7 +2,7 @@ def init_distributed():
     """Join the process group that torchrun describes, or be a group of one."""
     if torch.cuda.is_available():
         torch.cuda.set_device(local_rank)
-    backend = "nccl" if torch.cuda.is_available() else "gloo"
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     if "RANK" in os.environ:
         dist.init_process_group(backend)
     else:

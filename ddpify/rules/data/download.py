@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, Under
+from ddpify.facts.model import Class, Func
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -34,6 +35,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if not (isinstance(node, ast.Call) and _downloads(node)) or node in extracted or tree.statement(node) not in context.facts.after.trace.visited:
                 continue
             statement = tree.statement(node)
+            if any(isinstance(o, (Class, Func)) for o in context.facts.after.value(node.func).objs):
+                continue                                       # the project's own: the call inside it is the one to guard
             if any(_guarded(up) for up in tree.ancestors(node)) or any(
                     _guarded(up) for c in context.facts.after.calls(node) for n in c.stack if context.facts.is_entry(n) for up in context.tree.ancestors(n)):
                 continue

@@ -36,10 +36,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Change(CODE, "this folder's name is rank 0's own, and so is the folder", tree.shown, tree.statement(node),
                          (Under(tree.statement(node), f"if {context.names['rank']} == 0"),), group="guards")
         elif paths & {"os.makedirs"}:
-            if argument(node, 2, "exist_ok") is None and not guards.guarded(node):
+            if argument(node, 2, "exist_ok") is None and not guards.guarded(node) and not _tried(context, node):
                 yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node, (SetArgument(node, "exist_ok", "True"),), group="guards")
         elif paths & {"os.mkdir"}:
-            if not guards.guarded(node):
+            if not guards.guarded(node) and not _tried(context, node):
                 yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node,
                              (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True")), ("import os",), group="guards")
         elif isinstance(node.func, ast.Attribute) and node.func.attr == "mkdir" and not paths and guards.effects.at.get(node) == "folder":
@@ -48,6 +48,17 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         elif "torch.load" in paths and argument(node, 1, "map_location") is None:
             yield Change(CODE, "each rank loads to its own device", tree.shown, node,
                          (SetArgument(node, "map_location", context.names["device"]),), needs=("device",))
+
+
+def _tried(context: Context, node: ast.Call) -> bool:
+    """Whether the script already lives with a folder that is there."""
+    child: ast.AST = node
+    for up in context.tree.ancestors(node):
+        if isinstance(up, ast.Try) and child in up.body and any(h.type is None or ast.unparse(h.type) in ("OSError", "FileExistsError", "Exception")
+                                                                for h in up.handlers):
+            return True
+        child = up
+    return False
 
 
 def _momentary(context: Context, node: ast.Call) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import InsertAfter
+from ddpify.edits import InsertAfter, Replace
 from ddpify.facts.effects import effect
 from ddpify.facts.model import NOTHING, Call, Loop, New, Tup, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -21,7 +21,7 @@ from ddpify.rules.context import Context
 CODE = "DDP404"
 TITLE = "reduce what outlives the training loop"
 EXAMPLES: tuple[Example, ...] = ()
-_METER = frozenset(("sum", "count", "avg"))
+_METERS = (("sum", "count", "avg"), ("sum", "cnt", "avg"))
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -36,9 +36,31 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _elsewhere(context, loop)
             continue
         yield from _reduce(context, loop)
+    yield from _divisors(context)
     shown = next((c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)), None)
     if shown is not None:
         yield context.manual(CODE, shown.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
+
+
+def _divisors(context: Context) -> Iterator[Change]:
+    """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
+    run = context.facts.after
+    loaders = set(context.facts.loaders)
+    for node in context.tree.nodes():
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            left, right = node.left, node.right
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            left, right = node.target, node.value
+        else:
+            continue
+        own = run.value(left)
+        if own.scale not in ("sum", "count") or not any(o.kind == "batch" and o.of in loaders for o in own.origins):
+            continue
+        if isinstance(right, ast.Call) and "len" in run.value(right.func).paths() and right.args and isinstance(right.args[0], ast.Attribute) \
+                and right.args[0].attr == "dataset" and run.value(right.args[0].value).made() & loaders:
+            loader = ast.unparse(right.args[0].value)
+            yield Change(CODE, "the sampler repeats samples until all ranks have equally many: the total counts those, too", context.tree.shown, right,
+                         (Replace(right, f"(len({loader}.sampler) * {context.names['world_size']})"),))
 
 
 def _spoken(context: Context) -> Iterator[Call]:
@@ -67,7 +89,8 @@ def residue(context: Context) -> Iterator[Finding]:
     message = "this is one rank's own number here"
     fix = "sum or average it over the ranks first"
     for call in _spoken(context):
-        if not any(loop.node in loops for loop in call.loops) and "torch.save" not in call.func.paths():
+        own = [v for v in _inner(context, call) if any(o.kind == "batch" and o.of in loaders for o in v.origins)]
+        if not any(loop.node in loops for loop in call.loops) and "torch.save" not in call.func.paths() and any(v.scale != "count" for v in own):
             yield context.manual(CODE, call.node, message, fix)
     for decision in facts.after.trace.decisions:
         own = any(o.kind == "batch" and o.of in loaders for o in decision.test.origins)
@@ -127,9 +150,14 @@ def _is_meter(context: Context, obj: New) -> bool:
     """Whether an object of the project's own class keeps sum, count and avg of what a training loop gave it."""
     run = context.facts.after
     loaders = set(context.facts.loaders)
-    if obj.cls is None or not all((obj, n) in run.memory for n in _METER):
-        return False
-    return any(o.kind == "batch" and o.of in loaders for n in _METER for o in run.held(obj, n).origins)
+    names = _meter(context, obj)
+    return any(o.kind == "batch" and o.of in loaders for n in names for o in run.held(obj, n).origins)
+
+
+def _meter(context: Context, obj: New) -> tuple[str, ...]:
+    """The names under which an object of the project's own class keeps a sum, a count and their ratio."""
+    memory = context.facts.after.memory
+    return next((names for names in _METERS if obj.cls is not None and all((obj, n) in memory for n in names)), ())
 
 
 def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
@@ -139,8 +167,9 @@ def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
     needs: set[str] = set()
     for text, (node, value) in sorted(_names_after(context, loop).items()):
         if any(_is_meter(context, o) for o in value.made()):
+            short = any("cnt" in _meter(context, o) for o in value.made())
             lines.append(f"{names['reduce_meter']}({text})")
-            needs.add("reduce_meter")
+            needs.add("reduce_meter:cnt" if short else "reduce_meter")
         elif value.made() or value.scale in ("sample", "other", "weighted", None):
             if value.scale is None and not value.made() and not value.of_kind("forward"):
                 continue

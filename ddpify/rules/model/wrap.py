@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
 from ddpify.facts.collect import TrainedModel, uncovered
-from ddpify.facts.model import New
+from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -42,16 +42,79 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         statement, target = model.wrap
         name = ast.unparse(target)
-        options = "device_ids=[{}] if torch.cuda.is_available() else None".format(context.names["local_rank"])
+        options = f"device_ids=[{context.names['local_rank']}] if next({name}.parameters()).is_cuda else None"
         if unused(context, model):
             options += ", find_unused_parameters=True"
         code = f"{name} = DistributedDataParallel({name}, {options})"
+        sync = sync_bn(context, model)
+        if sync:
+            code = f"if torch.cuda.is_available():\n    {name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n" + code
         if not facts.is_entry(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
         yield Change(CODE, "gradients are averaged over the ranks; parameters start as rank 0's", context.tree.shown, statement,
                      (InsertAfter(statement, code),), ("import torch", "from torch.nn.parallel import DistributedDataParallel"), Safety.SAFE,
                      discharges=discharged)
+        if may_hold_batch_norm(context, model):
+            yield context.manual(CODE, statement, "batch norm on GPUs takes its statistics over all ranks' samples, as the one GPU did; on the CPU each rank's own"
+                                 if sync else "batch norm takes its statistics over each rank's own samples, as DataParallel did over each device's",
+                                 level=Safety.NOTE)
+            if not sync and _forwards_twice(context, model):
+                yield context.manual(CODE, statement, "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer",
+                                     level=Safety.NOTE)
+    yield from _later(context)
+
+
+def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
+    """Whether batch norm layers may be inside the model: some are made, or it comes from a library."""
+    run = context.facts.after
+    for obj in model.objs:
+        if not (isinstance(obj, New) and obj.cls is not None) and not getattr(obj, "path", "").startswith("torch.nn."):
+            return True
+    return any(p.startswith("torch.nn.BatchNorm") for c in run.trace.calls for p in c.func.paths())
+
+
+def sync_bn(context: Context, model: TrainedModel) -> bool:
+    """Whether to take batch norm over all ranks: asked for, or a single-GPU original did."""
+    asked = context.options.sync_bn
+    if asked != "auto":
+        return asked == "on"
+    before = context.facts.before
+    parallel = any("torch.nn.DataParallel" in c.func.paths() for c in before.trace.calls)
+    return not parallel and may_hold_batch_norm(context, model)
+
+
+def _forwards_twice(context: Context, model: TrainedModel) -> bool:
+    return any(len({pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}) > 1 for loop in context.facts.loops)  # type: ignore[index]
+
+
+def _later(context: Context) -> Iterator[Finding]:
+    """Writes to a wrapped model that its wrapper does not see."""
+    facts, run = context.facts, context.facts.after
+    seen: set[ast.AST] = set()
+    training = {loop.node for t in facts.loops for loop in t.backward.loops}
+    for call in run.trace.calls:
+        if call.node in seen:
+            continue
+        wrapped = facts.wrapped(call.receiver) is not False
+        if wrapped and call.method in ("cpu", "half", "float", "double", "bfloat16", "to_empty"):
+            seen.add(call.node)
+            yield context.manual(CODE, call.node, f"`.{call.method}()` moves the wrapped model's parameters away from what the wrapper averages gradients for",
+                                 "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}")
+        elif wrapped and call.method == "apply" and any(loop.node in training for loop in call.loops):
+            seen.add(call.node)
+            yield context.manual(CODE, call.node, "the model is initialised again after the wrap: each rank draws its own weights",
+                                 "seed all ranks alike before it, or wrap the model again after it")
+    for store in run.trace.stores:
+        attr = store.node.attr if isinstance(store.node, ast.Attribute) else ""
+        if attr != "requires_grad" or store.node in seen or not any(loop.node in training for loop in store.loops):
+            continue
+        touched = [o for o in store.receiver.of_kind("parameters")]
+        parts = [o for o in touched if not any(o in m.objs for m in facts.models) and not (isinstance(o, New) and o.path.endswith("DistributedDataParallel"))]
+        if parts and any(r in m.objs for o in parts if isinstance(o, (New, Part)) for r in run.roots(o) for m in facts.models):
+            seen.add(store.node)
+            yield context.manual(CODE, store.node, "parts of the wrapped model are frozen or freed while it trains: the wrapper goes on with the old set",
+                                 "wrap the model again after each such change")
 
 
 def _unseen(context: Context) -> Iterator[Finding]:

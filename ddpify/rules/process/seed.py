@@ -95,7 +95,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                              f"torch.manual_seed(... + {context.names['rank']})", level=Safety.REVIEW)
         return
     yield Change(CODE, "each rank draws its own dropout, noise and augmentation from here on", context.tree.shown, node,
-                 (InsertBefore(node, f"torch.manual_seed(torch.initial_seed() + {context.names['rank']})"),), ("import torch",), Safety.NOTE)
+                 (InsertBefore(node, "if {0} != 0:\n    torch.manual_seed(torch.initial_seed() + {0})".format(context.names["rank"])),), ("import torch",), Safety.NOTE)
 
 
 def _bound(context: Context, root: str) -> str:

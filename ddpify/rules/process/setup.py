@@ -39,6 +39,8 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     """The set-up that `changes` need."""
     tree = context.tree
     needs = {n for c in changes for n in c.needs}
+    short = "reduce_meter:cnt" in needs
+    needs |= {"reduce_meter"} if short else set()
     for piece in list(needs):
         needs |= set(_NEEDS.get(piece, ()))
     anchor, working = _anchor(context, changes)
@@ -46,7 +48,9 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     block = _template("setup", names)
     if "device" in needs and context.own_device is None:
         block += _template("device", names)
-    functions = [_template("init_distributed", names), *(_template(p, names) for p in _ORDER if p in needs and p != "quiet")]
+    functions = [_backend(context, _template("init_distributed", names)), *(_template(p, names) for p in _ORDER if p in needs and p != "quiet")]
+    if short:
+        functions = [f.replace("meter.count", "meter.cnt") if f.startswith(f"def {names['reduce_meter']}") else f for f in functions]
     call = f"{names['init_distributed']}()\n"
     if "agree_on_seed" in needs:
         functions = [f + _others(needs) if f.startswith(f"def {names['agree_on_seed']}") else f for f in functions]
@@ -57,11 +61,20 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
     edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""))]
     if not working and main is not None:
-        edits.append(InsertBefore(main.body[0], call))
+        first = next((s for s in main.body if not isinstance(s, (ast.Import, ast.ImportFrom))), main.body[0])
+        edits.append(InsertBefore(first, call))
     base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
     imports = base + tuple(i for piece in needs for i in _IMPORTS.get(piece, ()))
     yield Change(CODE, "every process joins the process group first; without a launcher it is a group of one", tree.shown, anchor,
                  tuple(edits), imports)
+
+
+def _backend(context: Context, text: str) -> str:
+    """The text with the backend that was asked for."""
+    if context.options.backend == "auto":
+        return text
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("    backend =")).replace(
+        "(backend", f'("{context.options.backend}"')
 
 
 def _others(needs: set[str]) -> str:
