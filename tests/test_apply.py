@@ -281,6 +281,8 @@ REPLACE = {
     "braces in a template": ("w(a)\n", "w", '{{"k": {1}}}', '{"k": a}\n'),
     "in an f-string of the same quotes": ('f"{w(a)}"\n', "w", '{1}["k"]', "f\"{a['k']}\"\n"),
     "in the format of an f-string": ('f"{x:{w(a)}.3f}"\n', "w", "v({1})", 'f"{x:{v(a)}.3f}"\n'),
+    "what an f-string prints of its own code stays": ('f"{ w(a) = } {w=}"\n', "w", "v({1})", 'f" w(a) = { v(a)!r} {w=}"\n'),
+    "the format of such an f-string stays": ('f"{w(a)=:.2f}"\n', "w", "v({1})", 'f"w(a)={v(a):.2f}"\n'),
     "a display in an f-string": ("f'{w(a)}'\n", "w", "{{{1}}}", "f'{({a})}'\n"),
     "in a decorator": ("@w(a)\ndef f(): pass\n", "w", "v({1})", "@v(a)\ndef f(): pass\n"),
     "in a default": ("def f(x=w(a)): pass\n", "w", "v({1})", "def f(x=v(a)): pass\n"),

@@ -235,7 +235,7 @@ class _Rewriter(cst.CSTTransformer):
             self._check(original, updated)
         if isinstance(original, (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)):
             return self._body(original, updated)
-        return updated
+        return self._labelled(original, updated) if isinstance(original, cst.FormattedString) else updated
 
     def _check(self, original: Any, updated: Any) -> None:
         """That the statement (without its body) is Python, if anything in it was edited."""
@@ -307,6 +307,20 @@ class _Rewriter(cst.CSTTransformer):
         except SyntaxError:
             return True
         return len(getattr(_ast(code), "body", ())) != 1
+
+    def _labelled(self, original: cst.FormattedString, updated: cst.FormattedString) -> cst.FormattedString:
+        """What `{x=}` prints before the value stays, whatever becomes of `x`."""
+        parts: list[cst.BaseFormattedStringContent] = []
+        for before, after in zip(original.parts, updated.parts, strict=True):
+            if isinstance(before, cst.FormattedStringExpression) and isinstance(after, cst.FormattedStringExpression) and before.equal:
+                label = self.module.code_for_node(before.expression)
+                if self.module.code_for_node(after.expression) != label:
+                    label = self.module.code_for_node(before.whitespace_before_expression) + label + self.module.code_for_node(before.equal)
+                    parts.append(cst.FormattedStringText(label.replace("{", "{{").replace("}", "}}")))
+                    conversion = after.conversion or (None if after.format_spec else "r")
+                    after = after.with_changes(equal=None, conversion=conversion)
+            parts.append(after)
+        return updated.with_changes(parts=parts)
 
     # Bodies
 

@@ -31,6 +31,8 @@ def effect(call: Call) -> Effect | None:
     for path in paths:
         if path in _FOLDERS:
             return "folder"
+        if path == "logging.basicConfig":
+            return "file" if "filename" in call.keywords else None
         if path.startswith(_SPEAKS) and not path.startswith(("logging.getLogger", "logging.Formatter", "logging.StreamHandler", "logging.basicConfig",
                                                              "logging.FileHandler")):
             return "print"

@@ -229,7 +229,9 @@ class Interpreter:
         self.memory[key] = value if strong or old is None else old | value
 
     def _decided(self, value: Value) -> Value:
-        return Value(value.objs, value.origins | self.deciding, value.scale) if self.deciding else value
+        if not self.deciding:
+            return value
+        return Value(value.objs, value.origins | self.deciding, "other" if value.scale in ("mean", "sum", "count") else value.scale)
 
     def _store(self, node: ast.expr, receiver: Value, value: Value) -> None:
         key = (node, self.stack)
@@ -711,7 +713,7 @@ class Interpreter:
 
     def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         texts = [o for o in (_one(left), _one(right)) if isinstance(o, str)]
-        origins = left.origins | right.origins | _sources(left) | _sources(right)
+        origins = library.mixed([left, right], {}).origins | _sources(left) | _sources(right)
         if isinstance(op, ast.Add):
             tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
             if len(tuples) == 2 and len(left.objs) == len(right.objs) == 1:
@@ -721,7 +723,11 @@ class Interpreter:
                 return Value(lists, origins)
         if isinstance(op, ast.Div) and texts:
             return Value(left.objs, origins)
-        return Value(frozenset(), origins, scales.binary(op, left.scale, right.scale))
+        scale = scales.binary(op, left.scale, right.scale)
+        constant = right if left.scale == "sum" else left
+        if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and constant.of_kind("parameters"):
+            scale = "other"                                     # a total and a term that is the same on every rank: no one factor fits
+        return Value(frozenset(), origins, scale)
 
     def _ev_compare(self, node: ast.Compare) -> Value:
         parts = [self.expression(node.left), *(self.expression(c) for c in node.comparators)]
@@ -949,6 +955,8 @@ class Interpreter:
         return self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
 
     def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value) -> Value:
+        if out.scale == "other" and flow.scale == "sample" and self._is_network(obj):
+            out = Value(out.objs, out.origins, "sample")        # what a network makes of a sample is one entry of the batch it returns
         kept = frozenset(o for o in out.origins if o.kind != "forward" or o in flow.origins)
         mark = frozenset() if self.no_grad else frozenset((Origin("forward", (obj, call.node)),))
         return self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
@@ -958,14 +966,23 @@ class Interpreter:
         objs = set()
         for obj in value.objs:
             if isinstance(obj, Tup):
-                objs.add(Tup(tuple(Value(i.objs, frozenset(o for o in i.origins if o.kind != "forward" or o in flow.origins) | mark, i.scale)
-                                   for i in obj.items)))
+                at = next((o.of[1] for o in mark), None)  # type: ignore[index]
+                objs.add(Tup(tuple(Value(i.objs, frozenset(o for o in i.origins if o.kind != "forward" or o in flow.origins) | mark | (
+                    {Origin("output", (at, n, len(obj.items)))} if mark else frozenset()), i.scale) for n, i in enumerate(obj.items))))
             elif isinstance(obj, New) and obj.path in ("dict", "list"):
                 for key, held in list(self.memory.items()):
                     if key[0] == obj:
                         self.memory[key] = Value(held.objs, held.origins | mark, held.scale)
                 objs.add(obj)
         return Value(frozenset(objs), value.origins, value.scale)
+
+    def _is_network(self, obj: New | Part) -> bool:
+        """Whether a module holds layers, as losses do not."""
+        if isinstance(obj, Part) or obj.cls is None:
+            return True
+        return any(owner is obj and any(isinstance(o, New) and (self.is_module(o) or (
+            o.path.startswith("torch.nn.") and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid")))) for o in held.objs)
+            for (owner, _), held in self.memory.items())
 
     def is_module(self, obj: object) -> bool:
         """Whether an object is an nn.Module of the project's own."""

@@ -32,7 +32,7 @@ MODULE_METHODS = SAME_METHODS | PARAMETER_METHODS | frozenset(
     "register_module compile get_submodule get_parameter".split())
 CONTAINERS = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"))
 _LOADER_ARGUMENTS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last")
-_PASSING = frozenset("iter tqdm.tqdm reversed list tuple sorted set tqdm.trange prefetch_generator.BackgroundGenerator "
+_PASSING = frozenset("iter tqdm.tqdm reversed list tuple sorted tqdm.trange prefetch_generator.BackgroundGenerator "
                      "itertools.cycle itertools.islice progressbar.progressbar".split())
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
@@ -163,8 +163,13 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return NOTHING
     if path in _BUILTIN:
         return _BUILTIN[path](run, event, args, keywords)
+    if path in ("set", "frozenset"):
+        made = run.objects.new("set", node, run.stack)
+        held = run.element(args[0]) if args else NOTHING
+        run.memory[made, "[]"] = Value(held.objs, held.origins | {Origin("unordered", node)}, held.scale)
+        return just(made)
     if path in _PASSING:
-        made = run.objects.new("list" if path in ("list", "tuple", "sorted", "set") else path, node, run.stack)
+        made = run.objects.new("list" if path in ("list", "tuple", "sorted") else path, node, run.stack)
         inner = args[0] if args else keywords.get("iterable", NOTHING)
         if path == "tqdm.trange":
             inner = just(run.objects.new("range", node, run.stack))
@@ -185,10 +190,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return just(run.objects.new(path, node, run.stack))
     if last in _FACTORIES and root in ("torch", "numpy", "np", "random"):
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
-        return Value(frozenset(), mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random")} if drawn else set()),
+        return Value(frozenset(), mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random", root)} if drawn else set()),
                      "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None)
     if path in _RANDOM or path.startswith(("random.", "numpy.random.")):
-        return Value(frozenset(), mixed(args, keywords).origins | {Origin("random")}, scales.mixed(args))
+        return Value(frozenset(), mixed(args, keywords).origins | {Origin("random", root)}, scales.mixed(args))
     if path.startswith("torch.nn.functional.") or (root == "torch" and last[:1].islower() and path not in ("torch.load", "torch.device")
                                                    and not path.startswith(("torch.utils.", "torch.hub", "torch.optim", "torch.cuda", "torch.backends"))):
         flow = mixed(args, keywords)
@@ -204,7 +209,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     made = run.objects.new(path, node, run.stack)
     construct(run, made, args, keywords)
     flow = mixed(args, keywords)
-    return Value(frozenset((made,)), frozenset(o for o in flow.origins if o.kind in ("batch", "forward")),
+    return Value(frozenset((made,)), frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state")),
                  flow.scale if flow.scale == "sample" else None)
 
 

@@ -23,7 +23,13 @@ _LOSS_MODULES = frozenset(
 )
 _KEEP = frozenset("item tolist numpy cpu cuda to float double half long int detach clone contiguous requires_grad_ data_ptr round type type_as "
                   "detach_ squeeze view reshape unsqueeze expand str format".split())
-_COUPLING = frozenset("t transpose permute T mT matmul mm einsum cdist pdist cumsum flip roll sort argsort topk_".split())
+_ROWS = frozenset(
+    "relu sigmoid tanh exp log log2 log10 log1p expm1 softmax log_softmax logsigmoid softplus gelu silu elu selu leaky_relu pow abs clamp clip clamp_min clamp_max "
+    "clamp_ sqrt rsqrt square neg reciprocal sign floor ceil flatten unsqueeze unsqueeze_ squeeze_ topk eq ne gt lt ge le logical_and logical_or logical_not view_as "
+    "expand_as reshape_as gather scatter scatter_ one_hot normalize dropout dropout2d masked_fill masked_fill_ add sub mul div add_ sub_ mul_ div_ true_divide cat "
+    "concat stack narrow where isnan isinf bool byte type_as to_dense data chunk split unbind select index_select copy_ float16 bfloat16 numpy astype asnumpy eq_ "
+    "interpolate pad upsample grid_sample embedding cosine_similarity pairwise_distance mse binarize requires_grad get pop values items pin_memory nonzero "
+    "log_prob sample rsample mul_ sin cos erf lerp addcmul interp2d unfold fold pixel_shuffle softmin hardtanh relu_ apply_ permute data new share_memory_".split())
 _WHOLE = frozenset("max min median var std norm logsumexp prod amax amin aminmax std_mean var_mean any all argmax argmin nansum nanmean".split())
 
 
@@ -33,7 +39,7 @@ def mixed(parts: Sequence[Value]) -> Scale | None:
     if not seen:
         return None
     if "sample" in seen:
-        return "sample"
+        return "sample" if seen <= {"sample", "count"} else "other"
     return "count" if seen == {"count"} else "other"
 
 
@@ -62,8 +68,10 @@ def binary(op: ast.operator, left: Scale | None, right: Scale | None) -> Scale |
         return "sample" if left in ("sample", None) and right == "sample" else "other"
     if isinstance(op, ast.MatMult):
         return (left or right) if None in pair else "other"
-    if isinstance(op, (ast.Mod, ast.FloorDiv)) and "sample" not in pair:
-        return None if pair <= {None, "count"} else "other"
+    if isinstance(op, ast.Mod) and "sample" not in pair:
+        return left or right
+    if isinstance(op, ast.FloorDiv) and "sample" not in pair:
+        return "count" if pair <= {None, "count"} else "other"
     return "sample" if "sample" in pair else "other"
 
 
@@ -93,11 +101,13 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
     if name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "new") and any(a.scale == "count" for a in args):
         return "sample"
     if scale == "sample":
-        if name in _WHOLE and not args and "dim" not in keywords and "axis" not in keywords:
+        dim = keywords.get("dim", keywords.get("axis", args[0] if args else None))
+        over = _literal(dim) if dim is not None else None
+        if name in _WHOLE:
+            return "sample" if dim is not None and over != 0 and not isinstance(over, tuple) else "other"
+        if name in ("softmax", "log_softmax", "normalize", "unsqueeze", "cumsum") and over == 0 and (name == "unsqueeze" or name == "cumsum" or "dim" in keywords):
             return "other"
-        if any(a.scale == "sample" for a in args) and name in ("matmul", "mm", "einsum", "cdist"):
-            return "other"
-        return "other" if name in ("t", "cdist", "pdist") else "sample"
+        return "sample" if name in _ROWS else "other"
     if name in ("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_", "true_divide"):
         op: ast.operator = {"ad": ast.Add(), "su": ast.Sub(), "mu": ast.Mult(), "di": ast.Div(), "tr": ast.Div()}[name[:2]]
         return binary(op, scale, args[0].scale if args else None)

@@ -120,8 +120,9 @@ class Context:
         """The text of an expression as the file has it, its further lines moved to the left with its statement."""
         text = ast.get_source_segment(self.facts.project.entry.source.text, node) or ast.unparse(node)
         first, *rest = text.replace("\r\n", "\n").split("\n")
-        indent = self.tree.statement(node).col_offset
-        return "\n".join([first, *(line[indent:] if line[:indent].isspace() or not indent else line.lstrip() for line in rest)])
+        line = self.facts.project.entry.source.text.splitlines()[node.lineno - 1]
+        indent = len(line) - len(line.lstrip())
+        return "\n".join([first, *(part[indent:] if not part[:indent].strip() else part.lstrip() for part in rest)])
 
     def name(self, value: Value) -> str | None:
         """The string that a value is, if it can be but one."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ddpify.rules.data import batch_size, download, loader
-from ddpify.rules.io import files, guards, progress
+from ddpify.rules.io import files, guards, progress, written_then_read
 from ddpify.rules.loop import decisions, loss, metrics, set_epoch
 from ddpify.rules.model import dataparallel, device, names, wrap
 from ddpify.rules.process import cuda_visible_devices, seed, setup
 
 # What yields changes and findings of itself; `setup` then adds the runtime block that the others need.
 PLANNING = (cuda_visible_devices, seed, dataparallel, device, wrap, names, loader, download, batch_size, set_epoch, loss, decisions, metrics,
-            guards, progress, files)
+            guards, progress, files, written_then_read)
 RULES = (setup, *PLANNING)

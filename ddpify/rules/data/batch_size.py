@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.model import Call, Lit, New, Obj, Part, Tup, Value
-from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP303"
@@ -40,24 +40,32 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if not sources:
         return
     seen: set[ast.AST] = set()
+    trained = set(context.facts.loaders)
+    yield from _indivisible(context)
     for call in run.trace.calls:
         if call.method in _SHAPES and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs):
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
                 for part in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]):
-                    if part not in seen and _reads(run.value(part), sources) and _in_training(context, call):
+                    if part not in seen and _derived(run.value(part), sources) and _in_training(context, call):
+                        seen.add(part)
+                        yield context.manual(CODE, part, "this shape is computed from the batch size, of which every rank now has its share",
+                                             f"use {context.names['per_rank']}(...) where the batch size is read")
+                    elif part not in seen and _reads(run.value(part), sources) and _in_training(context, call):
                         seen.add(part)
                         yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
     for name, file in context.facts.trees.items():
         for node in file.nodes():
             if isinstance(node, ast.Compare):
                 sides = [node.left, *node.comparators]
-                if any(run.value(s).scale == "count" for s in sides):
+                lengths = [run.value(s).of_kind("batch") for s in sides if run.value(s).scale == "count"]
+                if lengths and all(n and n <= trained for n in lengths):
                     for side in sides:
                         if _reads(run.value(side), sources) and side not in arguments:
                             yield from _divide(context, side, "a batch's length is compared with one rank's batch size")
             elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)) and name == "__main__":
                 left, right = run.value(node.left), run.value(node.right)
-                if left.scale == "sum" and _reads(right, sources) and node.right not in arguments:
+                own = left.of_kind("batch")
+                if left.scale in ("sum", "count") and own and own <= trained and _reads(right, sources) and node.right not in arguments:
                     yield from _divide(context, node.right, "a batch's total is divided by one rank's batch size")
 
 
@@ -85,7 +93,39 @@ def _batches(value: Value) -> set[object]:
     return out
 
 
+def _derived(value: Value, sources: set[Obj]) -> bool:
+    """Whether a number is computed from the batch size rather than being it."""
+    if value.scale is not None or any(o.kind == "world" for o in value.origins) or sources & value.objs:
+        return False
+    return bool(sources & {o for o in value.of_kind("from") if isinstance(o, Part)})
+
+
+def _indivisible(context: Context) -> Iterator[Finding]:
+    """Literal or default batch sizes that two ranks cannot share."""
+    run = context.facts.after
+    for loader in context.facts.loaders:
+        for obj in run.held(loader, "batch_size").objs:
+            size = obj.value if isinstance(obj, Lit) else _default(context, obj.name) if isinstance(obj, Part) else None
+            if type(size) is int and size % 2:
+                yield context.manual(CODE, loader.node, f"a batch of {size} cannot be divided among two ranks; the script says so when it starts",
+                                     "train with a batch size that the number of ranks divides", level=Safety.REVIEW if size == 1 else Safety.NOTE)
+
+
+def _default(context: Context, name: str) -> object:
+    """The literal default of a command-line option."""
+    for tree in context.facts.trees.values():
+        for node in tree.nodes():
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument" and any(
+                    isinstance(a, ast.Constant) and str(a.value).lstrip("-").replace("-", "_") == name for a in node.args):
+                default = argument(node, None, "default")
+                if isinstance(default, ast.Constant):
+                    return default.value
+    return None
+
+
 def _divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Finding]:
+    while isinstance(node, ast.Call) and ast.unparse(node.func) in ("float", "int") and node.args:
+        node = node.args[0]
     if not context.facts.is_entry(node):
         yield context.manual(CODE, node, f"{why}, and every rank now has its share of it", f"{ast.unparse(node)} // dist.get_world_size()")
         return

@@ -129,11 +129,6 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
         edits.append(Replace(workers, f"{context.names['workers_per_rank']}({{0}})", (workers,)))
         needs.append("workers_per_rank")
     yield Change(CODE, _WHY, tree.shown, node, tuple(edits), tuple(imports), discharges=held, needs=tuple(needs))
-    odd = next((o.value for o in run.value(size).objs if isinstance(o, Lit) and isinstance(o.value, int) and o.value % 2), None)
-    if odd is not None:
-        yield context.manual(CODE, size, f"a batch of {odd} cannot be divided among an even number of ranks; the script says so when it starts", "",
-                             level=Safety.NOTE)
-
 
 
 def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:

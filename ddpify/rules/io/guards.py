@@ -139,7 +139,8 @@ class Guards:
             return self._pure(statement.iter) and not statement.orelse and all(self.only_speaks(s) for s in statement.body) \
                 and not any(self.run.is_loader(o) for o in self.run.value(statement.iter).objs)
         if isinstance(statement, ast.With):
-            return all(self._opens(i) for i in statement.items) and all(self._writes_in(s, statement) for s in statement.body)
+            return all(self._opens(i) for i in statement.items) and all(self._writes_in(s, statement) for s in statement.body) \
+                and not self._read_outside(statement)
         return isinstance(statement, ast.Pass)
 
     def done(self, statement: ast.stmt) -> bool:
@@ -151,6 +152,16 @@ class Guards:
         return not any(isinstance(n, (ast.NamedExpr, ast.Yield, ast.Await)) or (
             isinstance(n, ast.Call) and (n in self.effects.at or "next" in self.run.value(n.func).paths()
                                          or bool(self.context.facts.wrapped(self.run.value(n.func))))) for n in ast.walk(node))
+
+    def _read_outside(self, statement: ast.With) -> bool:
+        """Whether a name that the block binds is read outside it."""
+        inside = set(ast.walk(statement))
+        bound = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        function = self.context.tree.function(statement)
+        others = [n for n in ast.walk(function) if isinstance(n, ast.With) and n is not statement]
+        rebound = {n for o in others for n in ast.walk(o)}
+        return any(isinstance(n, ast.Name) and n.id in bound and isinstance(n.ctx, ast.Load) and n not in inside and n not in rebound
+                   and n.lineno > statement.lineno for n in ast.walk(function))
 
     def _opens(self, item: ast.withitem) -> bool:
         return isinstance(item.context_expr, ast.Call) and self.effects.at.get(item.context_expr) == "file"

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts.effects import effect
 from ddpify.facts.model import Call, Decision, Method, New, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
@@ -29,6 +30,32 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _branches(context)
     yield from _schedulers(context)
     yield from _handlers(context)
+    yield from _closures(context)
+    yield from _kept(context)
+
+
+def _closures(context: Context) -> Iterator[Finding]:
+    """Optimizers that decide by the loss a closure returns."""
+    for call in context.facts.after.trace.calls:
+        if call.method == "step" and call.args and "torch.optim.LBFGS" in call.receiver.kinds():
+            yield context.manual(CODE, call.node, "LBFGS decides by the loss that the closure returns, which is each rank's own",
+                                 "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()")
+
+
+def _kept(context: Context) -> Iterator[Finding]:
+    """Files written inside the training loop on the strength of a rank's own numbers."""
+    run = context.facts.after
+    loaders = set(context.facts.loaders)
+    loops = {t.batch.node for t in context.facts.loops if t.batch is not None}
+    writing = {c.node for c in run.trace.calls if effect(c) == "file"}
+    seen: set[ast.AST] = set()
+    for d in run.trace.decisions:
+        if not isinstance(d.node, ast.If) or d.node in seen or not any(loop.node in loops for loop in d.loops):
+            continue
+        if any(o.kind in ("batch", "decided") and o.of in loaders for o in d.test.origins) and any(n in writing for s in d.node.body for n in ast.walk(s)):
+            seen.add(d.node)
+            yield context.manual(CODE, d.node, "what is written here is decided by rank 0's own batches, not by all of them",
+                                 "sum or average the numbers over the ranks before they are compared")
 
 
 def _local(context: Context, value: Value) -> bool:
@@ -80,7 +107,16 @@ def _steers(context: Context, node: ast.AST, training: set[ast.AST]) -> bool:
                 return True
             if isinstance(n.func, ast.Attribute) and n.func.attr in _STEERS:
                 return True
+        if isinstance(n, ast.Assign) and _loaded(context, n):
+            return True
     return isinstance(node, ast.While)
+
+
+def _loaded(context: Context, node: ast.Assign) -> bool:
+    """Whether what a statement keeps is loaded into a model again."""
+    names = {ast.unparse(t) for t in node.targets}
+    return any(c.method == "load_state_dict" and any(ast.unparse(a).partition("[")[0] in names for a in c.node.args)
+               for c in context.facts.after.trace.calls)
 
 
 def _schedulers(context: Context) -> Iterator[Change | Finding]:

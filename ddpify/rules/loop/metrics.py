@@ -166,6 +166,11 @@ def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
     lines: list[str] = []
     needs: set[str] = set()
     for text, (node, value) in sorted(_names_after(context, loop).items()):
+        if value.scale in ("sum", "count", "mean") and not value.made() or any(_is_meter(context, o) for o in value.made()):
+            if not _fresh(context, loop, text):
+                yield context.manual(CODE, node, f"`{text}` is carried on from one pass over the data to the next, so it cannot be reduced after each",
+                                     f"start {text} anew before the loop, or reduce a copy of it where it is read")
+                continue
         if any(_is_meter(context, o) for o in value.made()):
             short = any("cnt" in _meter(context, o) for o in value.made())
             lines.append(f"{names['reduce_meter']}({text})")
@@ -184,6 +189,32 @@ def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
     if lines:
         yield Change(CODE, "each rank has counted its own share; from here on the numbers are those of all", context.tree.shown, loop.node,
                      (InsertAfter(loop.node, "\n".join(lines)),), needs=tuple(sorted(needs)))
+
+
+def _fresh(context: Context, loop: Loop, text: str) -> bool:
+    """Whether a name is set anew before each run of the loop."""
+    tree = context.facts.tree_of(loop.node)
+    function = tree.function(loop.node)
+    around = next((up for up in tree.ancestors(loop.node) if isinstance(up, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))), function)
+    first, last = getattr(around, "lineno", 0), getattr(loop.node, "lineno", 0)
+    for node in ast.walk(around):
+        if not first <= getattr(node, "lineno", 0) < last:
+            continue
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store) and ast.unparse(node) == text \
+                and not isinstance(tree.parent.get(node), ast.AugAssign):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reset" and ast.unparse(node.func.value) == text:
+            return True
+    inside = [n for n in ast.walk(loop.node) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text]
+    return bool(inside) and not any(isinstance(tree.parent.get(n), ast.AugAssign) for n in inside) and not _carried(loop, text)
+
+
+def _carried(loop: Loop, text: str) -> bool:
+    """Whether the loop reads a name before it sets it."""
+    for node in sorted((n for n in ast.walk(loop.node) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text),
+                       key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset)):
+        return isinstance(node.ctx, ast.Load)
+    return False
 
 
 def _elsewhere(context: Context, loop: Loop) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
-from ddpify.facts.collect import TrainedModel, uncovered
+from ddpify.facts.collect import TrainedModel, TrainingLoop, uncovered
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
@@ -48,7 +48,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         code = f"{name} = DistributedDataParallel({name}, {options})"
         sync = sync_bn(context, model)
         if sync:
-            code = f"if torch.cuda.is_available():\n    {name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n" + code
+            code = f"if next({name}.parameters()).is_cuda:\n    {name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n" + code
         if not facts.is_entry(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
@@ -132,7 +132,18 @@ def unused(context: Context, model: TrainedModel) -> bool:
     for obj in model.objs:
         if isinstance(obj, New) and obj.cls is not None and _forgotten(obj.cls.node):
             return True
-    return False
+    return any(_dropped(context, model, loop) for loop in context.facts.loops)
+
+
+def _dropped(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
+    """Whether a backward starts from some of what a forward of the model returns, and not from the rest."""
+    reached: dict[object, set[int]] = {}
+    lengths: dict[object, int] = {}
+    for node, index, length in loop.loss.of_kind("output"):  # type: ignore[misc]
+        if node in model.forwards:
+            reached.setdefault(node, set()).add(index)
+            lengths[node] = length
+    return any(len(found) < lengths[node] for node, found in reached.items())
 
 
 def _forgotten(node: ast.ClassDef) -> bool:
