@@ -71,7 +71,7 @@ def refused(before: str, edit: Callable[[Script], list[Change]], after: str) -> 
 
 
 def _dedent(text: str) -> str:
-    return textwrap.dedent(text[1:] if text.startswith("\n") else text)
+    return textwrap.dedent(text[1:]) if text.startswith("\n") else text
 
 
 # Pairing
@@ -236,11 +236,20 @@ UNTOUCHED = {
 @pytest.mark.parametrize("text", UNTOUCHED.values(), ids=UNTOUCHED.keys())
 def test_text_outside_of_touched_statements_stays(text: str) -> None:
     assert rewrite(text, ast.parse(text), []) == (text, ())
-    more = text + ("" if text.endswith("\n") or not text else "\n") + "last(0)"
-    script = Script(more)
-    call = script.call("last")
-    got, left_out = rewrite(more, script.tree, [change(Replace(call, "first({0})", (call.args[0],)))])
-    assert (got, left_out) == (more.replace("last", "first"), ())
+    below = text + ("" if text.endswith("\n") or not text else "\n") + "last(0)"
+    for more in (below, "last(0)\n" + text):
+        script = Script(more)
+        call = script.call("last")
+        got, left_out = rewrite(more, script.tree, [change(Replace(call, "first({0})", (call.args[0],)))])
+        assert (got, left_out) == (more.replace("last", "first"), ())
+
+
+def test_spaces_behind_the_last_newline_stay() -> None:
+    check(
+        "def f():\n    a\n    b\n    ",
+        lambda s: [change(Under(s.stmt("def"), RANK0))],
+        "if rank == 0:\n    def f():\n        a\n        b\n    ",
+    )
 
 
 def test_text_that_libcst_does_not_give_back_is_left_alone() -> None:

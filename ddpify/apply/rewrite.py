@@ -85,11 +85,12 @@ def rewrite(text: str, tree: ast.Module, changes: Sequence[Change]) -> tuple[str
     kept = list(changes)
     if not any(change.edits or change.imports for change in kept):
         return text, ()
+    code = re.sub(r"(?<=[\r\n])[ \t\f]+\Z", "", text)  # libcst forgets spaces behind the last newline
     with _deep():
-        module = _parse(text)
+        module = _parse(code)
         while module is not None and kept:
             try:
-                result = _Rewriter(module, tree, kept).run()
+                result = _Rewriter(module, tree, kept).run() + text[len(code) :]
             except _Conflict as conflict:
                 kept.remove(conflict.change)
             except RecursionError:

@@ -341,6 +341,8 @@ class Interpreter:
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) \
                 and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None:
             left = self.trace.values.get(node.left, NOTHING) if not isinstance(node.left, ast.Name) else self.lookup(node.left.id)
+            if not left.objs and left.scale is not None:
+                return isinstance(node.ops[0], ast.IsNot)           # a tensor or a number
             if len(left.objs) == 1 and not left.origins:
                 (only,) = left.objs
                 none = isinstance(only, Lit) and only.value is None
@@ -731,6 +733,8 @@ class Interpreter:
 
     def _ev_compare(self, node: ast.Compare) -> Value:
         parts = [self.expression(node.left), *(self.expression(c) for c in node.comparators)]
+        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            return NOTHING
         origins = frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p))
         return Value(frozenset(), origins, "sample" if any(p.scale == "sample" for p in parts) else None if all(p.scale is None for p in parts) else "other")
 
@@ -770,7 +774,7 @@ class Interpreter:
 
     def _ev_joined(self, node: ast.JoinedStr) -> Value:
         parts = [self.expression(v.value) for v in node.values if isinstance(v, ast.FormattedValue)]
-        return Value(frozenset(), frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p)))
+        return Value(frozenset(), frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p)), scales.mixed(parts))
 
     def _ev_named(self, node: ast.NamedExpr) -> Value:
         value = self.expression(node.value)

@@ -29,7 +29,7 @@ _ROWS = frozenset(
     "expand_as reshape_as gather scatter scatter_ one_hot normalize dropout dropout2d masked_fill masked_fill_ add sub mul div add_ sub_ mul_ div_ true_divide cat "
     "concat stack narrow where isnan isinf bool byte type_as to_dense data chunk split unbind select index_select copy_ float16 bfloat16 numpy astype asnumpy eq_ "
     "interpolate pad upsample grid_sample embedding cosine_similarity pairwise_distance mse binarize requires_grad get pop values items pin_memory nonzero "
-    "log_prob sample rsample mul_ sin cos erf lerp addcmul interp2d unfold fold pixel_shuffle softmin hardtanh relu_ apply_ permute data new share_memory_".split())
+    "fill_ zero_ normal_ uniform_ bernoulli_ random_ grad log_prob sample rsample mul_ sin cos erf lerp addcmul interp2d unfold fold pixel_shuffle softmin hardtanh relu_ apply_ permute data new share_memory_".split())
 _WHOLE = frozenset("max min median var std norm logsumexp prod amax amin aminmax std_mean var_mean any all argmax argmin nansum nanmean".split())
 
 
@@ -141,8 +141,8 @@ def of_module(path: str, reduction: Value, inner: Scale | None, weighted: bool) 
 
 
 def _reduced(keywords: dict[str, Value], inner: Scale | None, weighted: bool) -> Scale | None:
-    if inner is None:
-        return None
+    if inner not in ("sample", "count"):
+        return None if inner is None else "other"
     how = _literal(keywords.get("reduction", Value()))
     if "reduction" in keywords and how is None:
         return "other"

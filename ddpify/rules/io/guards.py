@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace, Under
 from ddpify.facts.effects import Effects, is_writer
-from ddpify.facts.model import New
+from ddpify.facts.model import Call, New
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 
@@ -24,6 +24,7 @@ CODE = "DDP501"
 TITLE = "rank 0 speaks and writes"
 EXAMPLES: tuple[Example, ...] = ()
 _WHY = "rank 0 speaks for all"
+_EXISTS = frozenset(("exists", "isfile", "isdir", "is_file", "is_dir", "_check_exists", "check_preprocess", "check_integrity"))
 
 
 class Guards:
@@ -51,7 +52,7 @@ class Guards:
         for above in stack:
             if self.context.facts.is_entry(above):
                 statement = self.context.tree.statement(above)
-                if self.guarded(statement) or (isinstance(statement, ast.Expr) and statement.value is above and self.effects.output_only(above)):
+                if self.guarded(above) or (isinstance(statement, ast.Expr) and statement.value is above and self.effects.output_only(above)):
                     return True
         return False
 
@@ -60,6 +61,8 @@ class Guards:
         child = node
         for up in self.context.tree.ancestors(node):
             if isinstance(up, ast.If) and child in up.body and self._rank_test(up.test):
+                return True
+            if isinstance(up, ast.IfExp) and child is up.body and self._rank_test(up.test):
                 return True
             child = up
         return False
@@ -90,7 +93,8 @@ class Guards:
 
     def _writes_only(self, obj: New, call: ast.Call) -> bool:
         """Whether making an object of the project's own class opens files and no more."""
-        return obj.cls is not None and obj.cls.file != "__main__" and "file" in self.effects.kinds(call) and self.effects.output_only(call)
+        made = any(o is obj.cls for o in self.run.value(call.func).objs)
+        return made and obj.cls is not None and obj.cls.file != "__main__" and "file" in self.effects.kinds(call) and self.effects.output_only(call)
 
     def speaks(self, statement: ast.stmt) -> bool:
         """Whether a statement only speaks or writes."""
@@ -240,6 +244,7 @@ def _made(context: Context, guards: Guards) -> Iterator[Change | Finding]:
 
 def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
+    prepared: set[ast.stmt] = set()
     for call in context.facts.after.trace.calls:
         if call.file == "__main__" or call.node in seen or guards.effects.at.get(call.node) not in ("file", "folder"):
             continue
@@ -249,6 +254,14 @@ def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Finding]:
         if name not in context.facts.trees or _own_guard(context, call.node):
             continue
         seen.add(call.node)
+        caller = _prepares(context, call)
+        if caller is not None:
+            if caller not in prepared and not any("first" in ast.unparse(up.items[0].context_expr) for up in context.tree.ancestors(caller)
+                                                  if isinstance(up, ast.With)):
+                yield Change(CODE, "one rank of each node prepares the files, the others then find them", context.tree.shown, caller,
+                             (Under(caller, f"with {context.names['first_on_node']}()"),), needs=("first_on_node",))
+            prepared.add(caller)
+            continue
         kind = guards.effects.at[call.node]
         if kind == "folder":
             if any(k.arg == "exist_ok" for k in call.node.keywords):
@@ -256,6 +269,17 @@ def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Finding]:
             yield context.manual(CODE, call.node, "every rank makes this folder, and all but one fail", "os.makedirs(path, exist_ok=True)")
         else:
             yield context.manual(CODE, call.node, f"every rank would write here ({ast.unparse(call.node.func)})", "if dist.get_rank() == 0:")
+
+
+def _prepares(context: Context, call: Call) -> ast.stmt | None:
+    """The statement of the entry that leads to a write which is only made where the file is not there yet."""
+    if not any(isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in _EXISTS for test, _ in call.tests for n in ast.walk(test)):
+        return None
+    above = [n for n in call.stack if context.facts.is_entry(n)]
+    if not above or any(n in context.training for n in above):
+        return None
+    statement = context.tree.statement(above[0])
+    return statement if isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign)) else None
 
 
 def _own_guard(context: Context, node: ast.AST) -> bool:

@@ -75,13 +75,12 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
         if isinstance(d.node, (ast.If, ast.While)):
             tests[d.node] = (d, tests[d.node][1] | d.test) if d.node in tests else (d, d.test)
     agreed: set[ast.AST] = set()
-    training = context.training
     epochs = {loop.node for t in facts.loops for loop in t.backward.loops}
     for node, (decision, test) in tests.items():
         if not _evaluated(context, test) and not _local(context, test):
             continue
         tree = facts.tree_of(node)
-        if any(up in agreed for up in tree.ancestors(node)) or not _steers(context, node, training):
+        if any(up in agreed for up in tree.ancestors(node)) or not steers(context, node):
             continue
         if not any(loop.node in epochs for loop in decision.loops) and not isinstance(node, ast.While):
             continue
@@ -96,14 +95,14 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
                          (Replace(node.test, f"{context.names['from_rank_zero']}({{0}})", (node.test,)),), needs=("from_rank_zero",))
 
 
-def _steers(context: Context, node: ast.AST, training: set[ast.AST]) -> bool:
+def steers(context: Context, node: ast.AST) -> bool:
     """Whether a branch leaves a loop or a function of the training, trains, or changes what trains."""
     for statement in own_statements(node):
         if isinstance(statement, (ast.Break, ast.Continue, ast.Return, ast.Raise)):
             return True
     for n in ast.walk(node):
         if isinstance(n, ast.Call):
-            if n in training or context.facts.after.value(n.func).paths() & {"sys.exit", "exit", "quit"}:
+            if n in context.training or context.facts.after.value(n.func).paths() & {"sys.exit", "exit", "quit"}:
                 return True
             if isinstance(n.func, ast.Attribute) and n.func.attr in _STEERS:
                 return True

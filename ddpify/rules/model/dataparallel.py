@@ -32,6 +32,11 @@ def calls(context: Context) -> list[ast.Call]:
     return [n for n in context.tree.nodes() if isinstance(n, ast.Call) and library.DATAPARALLEL in run.value(n.func).paths()]
 
 
+def _keys_matter(context: Context, node: ast.Call) -> bool:
+    """Whether the state dict of what a DataParallel call makes is saved or loaded."""
+    return any(c.method in ("state_dict", "load_state_dict") and any(o.node is node for o in c.receiver.made()) for c in context.facts.before.trace.calls)
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Remove each wrapper."""
     tree = context.tree
@@ -39,6 +44,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for call in calls(context):
         inner = argument(call, 0, "module")
         if inner is None:
+            continue
+        if context.facts.model_of(context.facts.after.value(inner)) is None and _keys_matter(context, call):
+            yield context.manual(CODE, call, "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written",
+                                 "keep the keys: load into the model itself, with `module.` taken off each key")
             continue
         statement = tree.statement(call)
         why = "DistributedDataParallel replaces DataParallel"

@@ -58,7 +58,23 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
             else:
                 yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
+    for node in tree.nodes():
+        if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call)) and _built(node) and not _in_device_call(context, node) and not any(
+                o.kind == "rank" for n in ast.walk(node) if isinstance(n, ast.expr) for o in run.value(n).origins):
+            yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
     yield from _elsewhere(context)
+
+
+def _built(node: ast.expr) -> bool:
+    """Whether an expression builds "cuda:N" from a number."""
+    if isinstance(node, ast.BinOp):
+        first: ast.expr | None = node.left if isinstance(node.op, (ast.Add, ast.Mod)) else None
+    elif isinstance(node, ast.JoinedStr):
+        first = node.values[0] if len(node.values) == 2 else None
+    else:
+        assert isinstance(node, ast.Call)
+        first = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr == "format" else None
+    return isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value in ("cuda:", "cuda:{}", "cuda:{0}", "cuda:%d", "cuda:%s")
 
 
 def _moved(context: Context, node: ast.Call, func: ast.Attribute) -> Change:

@@ -17,6 +17,7 @@ from ddpify.edits import InsertBefore
 from ddpify.facts.model import Call, Class, New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.loop.decisions import steers
 
 CODE = "DDP103"
 TITLE = "random numbers agree before training and differ in it"
@@ -74,6 +75,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         yield Change(CODE, "what is drawn here must be the same on all ranks: they start from rank 0's seed", context.tree.shown, node, (), ("import torch",),
                      Safety.NOTE, needs=("agree_on_seed", *others))
     if not seeds and not draws:
+        yield from _unordered(context)
         return
     if any(o.kind == "rank" for c in seeds for a in c.args for o in a.origins):
         return
@@ -94,8 +96,34 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         yield context.manual(CODE, seeds[-1].node, "the seed is set while training: all ranks draw the same numbers from here on",
                              f"torch.manual_seed(... + {context.names['rank']})", level=Safety.REVIEW)
         return
+    lines = ["torch.manual_seed(torch.initial_seed() + {0})"]
+    roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and any(path in c.func.paths() for c in run.trace.calls)}
+    roots |= {root if root != "sklearn" else "numpy" for _, root in draws} - {"torch"}
+    for root in sorted(roots):
+        module = _bound(context, root)
+        steering = next((d for d in run.trace.decisions if any(o.kind == "random" and o.of == root for o in d.test.origins)
+                         and isinstance(d.node, (ast.If, ast.While)) and d.loops and steers(context, d.node)), None)
+        if steering is not None:
+            yield context.manual(CODE, steering.node, f"this step depends on a draw of `{root}`, which all ranks must share, while what it draws for a batch must differ",
+                                 "draw what steers from a generator of its own, seeded alike on all ranks")
+        elif module:
+            lines.append(f"{module}.seed(torch.initial_seed() % 2**32)")
+    code = "if {0} != 0:\n".format(context.names["rank"]) + "".join(f"    {line}\n" for line in lines)
     yield Change(CODE, "each rank draws its own dropout, noise and augmentation from here on", context.tree.shown, node,
-                 (InsertBefore(node, "if {0} != 0:\n    torch.manual_seed(torch.initial_seed() + {0})".format(context.names["rank"])),), ("import torch",), Safety.NOTE)
+                 (InsertBefore(node, code.format(context.names["rank"])),), ("import torch",), Safety.NOTE)
+    yield from _unordered(context)
+
+
+def _unordered(context: Context) -> Iterator[Finding]:
+    """Lists made from sets: the order of strings in a set differs from process to process."""
+    seen: set[ast.AST] = set()
+    for call in context.facts.after.trace.calls:
+        if not call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"}:
+            continue
+        if call.node not in seen and any(isinstance(o, New) and o.path == "set" for a in call.args for o in a.objs):
+            seen.add(call.node)
+            yield context.manual(CODE, call.node, "a set has another order in every process, if it holds strings: ranks would number its elements differently",
+                                 "sorted(...) instead", level=Safety.REVIEW)
 
 
 def _bound(context: Context, root: str) -> str:

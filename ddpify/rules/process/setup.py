@@ -16,10 +16,11 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ddpify.edits import InsertBefore
+from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example
 from ddpify.rules.context import NAMES, Context
+from ddpify.rules.process import cuda_visible_devices
 
 CODE = "DDP101"
 TITLE = "set up the process group"
@@ -59,14 +60,31 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
         call += _template("quiet", names)
     main = context.main_block
     code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
-    edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""))]
-    if not working and main is not None:
+    chosen = _chosen(context)
+    if chosen is not None:
+        edits: list[Edit] = [InsertBefore(anchor, code), InsertAfter(chosen, call)]
+    else:
+        edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""))]
+    if not working and main is not None and chosen is None:
         first = next((s for s in main.body if not isinstance(s, (ast.Import, ast.ImportFrom))), main.body[0])
         edits.append(InsertBefore(first, call))
     base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
     imports = base + tuple(i for piece in needs for i in _IMPORTS.get(piece, ()))
     yield Change(CODE, "every process joins the process group first; without a launcher it is a group of one", tree.shown, anchor,
                  tuple(edits), imports)
+
+
+def _chosen(context: Context) -> ast.stmt | None:
+    """The statement after the block's place that chooses the visible devices: the group is joined after it, not before."""
+    nodes = [n for n in cuda_visible_devices.assignments(context) if context.tree.statement(n) in context.facts.after.trace.visited]
+    if len(nodes) != 1:
+        return None
+    outermost = context.tree.path(nodes[0])[-1]
+    if context.is_main(outermost):
+        outermost = context.tree.path(nodes[0])[-2]
+    first_use = min((getattr(c.node, "lineno", 0) for c in context.calls() if any(p.startswith("torch.") for p in c.func.paths())), default=1 << 30)
+    top = isinstance(context.tree.function(nodes[0]), ast.Module)
+    return None if top and outermost.lineno < first_use and not context.is_main(context.tree.path(nodes[0])[-1]) else outermost
 
 
 def _backend(context: Context, text: str) -> str:
