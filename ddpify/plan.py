@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ddpify.facts import collect
@@ -135,7 +135,8 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     if prefixed:                                               # state dicts keep the original's prefix: the wrapper's own are meant
         changes = [c for c in changes if not (c.code == "DDP203" and (isinstance(c.node, (ast.Name)) or getattr(c.node, "attr", "") in (
             "state_dict", "load_state_dict")))]
-    left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
+    left = [replace(context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}"), file=f"{context.tree.shown} (converted)") for c in changes]
     findings += metrics.residue(context)
+    findings = [replace(f, file=f"{f.file} (converted)") if f.file == context.tree.shown else f for f in findings]
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
     return tuple(dict.fromkeys(left))

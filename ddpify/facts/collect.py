@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ddpify.facts import library
 from ddpify.facts.flow import Interpreter
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Origin, Part, Tup, Value
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Origin, Part, Tup, Value, join
 from ddpify.facts.tree import Tree
 from ddpify.project import Project
 
@@ -75,6 +75,20 @@ class Run:
                 elif isinstance(obj, New) and ("iterable" in {n for (o, n) in self.memory if o == obj}):
                     out |= self.parameters(self.memory[obj, "iterable"], depth + 1)
         return frozenset(u for o in out if isinstance(o, (New, Part)) for u in self.unwrap(Value(frozenset((o,)))))
+
+    def loose(self, value: Value, depth: int = 0) -> frozenset[New]:
+        """The single parameters that a value holds, as they were made: through lists and groups."""
+        out = {o for o in value.made() if o.path == "torch.nn.Parameter"}
+        if depth < 4:
+            for obj in value.objs:
+                if isinstance(obj, Tup):
+                    for item in obj.items:
+                        out |= self.loose(item, depth + 1)
+                elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
+                    for (owner, _), held in self.memory.items():
+                        if owner is obj:
+                            out |= self.loose(held, depth + 1)
+        return frozenset(out)
 
     def unwrap(self, value: Value) -> frozenset[Obj]:
         """The objects of a value, wrappers replaced by what they hold."""
@@ -269,7 +283,14 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     run = facts.before
     trained = {o for m in facts.models for o in m.objs}
     for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
-        params = run.parameters(run.held(optimizer, "params"))
+        held = run.held(optimizer, "params")
+        for call in run.trace.calls:
+            if call.method == "add_param_group" and optimizer in call.receiver.objs:
+                held = held | join(call.args)
+        params = run.parameters(held)
+        for loose in run.loose(held):
+            if not any(r in trained for r in run.roots(loose)):
+                yield optimizer, loose
         if not params:
             yield optimizer, None
         for obj in params:

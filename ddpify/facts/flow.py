@@ -213,8 +213,9 @@ class Interpreter:
                 for key in _keys(index):
                     self.set_attribute(obj, key, value, len(receiver.objs) == 1)
                 self.set_attribute(obj, ELEMENT, value, False)
-            if not receiver.objs and value.origins and isinstance(target.value, ast.Name):
-                self.bind(target.value.id, Value(receiver.objs, receiver.origins | value.origins, receiver.scale))
+            origins = value.origins | index.origins
+            if not receiver.objs and origins and isinstance(target.value, ast.Name):
+                self.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale))
 
     def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
         """Let an object hold `value` as `name`; not `strong`: or what it held before."""
@@ -640,6 +641,11 @@ class Interpreter:
         """What `base[index]` is."""
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
+            if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
+                if index.scale == "sample":                         # a mask or a choice of rows: how many, differs from rank to rank
+                    whole = "weighted"
+                elif index.of_kind("random") and base.of_kind("forward"):
+                    whole = "other"                                 # rows paired with other rows
             return Value(frozenset(), base.origins | index.origins, whole)
         out = []
         for obj in base.objs:
@@ -866,7 +872,7 @@ class Interpreter:
             func = self.expression(node.func)
         args: list[Value] = []
         for a in node.args:
-            value = self.expression(a)
+            value = self._filled(self.expression(a))
             if isinstance(a, ast.Starred):
                 (only,) = value.objs if len(value.objs) == 1 else (None,)
                 args += only.items if isinstance(only, Tup) else [self.element(value)]
@@ -884,6 +890,15 @@ class Interpreter:
         self.order += 1
         call.last = self.order
         return call.result
+
+    def _filled(self, value: Value) -> Value:
+        """A container with the origins of what it holds by now."""
+        for obj in value.objs:
+            if isinstance(obj, New) and obj.path in library.COLLECTIONS:
+                held = self.memory.get((obj, ELEMENT))
+                if held is not None and held.origins:
+                    value = Value(value.objs, value.origins | held.origins, value.scale)
+        return value
 
     def _spread(self, value: Value) -> dict[str, Value]:
         """The keywords that `**value` passes, as far as known; `**` holds the whole."""
@@ -959,7 +974,7 @@ class Interpreter:
         return self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
 
     def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value) -> Value:
-        if out.scale == "other" and flow.scale == "sample" and self._is_network(obj):
+        if out.scale == "other" and flow.scale == "sample" and self.is_network(obj):
             out = Value(out.objs, out.origins, "sample")        # what a network makes of a sample is one entry of the batch it returns
         kept = frozenset(o for o in out.origins if o.kind != "forward" or o in flow.origins)
         mark = frozenset() if self.no_grad else frozenset((Origin("forward", (obj, call.node)),))
@@ -980,7 +995,7 @@ class Interpreter:
                 objs.add(obj)
         return Value(frozenset(objs), value.origins, value.scale)
 
-    def _is_network(self, obj: New | Part) -> bool:
+    def is_network(self, obj: New | Part) -> bool:
         """Whether a module holds layers, as losses do not."""
         if isinstance(obj, Part) or obj.cls is None:
             return True

@@ -30,6 +30,7 @@ PARAMETER_METHODS = frozenset("parameters named_parameters children named_childr
 MODULE_METHODS = SAME_METHODS | PARAMETER_METHODS | frozenset(
     "state_dict load_state_dict zero_grad register_buffer register_parameter add_module forward __call__ register_forward_hook "
     "register_module compile get_submodule get_parameter".split())
+COLLECTIONS = frozenset(("dict", "list", "set", "collections.defaultdict", "collections.OrderedDict", "collections.deque", "collections.Counter"))
 CONTAINERS = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"))
 _LOADER_ARGUMENTS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last")
 _PASSING = frozenset("iter tqdm.tqdm reversed list tuple sorted tqdm.trange prefetch_generator.BackgroundGenerator "
@@ -39,7 +40,7 @@ ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOC
 AGREEING = frozenset(("torch.distributed.all_reduce", "torch.distributed.broadcast", "torch.distributed.all_gather_object",
                       "torch.distributed.broadcast_object_list"))
 _DETACHING = frozenset("item tolist numpy detach detach_".split())
-_PURE = frozenset("torch numpy math os random time json sys re shutil pathlib copy string glob itertools collections operator datetime".split())
+_PURE = frozenset("torch numpy math os random time json sys re shutil pathlib copy string glob itertools operator datetime".split())
 _FACTORIES = frozenset("zeros ones full empty rand randn randint normal uniform Tensor FloatTensor LongTensor DoubleTensor IntTensor ByteTensor BoolTensor "
                        "HalfTensor standard_normal arange random_sample".split())
 _RANDOM = frozenset("torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial".split())
@@ -87,6 +88,8 @@ def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_gr
     flow = mixed([receiver, *args], keywords)
     if not receiver.origins and not receiver.scale:
         return flow
+    if name == "requires_grad_" and not receiver.of_kind("batch") and not receiver.of_kind("parameters"):
+        return receiver
     scale = scales.method(name, receiver.scale, args, keywords)
     if receiver.scale is None:
         scale = flow.scale
@@ -189,9 +192,13 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
         return just(run.objects.new(path, node, run.stack))
     if last in _FACTORIES and root in ("torch", "numpy", "np", "random"):
+        if any(isinstance(o, Lit) and o.value is True for o in keywords.get("requires_grad", NOTHING).objs):
+            return just(run.objects.new("torch.nn.Parameter", node, run.stack))
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random", root)} if drawn else set()),
                      "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None)
+    if path in ("os.listdir", "glob.glob", "os.scandir", "os.walk", "glob.iglob"):
+        return Value(frozenset(), mixed(args, keywords).origins | {Origin("listing", node)})
     if path in _RANDOM or path.startswith(("random.", "numpy.random.")):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("random", root)}, scales.mixed(args))
     if path.startswith("torch.nn.functional.") or (root == "torch" and last[:1].islower() and path not in ("torch.load", "torch.device")
@@ -209,7 +216,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     made = run.objects.new(path, node, run.stack)
     construct(run, made, args, keywords)
     flow = mixed(args, keywords)
-    return Value(frozenset((made,)), frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state")),
+    return Value(frozenset((made,)), frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state", "random")),
                  flow.scale if flow.scale == "sample" else None)
 
 
@@ -224,7 +231,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return NOTHING
     if name in ("__call__", "forward") and isinstance(obj, (New, Part)) and not (isinstance(obj, New) and obj.cls is not None):
         return run.invoke(event, just(obj), args, keywords)
-    if isinstance(obj, New) and obj.path in ("dict", "list", "collections.defaultdict", "collections.OrderedDict", "collections.deque"):
+    if isinstance(obj, New) and obj.path in COLLECTIONS:
         return _collection(run, event, obj, name, args, keywords)
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
         return args[0]

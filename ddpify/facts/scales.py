@@ -21,6 +21,7 @@ _LOSS_MODULES = frozenset(
     "SoftMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss HingeEmbeddingLoss MarginRankingLoss TripletMarginLoss "
     "TripletMarginWithDistanceLoss CosineEmbeddingLoss CTCLoss".split()
 )
+_WEIGHTED = frozenset("masked_select nonzero take_along_dim compress".split())
 _KEEP = frozenset("item tolist numpy cpu cuda to float double half long int detach clone contiguous requires_grad_ data_ptr round type type_as "
                   "detach_ squeeze view reshape unsqueeze expand str format".split())
 _ROWS = frozenset(
@@ -38,6 +39,8 @@ def mixed(parts: Sequence[Value]) -> Scale | None:
     seen = {p.scale for p in parts} - {None}
     if not seen:
         return None
+    if seen <= {"sample", "count", "weighted"} and "weighted" in seen:
+        return "weighted"
     if "sample" in seen:
         return "sample" if seen <= {"sample", "count"} else "other"
     return "count" if seen == {"count"} else "other"
@@ -90,6 +93,8 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         return "count" if name in ("numel", "nelement", "__len__", "shape") or not args or _literal(args[0]) == 0 else None
     if scale is None or name in _KEEP:
         return scale
+    if scale == "weighted" and name in _ROWS | {"mean", "sum"}:
+        return "weighted"
     if name in ("mean", "sum", "nanmean", "nansum"):
         dim = keywords.get("dim", keywords.get("axis", args[0] if args else None))
         if scale != "sample":
@@ -105,9 +110,9 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         over = _literal(dim) if dim is not None else None
         if name in _WHOLE:
             return "sample" if dim is not None and over != 0 and not isinstance(over, tuple) else "other"
-        if name in ("softmax", "log_softmax", "normalize", "unsqueeze", "cumsum") and over == 0 and (name == "unsqueeze" or name == "cumsum" or "dim" in keywords):
+        if name in ("softmax", "log_softmax", "unsqueeze", "cumsum") and over == 0 or name == "normalize" and _literal(keywords.get("dim", Value())) == 0:
             return "other"
-        return "sample" if name in _ROWS else "other"
+        return "sample" if name in _ROWS else "weighted" if name in _WEIGHTED else "other"
     if name in ("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_", "true_divide"):
         op: ast.operator = {"ad": ast.Add(), "su": ast.Sub(), "mu": ast.Mult(), "di": ast.Div(), "tr": ast.Div()}[name[:2]]
         return binary(op, scale, args[0].scale if args else None)
@@ -142,7 +147,7 @@ def of_module(path: str, reduction: Value, inner: Scale | None, weighted: bool) 
 
 def _reduced(keywords: dict[str, Value], inner: Scale | None, weighted: bool) -> Scale | None:
     if inner not in ("sample", "count"):
-        return None if inner is None else "other"
+        return None if inner is None else "weighted" if inner == "weighted" else "other"
     how = _literal(keywords.get("reduction", Value()))
     if "reduction" in keywords and how is None:
         return "other"

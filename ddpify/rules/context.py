@@ -53,6 +53,16 @@ class Context:
             chosen["device"] = own
         return chosen
 
+    @cached_property
+    def _taken(self) -> set[str]:
+        return set()
+
+    def fresh(self, *preferred: str) -> str:
+        """A name that neither the file nor an earlier edit binds."""
+        name = self.tree.free(*(n for n in (*preferred, *(f"{preferred[-1]}{i}" for i in range(2, 20))) if n not in self._taken))
+        self._taken.add(name)
+        return name
+
     def _dist_imported(self) -> bool:
         """Whether the file's own `dist` is torch.distributed, and nothing else."""
         bound = [n for n in self.tree.nodes() if (isinstance(n, ast.alias) and (n.asname or n.name) == "dist")

@@ -102,7 +102,7 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
     name = ast.unparse(dataset)
     if not isinstance(dataset, (ast.Name, ast.Attribute)):
         statement = tree.statement(node)
-        name = tree.free("train_dataset", "train_set", "training_data")
+        name = context.fresh("train_dataset", "train_set", "training_data")
         if isinstance(statement, (ast.If, ast.For, ast.While, ast.With)) or _conditional(context, node):
             yield context.manual(CODE, node, "the data set has no name of its own here", f"assign it to a name first: {name} = {ast.unparse(dataset)}", held)
             return

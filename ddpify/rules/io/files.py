@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument, Under
+from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.io.guards import Guards
@@ -45,9 +46,24 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         elif isinstance(node.func, ast.Attribute) and node.func.attr == "mkdir" and not paths and guards.effects.at.get(node) == "folder":
             if argument(node, None, "exist_ok") is None and not guards.guarded(node):
                 yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node, (SetArgument(node, "exist_ok", "True"),), group="guards")
-        elif "torch.load" in paths and argument(node, 1, "map_location") is None:
+        elif "torch.load" in paths and argument(node, 1, "map_location") is None and _checkpoint(context, node):
             yield Change(CODE, "each rank loads to its own device", tree.shown, node,
                          (SetArgument(node, "map_location", context.names["device"]),), needs=("device",))
+
+
+def _checkpoint(context: Context, node: ast.Call) -> bool:
+    """Whether what is loaded is a model or reaches one; data stay where they were saved from."""
+    run = context.facts.after
+    if not run.calls(node):
+        return True
+    for call in run.trace.calls:
+        if call.method in ("load_state_dict", "load_checkpoint", "update"):
+            for value in (*call.args, *call.keywords.values()):
+                if any(getattr(root, "node", None) is node for o in value.objs if isinstance(o, (New, Part)) for root in run.roots(o)) \
+                        or any(getattr(o.of, "node", None) is node for o in value.origins if o.kind == "from"):
+                    return True
+    return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
+        c.method in ("eval", "train") and any(getattr(o, "node", None) is node for o in c.receiver.objs) for c in run.trace.calls)
 
 
 def _tried(context: Context, node: ast.Call) -> bool:
@@ -64,7 +80,7 @@ def _tried(context: Context, node: ast.Call) -> bool:
 def _momentary(context: Context, node: ast.Call) -> bool:
     """Whether a folder's name comes from the clock or from chance, in a statement of its own that is not guarded yet."""
     statement = context.tree.statement(node)
-    drawn = any(o.kind in ("time", "random") for a in node.args[:1] for o in context.facts.after.value(a).origins)
+    drawn = any(o.kind in ("time", "random", "listing") for a in node.args[:1] for o in context.facts.after.value(a).origins)
     return drawn and isinstance(statement, ast.Expr) and statement.value is node and not Guards(context).guarded(node)
 
 

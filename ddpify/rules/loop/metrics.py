@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter, Replace
 from ddpify.facts.effects import effect
+from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import NOTHING, Call, Loop, New, Tup, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -77,7 +78,7 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
         for obj in value.objs:
             if isinstance(obj, Tup):
                 yield from obj.items
-            elif isinstance(obj, New) and obj.path in ("list", "dict"):
+            elif isinstance(obj, New) and obj.path in COLLECTIONS:
                 yield context.facts.after.held(obj, "[]")
 
 
@@ -126,7 +127,7 @@ def _names_after(context: Context, loop: Loop) -> dict[str, tuple[ast.AST, Value
             continue
         value = run.value(node)
         if any(o.kind == "batch" and o.of in loaders for o in value.origins) or any(_is_meter(context, o) for o in value.made()) \
-                or any(o.path in ("list", "dict") and _holds(context, o) for o in value.made()):
+                or any(o.path in COLLECTIONS and _holds(context, o) for o in value.made()):
             out.setdefault(text, (node, value))
     return out
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
 from ddpify.facts.collect import TrainedModel, TrainingLoop, uncovered
-from ddpify.facts.model import New, Part
+from ddpify.facts.model import Lit, New, Part, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -59,7 +59,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield context.manual(CODE, statement, "batch norm on GPUs takes its statistics over all ranks' samples, as the one GPU did; on the CPU each rank's own"
                                  if sync else "batch norm takes its statistics over each rank's own samples, as DataParallel did over each device's",
                                  level=Safety.NOTE)
-            if not sync and _forwards_twice(context, model):
+            if _forwards_twice(context, model):
                 yield context.manual(CODE, statement, "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer",
                                      level=Safety.NOTE)
     yield from _later(context)
@@ -105,6 +105,28 @@ def _later(context: Context) -> Iterator[Finding]:
             seen.add(call.node)
             yield context.manual(CODE, call.node, "the model is initialised again after the wrap: each rank draws its own weights",
                                  "seed all ranks alike before it, or wrap the model again after it")
+    for call in run.trace.calls:
+        if call.node in seen:
+            continue
+        inside = any(loop.node in training for loop in call.loops)
+        mixed = [o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins]
+        own = call.receiver.of_kind("parameters") or (isinstance(call.node.func, ast.Attribute) and isinstance(call.node.func.value, ast.Attribute)
+                                                      and call.node.func.value.attr == "grad")
+        what = ""
+        if call.method == "register_hook" and call.receiver.of_kind("parameters"):
+            what = "a hook on a parameter sees this rank's own gradient, before it is averaged"
+        elif "torch.autograd.grad" in call.func.paths() and any(v.of_kind("parameters") for v in call.args[1:2]):
+            what = "autograd.grad over parameters gives this rank's own gradient: the wrapper averages `.backward()` alone"
+        elif inside and call.method.endswith("_") and own and ("random" in mixed or "batch" in mixed):
+            what = "a parameter or its gradient is changed by numbers that differ between ranks"
+        elif inside and (call.method in ("reset_parameters", "init_weights") or any(p.startswith("torch.nn.init.") for p in call.func.paths())) and any(
+                v.of_kind("parameters") or facts.model_of(v) is not None for v in (call.receiver, *call.args)):
+            what = "the model is initialised again after the wrap: each rank draws its own weights"
+        elif call.method == "backward" and any(not (isinstance(o, Lit) and not o.value) for o in call.keywords.get("retain_graph", Value()).objs):
+            what = "a second backward through one forward is not averaged by the wrapper"
+        if what:
+            seen.add(call.node)
+            yield context.manual(CODE, call.node, what, "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size")
     for store in run.trace.stores:
         attr = store.node.attr if isinstance(store.node, ast.Attribute) else ""
         if attr != "requires_grad" or store.node in seen or not any(loop.node in training for loop in store.loops):

@@ -48,7 +48,19 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
             if root == "sklearn" and not path.endswith(("train_test_split", "ShuffleSplit")) and "shuffle" not in call.keywords:
                 continue
             out.append((call, root))
+    if _SEEDS["torch"] not in seeded:
+        out += [(call, "torch") for loop in context.facts.loops for obj, node in loop.loss.of_kind("forward") for call in run.calls(node)  # type: ignore[misc]
+                if _random_network(context, obj)][:1]
     return out
+
+
+def _random_network(context: Context, obj: object) -> bool:
+    """Whether a network that is not trained, and so not broadcast by a wrapper, feeds the loss with the weights it was drawn with."""
+    run = context.facts.after
+    if not isinstance(obj, New) or any(o in m.objs for m in context.facts.models for o in run.roots(obj)) or not run.interpreter.is_network(obj):
+        return False
+    loaded = any(c.method == "load_state_dict" and obj in c.receiver.objs for c in run.trace.calls)
+    return obj.cls is not None and not loaded
 
 
 def _inside_module(context: Context, call: Call) -> bool:

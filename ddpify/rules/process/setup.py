@@ -27,7 +27,7 @@ TITLE = "set up the process group"
 EXAMPLES: tuple[Example, ...] = ()
 
 _ORDER = ("per_rank", "workers_per_rank", "sharded", "first_on_node", "sum_over_ranks", "reduce_meter", "from_rank_zero", "agree_on_seed", "quiet")
-_NEEDS = {"sharded": ("per_rank", "workers_per_rank"), "sum_over_ranks": ("device",), "reduce_meter": ("device",), "from_rank_zero": ("device",), "agree_on_seed": ("device",)}
+_NEEDS = {"sharded": ("per_rank", "workers_per_rank"), "sum_over_ranks": ("device",), "reduce_meter": ("device",), "from_rank_zero": ("device",)}
 _IMPORTS = {
     "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
     "first_on_node": ("from contextlib import contextmanager",),
