@@ -65,8 +65,12 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     changes: list[Change] = []
     findings: list[Finding] = []
     done: set[Obligation] = set()
+    first = list(metrics.changes(context))                       # what it reduces, the other rules find reduced
+    reduced = metrics.reduced(first)
+    if reduced:
+        collect.settle(context.facts, reduced)
     for rule in registry.PLANNING:
-        for item in rule.changes(context):
+        for item in first if rule is metrics else rule.changes(context):
             if isinstance(item, Change):
                 changes.append(item)
                 done.update(item.discharges)

@@ -311,6 +311,8 @@ class _Rewriter(cst.CSTTransformer):
 
     def _labelled(self, original: cst.FormattedString, updated: cst.FormattedString) -> cst.FormattedString:
         """What `{x=}` prints before the value stays, whatever becomes of `x`."""
+        if not isinstance(updated, cst.FormattedString):
+            return updated
         parts: list[cst.BaseFormattedStringContent] = []
         for before, after in zip(original.parts, updated.parts, strict=True):
             if isinstance(before, cst.FormattedStringExpression) and isinstance(after, cst.FormattedStringExpression) and before.equal:

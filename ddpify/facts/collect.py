@@ -152,6 +152,7 @@ class Facts:
     loops: list[TrainingLoop] = field(default_factory=list)
     optimizers: frozenset[New] = frozenset()
     passed: frozenset[ast.expr] = frozenset()
+    wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
 
     @property
     def entry(self) -> Tree:
@@ -315,9 +316,15 @@ def place_wraps(facts: Facts) -> None:
                 break
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True))
+    facts.wraps = wraps
     facts.passed = frozenset(_passed(facts))
     if facts.passed:
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed))
+
+
+def settle(facts: Facts, settled: Mapping[ast.stmt, tuple[str, ...]]) -> None:
+    """Run once more with what is reduced after a loop known to be agreed."""
+    facts.after = Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, settled=settled))
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:
@@ -341,7 +348,7 @@ def _passed(facts: Facts) -> Iterator[ast.expr]:
         func = run.value(node.func)
         if facts.wrapped(func) is not False or any(isinstance(o, Method) and o.name in library.MODULE_METHODS for o in func.objs):
             continue
-        if func.paths() & {"print", "isinstance", "type", "id", library.DDP}:
+        if func.paths() & {"isinstance", "type", "id", "hasattr", library.DDP}:
             continue
         for arg in [*node.args, *(k.value for k in node.keywords)]:
             value = run.value(arg)

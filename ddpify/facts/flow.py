@@ -66,13 +66,15 @@ class _Frame:
 class Interpreter:
     """Runs a project abstractly.
 
-    `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside one.
+    `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside one,
+    `settled` the expressions whose numbers are those of all ranks after a statement.
     """
 
     def __init__(self, project: Project, wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None, ignore_dp: bool = False,
-                 unwraps: frozenset[ast.expr] = frozenset()) -> None:
+                 unwraps: frozenset[ast.expr] = frozenset(), settled: Mapping[ast.stmt, tuple[str, ...]] | None = None) -> None:
         self.project = project
         self.unwraps = unwraps
+        self.settled = settled or {}
         self.wraps = wraps or {}
         self.ignore_dp = ignore_dp
         self.objects = project.objects
@@ -134,7 +136,18 @@ class Interpreter:
         alive = True if run is None else run(self, node)
         for target in self.wraps.get(node, ()) if alive else ():
             self._wrap(node, target)
+        for text in self.settled.get(node, ()) if alive else ():
+            self._settle(ast.parse(text, mode="eval").body)
         return alive
+
+    def _settle(self, target: ast.expr) -> None:
+        value = self.expression(target)
+        for obj in value.made():
+            for (owner, name), held in self.memory.items():
+                if owner is obj:
+                    self.memory[obj, name] = library.agreed(held)
+        if not value.objs:
+            self.assign(target, library.agreed(value))
 
     def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
         value = self.expression(target)
@@ -213,7 +226,7 @@ class Interpreter:
                 for key in _keys(index):
                     self.set_attribute(obj, key, value, len(receiver.objs) == 1)
                 self.set_attribute(obj, ELEMENT, value, False)
-            origins = value.origins | index.origins
+            origins = library.mixed([value, index], {}).origins
             if not receiver.objs and origins and isinstance(target.value, ast.Name):
                 self.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale))
 
@@ -557,11 +570,17 @@ class Interpreter:
         if isinstance(obj, New) and obj.cls is not None:
             return self._instance_attribute(obj, obj.cls, name)
         if isinstance(obj, (New, Part)):
-            held = self.memory.get((obj, name))
+            held = self.memory.get((obj, name)) if name != "batch_size" or not self.is_a(obj, library.DATALOADER) else None
             if held is not None:
                 return held
-            if isinstance(obj, New) and obj.path in library.WRAPPERS and name == "module":
-                return NOTHING
+            if isinstance(obj, New) and obj.path in library.WRAPPERS:
+                inner = self.memory.get((obj, "module"), NOTHING)
+                if name == "module":
+                    return NOTHING
+                if inner is not None and inner.objs and name not in library.MODULE_METHODS and obj not in inner.objs:
+                    return self.attribute(inner, name)
+            if name == "batch_size" and self.is_a(obj, library.DATALOADER):
+                return Value(frozenset(), frozenset((Origin("world"),)))      # this rank's already, once the loader is sharded
             return Value(frozenset((self.objects.part(obj, name), self.objects.method(obj, name))), base.origins)
         if isinstance(obj, Tup):
             return NOTHING
@@ -711,7 +730,8 @@ class Interpreter:
         self._decide(node, test)
         known = self.truth(node.test, test)
         parts = [self.expression(n) for n, runs in ((node.body, known is not False), (node.orelse, known is not True)) if runs]
-        return join(parts)
+        decided = frozenset(Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided")) if len(parts) == 2 else frozenset()
+        return join(parts) | Value(frozenset(), decided)
 
     def _ev_boolop(self, node: ast.BoolOp) -> Value:
         return join([self.expression(v) for v in node.values])

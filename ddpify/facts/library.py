@@ -42,8 +42,9 @@ AGREEING = frozenset(("torch.distributed.all_reduce", "torch.distributed.broadca
 _DETACHING = frozenset("item tolist numpy detach detach_".split())
 _PURE = frozenset("torch numpy math os random time json sys re shutil pathlib copy string glob itertools operator datetime".split())
 _FACTORIES = frozenset("zeros ones full empty rand randn randint normal uniform Tensor FloatTensor LongTensor DoubleTensor IntTensor ByteTensor BoolTensor "
-                       "HalfTensor standard_normal arange random_sample".split())
-_RANDOM = frozenset("torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial".split())
+                       "HalfTensor standard_normal arange random_sample rand_like randn_like randint_like".split())
+_RANDOM = frozenset("torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial torch.rand_like torch.randn_like "
+                    "torch.randint_like torch.poisson".split())
 
 
 def mixed(args: Sequence[Value], keywords: dict[str, Value]) -> Value:
@@ -206,6 +207,8 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         flow = mixed(args, keywords)
         value = Value(frozenset(), flow.origins, scales.function(last, _flat(args), keywords))
         return without_graph(value) if last in _DETACHING else value
+    if path in ("min", "max", "any", "all", "pow", "divmod", "print", "input", "open", "repr", "format", "vars", "dir", "globals", "locals", "chr", "ord"):
+        return mixed(args, keywords) if path != "open" else Value(frozenset((run.objects.new("open", node, run.stack),)))
     for value in (*args, *keywords.values()):                      # a callback: run it, whatever it will be given
         for obj in value.objs:
             if isinstance(obj, Func) and path not in ("functools.partial",) and not path.startswith("torch.utils.data"):
@@ -388,13 +391,18 @@ def _partial(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
     return args[0] if args else NOTHING
 
 
+def agreed(value: Value) -> Value:
+    """The value when it is the same on every rank."""
+    return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("batch", "decided", "random", "time")))
+
+
 def _agreed(run: Interpreter, event: Call) -> None:
     """After a collective, what it was given is the same on every rank."""
     if event.node.args:
         target = event.node.args[0]
         if isinstance(target, ast.Name):
             value = run.lookup(target.id)
-            run.bind(target.id, Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("batch", "decided", "random", "time"))))
+            run.bind(target.id, agreed(value))
 
 
 def _test(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

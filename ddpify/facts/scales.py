@@ -23,7 +23,7 @@ _LOSS_MODULES = frozenset(
 )
 _WEIGHTED = frozenset("masked_select nonzero take_along_dim compress".split())
 _KEEP = frozenset("item tolist numpy cpu cuda to float double half long int detach clone contiguous requires_grad_ data_ptr round type type_as "
-                  "detach_ squeeze view reshape unsqueeze expand str format".split())
+                  "detach_ squeeze view reshape str format".split())
 _ROWS = frozenset(
     "relu sigmoid tanh exp log log2 log10 log1p expm1 softmax log_softmax logsigmoid softplus gelu silu elu selu leaky_relu pow abs clamp clip clamp_min clamp_max "
     "clamp_ sqrt rsqrt square neg reciprocal sign floor ceil flatten unsqueeze unsqueeze_ squeeze_ topk eq ne gt lt ge le logical_and logical_or logical_not view_as "
@@ -122,7 +122,8 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
 def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Scale | None:
     """The scale of `torch.name(...)` or `torch.nn.functional.name(...)`."""
     if name in _LOSSES:
-        inner = mixed(args[:2] if args else list(keywords.values()))
+        rows = 3 if name.startswith(("triplet", "margin", "cosine")) else 2
+        inner = mixed(args[:rows] if args else list(keywords.values()))
         weighted = any(k in keywords for k in ("weight", "ignore_index", "pos_weight")) or (name in ("cross_entropy", "nll_loss") and len(args) > 2)
         return _reduced(keywords, inner, weighted)
     if not args:

@@ -50,6 +50,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                         seen.add(part)
                         yield context.manual(CODE, part, "this shape is computed from the batch size, of which every rank now has its share",
                                              f"use {context.names['per_rank']}(...) where the batch size is read")
+                    elif part not in seen and arg is call.node.args[0] and _equal(run.value(part), sources) and _in_training(context, call):
+                        seen.add(part)
+                        yield context.manual(CODE, part, "this number is the batch size written out once more, and every rank now has its share of a batch",
+                                             "take it from the batch: x.size(0)")
                     elif part not in seen and _reads(run.value(part), sources) and _in_training(context, call):
                         seen.add(part)
                         yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
@@ -91,6 +95,12 @@ def _batches(value: Value) -> set[object]:
             for item in obj.items:
                 out |= _batches(item)
     return out
+
+
+def _equal(value: Value, sources: set[Obj]) -> bool:
+    """Whether a literal equals the loader's literal batch size."""
+    sizes = {o.value for o in sources if isinstance(o, Lit)}
+    return bool(sizes) and not sources & value.objs and len(value.objs) == 1 and any(isinstance(o, Lit) and type(o.value) is int and o.value in sizes for o in value.objs)
 
 
 def _derived(value: Value, sources: set[Obj]) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import Value
+from ddpify.facts.model import New, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -32,6 +32,22 @@ _REASONS = {
 _FIX = "scale it so that the average over ranks is the loss of the whole batch: loss * world_size * local_count / all_reduced_count"
 
 
+def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
+    """Whether the loader pads its batches and the training flattens them."""
+    run = context.facts.after
+    pads = False
+    for loader in loss.of_kind("batch"):
+        for obj in run.held(loader, "collate_fn").objs:  # type: ignore[arg-type]
+            inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
+            pads |= isinstance(obj, New) and "Padding" in obj.path or (isinstance(inner, ast.AST) and any(
+                isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in ("pad_sequence", "pad", "pad_packed_sequence") for n in ast.walk(inner)))
+    if not pads:
+        return False
+    function = context.facts.tree_of(node).function(node)
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("view", "reshape", "flatten", "transpose", "permute")
+               for n in ast.walk(function))
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Judge the loss of each backward call."""
     by_node: dict[ast.Call, Value] = {}
@@ -43,6 +59,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not loss.of_kind("batch"):
             yield context.manual(CODE, node, "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
                                  "give each rank its own share of the inputs", held)
+        elif loss.scale == "mean" and _padded(context, loss, node):
+            yield context.manual(CODE, node, "batches are padded, to another length on every rank, and this average is over all entries",
+                                 _FIX, held, Safety.REVIEW)
         elif loss.scale == "mean":
             yield Proof(held[0], "an average over equally many samples on every rank")
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):

@@ -43,6 +43,17 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         yield context.manual(CODE, shown.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
 
 
+def reduced(items: list[Change | Finding | Proof]) -> dict[ast.stmt, tuple[str, ...]]:
+    """For each loop, the names that are reduced right after it."""
+    out: dict[ast.stmt, tuple[str, ...]] = {}
+    for item in items:
+        for edit in item.edits if isinstance(item, Change) else ():
+            if isinstance(edit, InsertAfter):
+                texts = [line.partition(" = ")[0] if " = " in line else line.partition("(")[2].rstrip(")") for line in edit.code.splitlines()]
+                out[edit.node] = (*out.get(edit.node, ()), *texts)
+    return out
+
+
 def _divisors(context: Context) -> Iterator[Change]:
     """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
     run = context.facts.after
@@ -55,7 +66,7 @@ def _divisors(context: Context) -> Iterator[Change]:
         else:
             continue
         own = run.value(left)
-        if own.scale not in ("sum", "count") or not any(o.kind == "batch" and o.of in loaders for o in own.origins):
+        if own.scale not in ("sum", "count") or own.of_kind("forward") or not any(o.kind == "batch" and o.of in loaders for o in own.origins):
             continue
         if isinstance(right, ast.Call) and "len" in run.value(right.func).paths() and right.args and isinstance(right.args[0], ast.Attribute) \
                 and right.args[0].attr == "dataset" and run.value(right.args[0].value).made() & loaders:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.collect import prefixes
-from ddpify.facts.model import New
+from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -41,13 +41,33 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if node not in context.training and prefixes(facts, node) and any(facts.wrapped(run.value(a)) for a in node.args):
                 yield context.manual(CODE, node, "checkpoints carry the `module.` prefix of DataParallel, as the original's do; handing over "
                                      "`.module` instead writes plain keys", level=Safety.NOTE)
+            if "isinstance" in run.value(node.func).paths() and len(node.args) == 2 and facts.wrapped(run.value(node.args[0])) is not False:
+                yield from _type_test(context, node.args[1])
             if facts.wrapped(run.value(node.func)) and not _trains(context, node) and run.calls(node):
                 yield Change(CODE, "evaluation runs on the model itself: it needs no gradients from other ranks", tree.shown, node,
                              (Replace(node.func, "{0}.module", (node.func,)),))
 
 
+def _type_test(context: Context, kind: ast.expr) -> Iterator[Change]:
+    """`isinstance(model, nn.DataParallel)` asks for the wrapper that took its place."""
+    for part in kind.elts if isinstance(kind, ast.Tuple) else [kind]:
+        if library.DATAPARALLEL in context.facts.after.value(part).paths():
+            yield Change(CODE, "the model's wrapper is a DistributedDataParallel now", context.tree.shown, part, (Replace(part, "DistributedDataParallel"),),
+                         ("from torch.nn.parallel import DistributedDataParallel",))
+
+
 def _trains(context: Context, node: ast.Call) -> bool:
     return node in context.training
+
+
+def _optional(context: Context, node: ast.Attribute) -> bool:
+    """Whether the original wrapped the model only where a setting asked for it."""
+    run = context.facts.before
+    value = run.value(node.value)
+    if all(isinstance(o, New) and o.path == library.DATAPARALLEL for o in value.objs):
+        return False
+    return any(isinstance(part, Part) for o in value.made() if o.path == library.DATAPARALLEL for call in run.calls(o.node) for _, test in call.tests
+               for part in (*test.objs, *test.of_kind("from")))
 
 
 def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
@@ -63,6 +83,10 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         return
     prefixed = any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
     if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped:
+        if _optional(context, node):
+            yield context.manual(CODE, node, "whether the original wrote the `module.` prefix depended on an option; this always does",
+                                 f"write plain keys: {ast.unparse(node.value)}.module.{node.attr}(...)", level=Safety.REVIEW)
+            return
         yield context.manual(CODE, node, "the original's checkpoints carry the `module.` prefix of DataParallel, and so do these; "
                              "`.module." + node.attr + "(...)` reads and writes plain keys", level=Safety.NOTE)
         return

@@ -62,7 +62,27 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if _forwards_twice(context, model):
                 yield context.manual(CODE, statement, "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer",
                                      level=Safety.NOTE)
+        yield from _batch_statistics(context, model)
     yield from _later(context)
+
+
+def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding]:
+    """Buffers that the model computes from its batches: the wrapper overwrites them with rank 0's."""
+    for obj in model.objs:
+        if not isinstance(obj, New) or obj.cls is None:
+            continue
+        names = {n.args[0].value for n in ast.walk(obj.cls.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+                 and n.func.attr == "register_buffer" and n.args and isinstance(n.args[0], ast.Constant)}
+        for method in obj.cls.node.body:
+            if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
+                continue
+            for n in ast.walk(method):
+                written = isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) or isinstance(n, ast.Attribute) and n.attr.endswith("_")
+                at = n if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) else n.value if isinstance(n, ast.Attribute) else None
+                if written and isinstance(at, ast.Attribute) and at.attr in names and ast.unparse(at.value) == "self":
+                    yield context.manual(CODE, n, f"`{at.attr}` is computed from this rank's share of the batch, and rank 0's replaces it at the next step",
+                                         "sum or average what it is computed from over the ranks", level=Safety.REVIEW)
+                    return
 
 
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
@@ -82,6 +102,15 @@ def sync_bn(context: Context, model: TrainedModel) -> bool:
     before = context.facts.before
     parallel = any("torch.nn.DataParallel" in c.func.paths() for c in before.trace.calls)
     return not parallel and may_hold_batch_norm(context, model)
+
+
+_DRAWN = frozenset(("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "trunc_normal_"))
+
+
+def _belongs(context: Context, value: Value) -> bool:
+    """Whether a value is a trained model or a part of one."""
+    run = context.facts.after
+    return any(r in m.objs for o in run.unwrap(value) if isinstance(o, (New, Part)) for r in run.roots(o) for m in context.facts.models)
 
 
 def _forwards_twice(context: Context, model: TrainedModel) -> bool:
@@ -117,10 +146,12 @@ def _later(context: Context) -> Iterator[Finding]:
             what = "a hook on a parameter sees this rank's own gradient, before it is averaged"
         elif "torch.autograd.grad" in call.func.paths() and any(v.of_kind("parameters") for v in call.args[1:2]):
             what = "autograd.grad over parameters gives this rank's own gradient: the wrapper averages `.backward()` alone"
-        elif inside and call.method.endswith("_") and own and ("random" in mixed or "batch" in mixed):
+        elif inside and call.method.endswith("_") and own and ({"random", "batch", "decided"} & set(mixed) or call.method in _DRAWN):
             what = "a parameter or its gradient is changed by numbers that differ between ranks"
-        elif inside and (call.method in ("reset_parameters", "init_weights") or any(p.startswith("torch.nn.init.") for p in call.func.paths())) and any(
-                v.of_kind("parameters") or facts.model_of(v) is not None for v in (call.receiver, *call.args)):
+        elif any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
+            what = "a lazy layer has no parameters yet when the model is wrapped"
+        elif inside and (call.method in ("reset_parameters", "init_weights", "apply") or any(p.startswith("torch.nn.init.") for p in call.func.paths())) and any(
+                v.of_kind("parameters") or _belongs(context, v) for v in (call.receiver, *call.args)):
             what = "the model is initialised again after the wrap: each rank draws its own weights"
         elif call.method == "backward" and any(not (isinstance(o, Lit) and not o.value) for o in call.keywords.get("retain_graph", Value()).objs):
             what = "a second backward through one forward is not averaged by the wrapper"
@@ -154,7 +185,24 @@ def unused(context: Context, model: TrainedModel) -> bool:
     for obj in model.objs:
         if isinstance(obj, New) and obj.cls is not None and _forgotten(obj.cls.node):
             return True
-    return any(_dropped(context, model, loop) for loop in context.facts.loops)
+    return any(_dropped(context, model, loop) for loop in context.facts.loops) or any(_conditional(context, node) for node in model.forwards)
+
+
+def _conditional(context: Context, node: ast.AST) -> bool:
+    """Whether one of the names that a forward's outputs are unpacked to is read nowhere, or only under a condition."""
+    tree = context.facts.tree_of(node)
+    statement = tree.parent.get(node)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], (ast.Tuple, ast.List)):
+        return False
+    around = set(tree.ancestors(statement))
+    function = tree.function(statement)
+    for target in statement.targets[0].elts:
+        if not isinstance(target, ast.Name):
+            continue
+        reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno >= statement.lineno]
+        if all(any(isinstance(up, (ast.If, ast.IfExp)) and up not in around for up in tree.ancestors(n)) for n in reads):
+            return True
+    return False
 
 
 def _dropped(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:

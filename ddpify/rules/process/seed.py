@@ -49,8 +49,8 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
                 continue
             out.append((call, root))
     if _SEEDS["torch"] not in seeded:
-        out += [(call, "torch") for loop in context.facts.loops for obj, node in loop.loss.of_kind("forward") for call in run.calls(node)  # type: ignore[misc]
-                if _random_network(context, obj)][:1]
+        out += [(call, "torch") for call in run.trace.calls if any(loop.node in training for loop in call.loops)
+                and any(_random_network(context, obj) for obj in call.func.objs)][:1]
     return out
 
 
@@ -77,6 +77,7 @@ def _inside_module(context: Context, call: Call) -> bool:
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on the seed, and reseed before the first training loop."""
     run = context.facts.after
+    yield from _undisclosed(context)
     draws = unseeded(context)
     seeds = [c for c in run.trace.calls if "torch.manual_seed" in c.func.paths() and c.node.args]
     agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
@@ -124,6 +125,25 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield Change(CODE, "each rank draws its own dropout, noise and augmentation from here on", context.tree.shown, node,
                  (InsertBefore(node, code.format(context.names["rank"])),), ("import torch",), Safety.NOTE)
     yield from _unordered(context)
+
+
+def _undisclosed(context: Context) -> Iterator[Finding]:
+    """Data sets drawn anew while training, and generators that nobody can seed from outside."""
+    run = context.facts.after
+    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    for loader in context.facts.loaders:
+        for call in run.calls(loader.node):
+            if run.held(loader, "dataset").of_kind("random") and any(loop.node in training for loop in call.loops):
+                yield context.manual(CODE, loader.node, "this loader is made again while training, from data that each rank draws for itself",
+                                     "draw them from a generator that is seeded alike on all ranks and used for nothing else")
+                break
+    seen: set[ast.AST] = set()
+    for call in run.trace.calls:
+        if call.node not in seen and not call.node.args and not call.node.keywords and call.func.paths() & {
+                "numpy.random.default_rng", "numpy.random.RandomState", "random.Random", "random.SystemRandom", "numpy.random.seed", "random.seed", "torch.seed"}:
+            seen.add(call.node)
+            yield context.manual(CODE, call.node, "this generator is seeded by the operating system, in another way on every rank",
+                                 "give it a seed that all ranks share")
 
 
 def _unordered(context: Context) -> Iterator[Finding]:
