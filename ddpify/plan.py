@@ -65,7 +65,7 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     changes: list[Change] = []
     findings: list[Finding] = []
     done: set[Obligation] = set()
-    first = list(metrics.changes(context))                       # what it reduces, the other rules find reduced
+    first = list(metrics.changes(context))  # what it reduces, the other rules find reduced
     reduced = metrics.reduced(first)
     if reduced:
         collect.settle(context.facts, reduced)
@@ -95,10 +95,22 @@ def _unreached(context: Context) -> list[Finding]:
     out = []
     for tree in facts.trees.values() if not reached else [facts.entry]:
         for node in tree.nodes():
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward" and node not in reached \
-                    and tree.statement(node) not in facts.before.trace.visited and node.func.value is not None:
-                out.append(context.manual("DDP900", node, "how this backward call is reached was not seen, so nothing is known of what it trains",
-                                          "call the training from the script, not through names that only exist at run time"))
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "backward"
+                and node not in reached
+                and tree.statement(node) not in facts.before.trace.visited
+                and node.func.value is not None
+            ):
+                out.append(
+                    context.manual(
+                        "DDP900",
+                        node,
+                        "how this backward call is reached was not seen, so nothing is known of what it trains",
+                        "call the training from the script, not through names that only exist at run time",
+                    )
+                )
     if not reached and not out:
         out.append(context.manual("DDP900", facts.entry.root.body[0], "no backward call was reached from this script"))
     return out
@@ -117,8 +129,11 @@ def _owed(facts: Facts) -> list[Obligation]:
 
 def _blocked(context: Context, findings: list[Finding]) -> bool:
     """Whether the core of a conversion is missing: then no edit is made, since half of one would train wrongly."""
-    return not context.facts.models or all(m.wrap is None and not m.wrapped for m in context.facts.models) or any(
-        f.level is Safety.MANUAL and f.code in ("DDP201",) for f in findings)
+    return (
+        not context.facts.models
+        or all(m.wrap is None and not m.wrapped for m in context.facts.models)
+        or any(f.level is Safety.MANUAL and f.code in ("DDP201",) for f in findings)
+    )
 
 
 def command(context: Context) -> str:
@@ -136,10 +151,21 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     changes, findings = _decide(context)
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
-    if prefixed:                                               # state dicts keep the original's prefix: the wrapper's own are meant
-        changes = [c for c in changes if not (c.code == "DDP203" and (isinstance(c.node, (ast.Name)) or getattr(c.node, "attr", "") in (
-            "state_dict", "load_state_dict")))]
-    left = [replace(context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}"), file=f"{context.tree.shown} (converted)") for c in changes]
+    if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant
+        changes = [
+            c
+            for c in changes
+            if not (
+                c.code == "DDP203" and (isinstance(c.node, (ast.Name)) or getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))
+            )
+        ]
+    left = [
+        replace(
+            context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}"),
+            file=f"{context.tree.shown} (converted)",
+        )
+        for c in changes
+    ]
     findings += metrics.residue(context)
     findings = [replace(f, file=f"{f.file} (converted)") if f.file == context.tree.shown else f for f in findings]
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]

@@ -6,9 +6,18 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ddpify.facts.model import Objects
 from ddpify.source import Source, parse, read
+
+if TYPE_CHECKING:
+    from ddpify.facts.model import Objects
+
+
+def _objects() -> Objects:
+    from ddpify.facts.model import Objects
+
+    return Objects()
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +44,7 @@ class Project:
     roots: tuple[Path, ...]
     files: dict[str, SourceFile] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
-    objects: Objects = field(default_factory=Objects)
+    objects: Objects = field(default_factory=_objects)
     _missing: set[str] = field(default_factory=set)
 
     def module(self, name: str) -> SourceFile | None:
@@ -110,8 +119,13 @@ def _packages_above(folder: Path) -> Iterator[Path]:
 def _path_additions(tree: ast.Module, folder: Path) -> Iterator[Path]:
     """The folders that the script itself adds to `sys.path`, where they are literal."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "insert") \
-                and ast.unparse(node.func.value) == "sys.path" and node.args:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "insert")
+            and ast.unparse(node.func.value) == "sys.path"
+            and node.args
+        ):
             last = node.args[-1]
             if isinstance(last, ast.Constant) and isinstance(last.value, str):
                 yield (folder / last.value).resolve()

@@ -45,7 +45,9 @@ class Run:
         """For each module inside a module: the one that holds it."""
         out: dict[Obj, Obj] = {}
         for (owner, _), value in self.memory.items():
-            if isinstance(owner, New) and (self.interpreter.is_module(owner) or owner.path in library.CONTAINERS or owner.path in ("list", "dict")):
+            if isinstance(owner, New) and (
+                self.interpreter.is_module(owner) or owner.path in library.CONTAINERS or owner.path in ("list", "dict")
+            ):
                 for obj in value.objs:
                     if isinstance(obj, New) and obj is not owner:
                         out.setdefault(obj, owner)
@@ -62,7 +64,7 @@ class Run:
 
     def parameters(self, value: Value, depth: int = 0) -> frozenset[Obj]:
         """The modules whose parameters a value holds: through lists, groups and generators."""
-        out = {o for o in value.of_kind("parameters")}
+        out = set(value.of_kind("parameters"))
         if depth < 4:
             for obj in value.objs:
                 if isinstance(obj, Tup):
@@ -199,7 +201,14 @@ def collect(project: Project) -> Facts:
     trees = {name: Tree(name, f.shown, f.tree) for name, f in files.items()}
     facts = Facts(project, trees, before, before)
     facts.loops = [_loop(before, call) for call in _backwards(before)]
-    steps = [o for c in before.trace.calls if c.method in ("step", "minimize") for v in (c.receiver, *c.args) for o in v.objs if before.is_optimizer(o)]
+    steps = [
+        o
+        for c in before.trace.calls
+        if c.method in ("step", "minimize")
+        for v in (c.receiver, *c.args)
+        for o in v.objs
+        if before.is_optimizer(o)
+    ]
     facts.optimizers = frozenset(o for o in steps if isinstance(o, New))
     facts.models = list(_trained(facts))
     return facts
@@ -213,7 +222,7 @@ def loss_of(call: Call) -> Value:
     """The value that a backward call starts from."""
     if "torch.autograd.backward" in call.func.paths():
         return call.args[0] if call.args else NOTHING
-    if any(isinstance(o, Method) for o in call.func.objs) and call.args:      # optimizer.backward(loss), scaler-like wrappers
+    if any(isinstance(o, Method) for o in call.func.objs) and call.args:  # optimizer.backward(loss), scaler-like wrappers
         return call.args[0]
     return call.receiver
 
@@ -250,7 +259,7 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
     forwards: dict[Obj, set[ast.AST]] = {}
     for loop in facts.loops:
         for pair in loop.loss.of_kind("forward"):
-            obj, node = pair  # type: ignore[misc]
+            obj, node = pair
             forwards.setdefault(obj, set()).add(node)
     touched = {obj for obj in forwards if any(obj in run.roots(p) for p in stepped)}
     touched -= {obj for obj in touched if any(r in touched for r in run.roots(obj) if r != obj) and _inside(run, forwards, obj, touched)}
@@ -300,6 +309,7 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
 
 
 # ---------------------------------------------------------------------------------------------------- where to wrap
+
 
 def place_wraps(facts: Facts) -> None:
     """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
@@ -352,15 +362,21 @@ def _passed(facts: Facts) -> Iterator[ast.expr]:
             continue
         for arg in [*node.args, *(k.value for k in node.keywords)]:
             value = run.value(arg)
-            if isinstance(arg, (ast.Name, ast.Attribute)) and facts.wrapped(value) and not prefixes(facts, node) and not any(
-                    store.value.objs & value.objs and node in store.stack for store in run.trace.stores):
+            if (
+                isinstance(arg, (ast.Name, ast.Attribute))
+                and facts.wrapped(value)
+                and not prefixes(facts, node)
+                and not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores)
+            ):
                 yield arg
 
 
 def prefixes(facts: Facts, node: ast.Call) -> bool:
     """Whether a call saves or loads the state dict of a DataParallel: its keys carry the prefix, and go on doing so."""
-    return any(node in call.stack and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds()
-               for call in facts.before.trace.calls)
+    return any(
+        node in call.stack and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds()
+        for call in facts.before.trace.calls
+    )
 
 
 def _first_order(facts: Facts, model: TrainedModel) -> int:
@@ -382,7 +398,9 @@ def _holds(facts: Facts, model: TrainedModel, run: Run) -> bool:
     return seen
 
 
-def _writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]) -> list[tuple[int, ast.AST, tuple[ast.AST, ...]]]:
+def _writes(
+    facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]
+) -> list[tuple[int, ast.AST, tuple[ast.AST, ...]]]:
     """The events before `before` that create the model or may write to its parameters: (order, node, stack)."""
     run = facts.before
     out: list[tuple[int, ast.AST, tuple[ast.AST, ...]]] = []
@@ -393,7 +411,11 @@ def _writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around:
             out.append((call.order, call.node, call.stack))
             continue
         unwrapped = run.unwrap(call.receiver)
-        if unwrapped & model.objs and call.method in (library.SAME_METHODS - {"train", "eval"}) | {"load_state_dict", "from_pretrained", "init_weights"}:
+        if unwrapped & model.objs and call.method in (library.SAME_METHODS - {"train", "eval"}) | {
+            "load_state_dict",
+            "from_pretrained",
+            "init_weights",
+        }:
             prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.made())
             if call.method == "load_state_dict" and (prefixed or not loads):
                 continue
@@ -401,16 +423,25 @@ def _writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around:
         elif _touches(facts, model, call):
             out.append((call.order, call.node, call.stack))
     for store in run.trace.stores:
-        if store.order < before and not any(loop.node in around for loop in store.loops) and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver)):
+        if (
+            store.order < before
+            and not any(loop.node in around for loop in store.loops)
+            and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
+        ):
             out.append((store.order, store.node, store.stack))
     return sorted(out, key=lambda e: e[0])
 
 
 def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
     """Whether a value is made of the model's parameters or submodules."""
-    objs = {o for o in value.of_kind("parameters")} | {o for o in value.objs if isinstance(o, (Part, New))}
-    return any(r in model.objs for o in objs if isinstance(o, (New, Part)) for r in facts.before.roots(o) if r is not o or "parameters" in
-               {k.kind for k in value.origins})
+    objs = set(value.of_kind("parameters")) | {o for o in value.objs if isinstance(o, (Part, New))}
+    return any(
+        r in model.objs
+        for o in objs
+        if isinstance(o, (New, Part))
+        for r in facts.before.roots(o)
+        if r is not o or "parameters" in {k.kind for k in value.origins}
+    )
 
 
 def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
@@ -494,7 +525,7 @@ def _targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel)
             targets = [e for t in node.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             targets = [node.target]
-        if not targets or tree.function(node) is not function or node.lineno > statement.end_lineno:  # type: ignore[attr-defined,operator]
+        if not targets or tree.function(node) is not function or node.lineno > statement.end_lineno:  # type: ignore[attr-defined]
             continue
         for target in targets:
             if isinstance(target, (ast.Name, ast.Attribute)):

@@ -11,17 +11,68 @@ from ddpify.facts.model import Call, Ext, Lit, Method, New, Value
 
 Effect = Literal["print", "file", "folder"]
 
-_SPEAKS = ("print", "pprint.", "logging.", "sys.stdout.", "sys.stderr.", "torchsummary.summary", "torchinfo.summary", "IPython.display", "prettytable")
-_WRITES = ("torch.save", "torchvision.utils.save_image", "numpy.save", "json.dump", "pickle.dump", "yaml.dump", "shutil.", "os.remove", "os.rename",
-           "os.replace", "os.unlink", "os.rmdir", "cv2.imwrite", "imageio.", "matplotlib.", "seaborn.", "joblib.dump", "scipy.io.savemat", "wandb.",
-           "tensorboard_logger.", "mlflow.", "neptune.", "os.system", "torch.onnx.export", "safetensors.torch.save", "scipy.misc.imsave",
-           "torchvision.utils.save")
+_SPEAKS = (
+    "print",
+    "pprint.",
+    "logging.",
+    "sys.stdout.",
+    "sys.stderr.",
+    "torchsummary.summary",
+    "torchinfo.summary",
+    "IPython.display",
+    "prettytable",
+)
+_WRITES = (
+    "torch.save",
+    "torchvision.utils.save_image",
+    "numpy.save",
+    "json.dump",
+    "pickle.dump",
+    "yaml.dump",
+    "shutil.",
+    "os.remove",
+    "os.rename",
+    "os.replace",
+    "os.unlink",
+    "os.rmdir",
+    "cv2.imwrite",
+    "imageio.",
+    "matplotlib.",
+    "seaborn.",
+    "joblib.dump",
+    "scipy.io.savemat",
+    "wandb.",
+    "tensorboard_logger.",
+    "mlflow.",
+    "neptune.",
+    "os.system",
+    "torch.onnx.export",
+    "safetensors.torch.save",
+    "scipy.misc.imsave",
+    "torchvision.utils.save",
+)
 _FOLDERS = frozenset(("os.mkdir", "os.makedirs"))
-_READS = frozenset(("json.dumps", "pickle.dumps", "yaml.dumps", "shutil.which", "imageio.imread", "imageio.v2.imread", "matplotlib.use", "shutil.disk_usage",
-                    "matplotlib.pyplot.imread", "shutil.get_terminal_size", "imageio.get_reader", "matplotlib.pyplot.switch_backend"))
+_READS = frozenset(
+    (
+        "json.dumps",
+        "pickle.dumps",
+        "yaml.dumps",
+        "shutil.which",
+        "imageio.imread",
+        "imageio.v2.imread",
+        "matplotlib.use",
+        "shutil.disk_usage",
+        "matplotlib.pyplot.imread",
+        "shutil.get_terminal_size",
+        "imageio.get_reader",
+        "matplotlib.pyplot.switch_backend",
+    )
+)
 WRITERS = ("SummaryWriter", "tensorboard_logger.Logger", "visdom.Visdom", "FileWriter", "Visdom")
 _LOGGERS = ("logging.getLogger", "loguru.logger")
-_WRITING_METHODS = frozenset(("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump"))
+_WRITING_METHODS = frozenset(
+    ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump")
+)
 _LOG_METHODS = frozenset(("info", "debug", "warning", "warn", "error", "critical", "log", "exception"))
 
 
@@ -33,8 +84,9 @@ def effect(call: Call) -> Effect | None:
             return "folder"
         if path == "logging.basicConfig":
             return "file" if "filename" in call.keywords else None
-        if path.startswith(_SPEAKS) and not path.startswith(("logging.getLogger", "logging.Formatter", "logging.StreamHandler", "logging.basicConfig",
-                                                             "logging.FileHandler")):
+        if path.startswith(_SPEAKS) and not path.startswith(
+            ("logging.getLogger", "logging.Formatter", "logging.StreamHandler", "logging.basicConfig", "logging.FileHandler")
+        ):
             return "print"
         if path.startswith(_WRITES) and path not in _READS:
             return "file"
@@ -48,8 +100,13 @@ def effect(call: Call) -> Effect | None:
                 return "file"
             if obj.of.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS:
                 return "print"
-    if call.method in _WRITING_METHODS and not call.func.paths() and not any(isinstance(o, Lit) for o in call.receiver.objs) \
-            and (call.method != "dump") and isinstance(call.node.func, ast.Attribute):
+    if (
+        call.method in _WRITING_METHODS
+        and not call.func.paths()
+        and not any(isinstance(o, Lit) for o in call.receiver.objs)
+        and (call.method != "dump")
+        and isinstance(call.node.func, ast.Attribute)
+    ):
         return "file"
     if call.method == "mkdir" and isinstance(call.node.func, ast.Attribute):
         return "folder"
@@ -96,11 +153,22 @@ class Effects:
         return own | {self.at[c.node] for c in self.under.get(node, ()) if c.node in self.at}
 
     def output_only(self, node: ast.AST) -> bool:
-        """Whether a call of a project's function does nothing but speak and write: it trains nothing, agrees nothing, changes no object it was given."""
+        """Whether a call of a project's function does nothing but speak and write: it trains nothing and changes no object it was given."""
         if not self.kinds(node):
             return False
         for call in self.under.get(node, ()):
-            if call.method in ("backward", "step", "all_reduce", "barrier", "broadcast", "seed", "manual_seed", "shuffle", "train", "zero_grad"):
+            if call.method in (
+                "backward",
+                "step",
+                "all_reduce",
+                "barrier",
+                "broadcast",
+                "seed",
+                "manual_seed",
+                "shuffle",
+                "train",
+                "zero_grad",
+            ):
                 return False
             if self.facts.wrapped(call.func) is not False or self.facts.model_of(call.func) is not None:
                 return False
@@ -110,6 +178,3 @@ class Effects:
             if any(isinstance(o, New) and node not in o.stack and o.node is not node for o in receiver.objs):
                 return False
         return True
-
-
-

@@ -66,12 +66,18 @@ class _Frame:
 class Interpreter:
     """Runs a project abstractly.
 
-    `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside one,
+    `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
     `settled` the expressions whose numbers are those of all ranks after a statement.
     """
 
-    def __init__(self, project: Project, wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None, ignore_dp: bool = False,
-                 unwraps: frozenset[ast.expr] = frozenset(), settled: Mapping[ast.stmt, tuple[str, ...]] | None = None) -> None:
+    def __init__(
+        self,
+        project: Project,
+        wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+        ignore_dp: bool = False,
+        unwraps: frozenset[ast.expr] = frozenset(),
+        settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
+    ) -> None:
         self.project = project
         self.unwraps = unwraps
         self.settled = settled or {}
@@ -352,11 +358,16 @@ class Interpreter:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.truth(node.operand, self.trace.values.get(node.operand, NOTHING))
             return None if inner is None else not inner
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) \
-                and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None:
+        if (
+            isinstance(node, ast.Compare)
+            and len(node.ops) == 1
+            and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+            and isinstance(node.comparators[0], ast.Constant)
+            and node.comparators[0].value is None
+        ):
             left = self.trace.values.get(node.left, NOTHING) if not isinstance(node.left, ast.Name) else self.lookup(node.left.id)
             if not left.objs and left.scale is not None:
-                return isinstance(node.ops[0], ast.IsNot)           # a tensor or a number
+                return isinstance(node.ops[0], ast.IsNot)  # a tensor or a number
             if len(left.objs) == 1 and not left.origins:
                 (only,) = left.objs
                 none = isinstance(only, Lit) and only.value is None
@@ -528,7 +539,12 @@ class Interpreter:
         run = _EXPRESSIONS.get(type(node))
         value = self._all(node) if run is None else run(self, node)
         if node in self.unwraps:
-            value = join([self.memory.get((o, "module"), NOTHING) if isinstance(o, New) and o.path in library.WRAPPERS else just(o) for o in value.objs])
+            value = join(
+                [
+                    self.memory.get((o, "module"), NOTHING) if isinstance(o, New) and o.path in library.WRAPPERS else just(o)
+                    for o in value.objs
+                ]
+            )
         self._note(node, value)
         return value
 
@@ -580,11 +596,15 @@ class Interpreter:
                 if inner is not None and inner.objs and name not in library.MODULE_METHODS and obj not in inner.objs:
                     return self.attribute(inner, name)
             if name == "batch_size" and self.is_a(obj, library.DATALOADER):
-                return Value(frozenset(), frozenset((Origin("world"),)))      # this rank's already, once the loader is sharded
+                return Value(frozenset(), frozenset((Origin("world"),)))  # this rank's already, once the loader is sharded
             return Value(frozenset((self.objects.part(obj, name), self.objects.method(obj, name))), base.origins)
         if isinstance(obj, Tup):
             return NOTHING
-        return just(self.objects.method(obj, name)) if isinstance(obj, Lit) else library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
+        return (
+            just(self.objects.method(obj, name))
+            if isinstance(obj, Lit)
+            else library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
+        )
 
     def _instance_attribute(self, obj: New, cls: Class, name: str) -> Value:
         held = self.memory.get((obj, name))
@@ -661,10 +681,10 @@ class Interpreter:
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
             if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
-                if index.scale == "sample":                         # a mask or a choice of rows: how many, differs from rank to rank
+                if index.scale == "sample":  # a mask or a choice of rows: how many, differs from rank to rank
                     whole = "weighted"
                 elif index.of_kind("random") and base.of_kind("forward"):
-                    whole = "other"                                 # rows paired with other rows
+                    whole = "other"  # rows paired with other rows
             return Value(frozenset(), base.origins | index.origins, whole)
         out = []
         for obj in base.objs:
@@ -683,7 +703,9 @@ class Interpreter:
                     held = [self.memory[obj, ELEMENT]]
                 if not held and isinstance(obj, (New, Part)):
                     keys = _keys(index)
-                    held = [just(self.objects.part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale)]
+                    held = (
+                        [just(self.objects.part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale)]
+                    )
                     if self.is_a(obj, library.DATALOADER):
                         held = [NOTHING]
                 out += held
@@ -692,7 +714,9 @@ class Interpreter:
     def _ev_tuple(self, node: ast.Tuple) -> Value:
         items = tuple(self.expression(e) for e in node.elts)
         if any(isinstance(e, ast.Starred) for e in node.elts):
-            return self._container("list", node, [self.element(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True)])
+            return self._container(
+                "list", node, [self.element(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True)]
+            )
         return just(Tup(items))
 
     def _ev_list(self, node: ast.List | ast.Set) -> Value:
@@ -730,7 +754,9 @@ class Interpreter:
         self._decide(node, test)
         known = self.truth(node.test, test)
         parts = [self.expression(n) for n, runs in ((node.body, known is not False), (node.orelse, known is not True)) if runs]
-        decided = frozenset(Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided")) if len(parts) == 2 else frozenset()
+        decided = (
+            frozenset(Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided")) if len(parts) == 2 else frozenset()
+        )
         return join(parts) | Value(frozenset(), decided)
 
     def _ev_boolop(self, node: ast.BoolOp) -> Value:
@@ -754,7 +780,7 @@ class Interpreter:
         scale = scales.binary(op, left.scale, right.scale)
         constant = right if left.scale == "sum" else left
         if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and constant.of_kind("parameters"):
-            scale = "other"                                     # a total and a term that is the same on every rank: no one factor fits
+            scale = "other"  # a total and a term that is the same on every rank: no one factor fits
         return Value(frozenset(), origins, scale)
 
     def _ev_compare(self, node: ast.Compare) -> Value:
@@ -762,13 +788,21 @@ class Interpreter:
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return NOTHING
         origins = frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p))
-        return Value(frozenset(), origins, "sample" if any(p.scale == "sample" for p in parts) else None if all(p.scale is None for p in parts) else "other")
+        return Value(
+            frozenset(),
+            origins,
+            "sample" if any(p.scale == "sample" for p in parts) else None if all(p.scale is None for p in parts) else "other",
+        )
 
     def _ev_unary(self, node: ast.UnaryOp) -> Value:
         inner = self.expression(node.operand)
         if isinstance(node.op, ast.USub) and isinstance(_one(inner), (int, float)):
             return just(Lit(-_one(inner), id(node)))  # type: ignore[operator]
-        return Value(frozenset(), inner.origins | _sources(inner), inner.scale if isinstance(node.op, (ast.USub, ast.UAdd)) else scales.mixed([inner]))
+        return Value(
+            frozenset(),
+            inner.origins | _sources(inner),
+            inner.scale if isinstance(node.op, (ast.USub, ast.UAdd)) else scales.mixed([inner]),
+        )
 
     def _ev_lambda(self, node: ast.Lambda) -> Value:
         if self.frame.local is not None:
@@ -800,7 +834,11 @@ class Interpreter:
 
     def _ev_joined(self, node: ast.JoinedStr) -> Value:
         parts = [self.expression(v.value) for v in node.values if isinstance(v, ast.FormattedValue)]
-        return Value(frozenset(), frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p)), scales.mixed(parts))
+        return Value(
+            frozenset(),
+            frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p)),
+            scales.mixed(parts),
+        )
 
     def _ev_named(self, node: ast.NamedExpr) -> Value:
         value = self.expression(node.value)
@@ -875,7 +913,7 @@ class Interpreter:
         return Value(frozenset(), over.origins, over.scale)
 
     def _zipped(self, obj: New) -> list[Value]:
-        out = []
+        out: list[Value] = []
         while (obj, str(len(out))) in self.memory:
             out.append(self.memory[obj, str(len(out))])
         return out
@@ -934,11 +972,12 @@ class Interpreter:
         key = (node, self.stack)
         seen = self.calls.get(key)
         if seen is None:
-            self.calls[key] = call = Call(node, self.frame.file, self.stack, self.order, func, args, keywords, self.loops, self.tests,
-                                          self.no_grad > 0, receiver)
+            self.calls[key] = call = Call(
+                node, self.frame.file, self.stack, self.order, func, args, keywords, self.loops, self.tests, self.no_grad > 0, receiver
+            )
             return call
         seen.func, seen.receiver = seen.func | func, seen.receiver | receiver
-        seen.args = [a | b for a, b in zip(seen.args, args, strict=False)] + args[len(seen.args):]
+        seen.args = [a | b for a, b in zip(seen.args, args, strict=False)] + args[len(seen.args) :]
         for name, value in keywords.items():
             seen.keywords[name] = seen.keywords[name] | value if name in seen.keywords else value
         seen.no_grad = seen.no_grad and self.no_grad > 0
@@ -978,8 +1017,13 @@ class Interpreter:
         """Call an object: a module's forward, or `__call__`."""
         flow = library.mixed(args, keywords)
         if isinstance(obj, New) and obj.path in library.WRAPPERS:
-            inner = join([self._call_instance(call, o, args, keywords) for o in self.memory.get((obj, "module"), NOTHING).objs
-                          if isinstance(o, (New, Part))])
+            inner = join(
+                [
+                    self._call_instance(call, o, args, keywords)
+                    for o in self.memory.get((obj, "module"), NOTHING).objs
+                    if isinstance(o, (New, Part))
+                ]
+            )
             return inner if inner.origins or inner.objs else Value(frozenset(), flow.origins, flow.scale)
         if isinstance(obj, New) and obj.cls is not None:
             out = self._invoke_named(obj, "__call__", call.node, args, keywords)
@@ -989,25 +1033,41 @@ class Interpreter:
                 return flow
             out = self._invoke_named(obj, "forward", call.node, args, keywords)
             return self._forwarded(obj, call, flow, out if out is not None else flow)
-        scale = scales.of_module(obj.path if isinstance(obj, New) else "", self.memory.get((obj, "reduction"), NOTHING), flow.scale,
-                                 any((obj, n) in self.memory for n in ("weight", "ignore_index", "pos_weight")))
+        scale = scales.of_module(
+            obj.path if isinstance(obj, New) else "",
+            self.memory.get((obj, "reduction"), NOTHING),
+            flow.scale,
+            any((obj, n) in self.memory for n in ("weight", "ignore_index", "pos_weight")),
+        )
         return self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
 
     def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value) -> Value:
         if out.scale == "other" and flow.scale == "sample" and self.is_network(obj):
-            out = Value(out.objs, out.origins, "sample")        # what a network makes of a sample is one entry of the batch it returns
+            out = Value(out.objs, out.origins, "sample")  # what a network makes of a sample is one entry of the batch it returns
         kept = frozenset(o for o in out.origins if o.kind != "forward" or o in flow.origins)
         mark = frozenset() if self.no_grad else frozenset((Origin("forward", (obj, call.node)),))
         return self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
 
     def _marked(self, value: Value, mark: frozenset[Origin], flow: Value) -> Value:
         """Put the mark of a forward on the tensors inside tuples and dicts, too."""
-        objs = set()
+        objs: set[Obj] = set()
         for obj in value.objs:
             if isinstance(obj, Tup):
                 at = next((o.of[1] for o in mark), None)  # type: ignore[index]
-                objs.add(Tup(tuple(Value(i.objs, frozenset(o for o in i.origins if o.kind != "forward" or o in flow.origins) | mark | (
-                    {Origin("output", (at, n, len(obj.items)))} if mark else frozenset()), i.scale) for n, i in enumerate(obj.items))))
+                objs.add(
+                    Tup(
+                        tuple(
+                            Value(
+                                i.objs,
+                                frozenset(o for o in i.origins if o.kind != "forward" or o in flow.origins)
+                                | mark
+                                | ({Origin("output", (at, n, len(obj.items)))} if mark else frozenset()),
+                                i.scale,
+                            )
+                            for n, i in enumerate(obj.items)
+                        )
+                    )
+                )
             elif isinstance(obj, New) and obj.path in ("dict", "list"):
                 for key, held in list(self.memory.items()):
                     if key[0] == obj:
@@ -1019,34 +1079,64 @@ class Interpreter:
         """Whether a module holds layers, as losses do not."""
         if isinstance(obj, Part) or obj.cls is None:
             return True
-        return any(owner is obj and any(isinstance(o, New) and (self.is_module(o) or (
-            o.path.startswith("torch.nn.") and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid")))) for o in held.objs)
-            for (owner, _), held in self.memory.items())
+        return any(
+            owner is obj
+            and any(
+                isinstance(o, New)
+                and (
+                    self.is_module(o)
+                    or (
+                        o.path.startswith("torch.nn.")
+                        and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid"))
+                    )
+                )
+                for o in held.objs
+            )
+            for (owner, _), held in self.memory.items()
+        )
 
     def is_module(self, obj: object) -> bool:
         """Whether an object is an nn.Module of the project's own."""
-        return isinstance(obj, New) and obj.cls is not None and any(
-            b.startswith("torch.nn.") or b.endswith((".Module", "Model")) for b in self.library_bases(obj.cls))
+        return (
+            isinstance(obj, New)
+            and obj.cls is not None
+            and any(b.startswith("torch.nn.") or b.endswith((".Module", "Model")) for b in self.library_bases(obj.cls))
+        )
 
-    def _invoke_named(self, obj: New, name: str, node: ast.AST, args: list[Value] | None = None, keywords: dict[str, Value] | None = None) -> Value | None:
+    def _invoke_named(
+        self, obj: New, name: str, node: ast.AST, args: list[Value] | None = None, keywords: dict[str, Value] | None = None
+    ) -> Value | None:
         found = self.find(obj.cls, name) if obj.cls is not None else None
         if found is None:
             return None
-        return join([self.call_function(self.objects.func(f.node, f.file, obj, f.cls), node, args or [], keywords or {}) for f in found.objs if isinstance(f, Func)])
+        return join(
+            [
+                self.call_function(self.objects.func(f.node, f.file, obj, f.cls), node, args or [], keywords or {})
+                for f in found.objs
+                if isinstance(f, Func)
+            ]
+        )
 
     def call_function(self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Run a function of the project at this call."""
         if len(self.stack) >= _DEPTH or sum(1 for f in self.frames if f.node is func.node) > 1 or self.trace.exhausted:
             return library.mixed(args, keywords)
-        bound = ([just(func.owner)] if func.owner is not None else [just(func.cls)] if func.cls is not None and "classmethod" in _decorators(func.node)
-                 else []) + args
+        bound = (
+            [just(func.owner)]
+            if func.owner is not None
+            else [just(func.cls)]
+            if func.cls is not None and "classmethod" in _decorators(func.node)
+            else []
+        ) + args
         frame = _Frame(func.file, _parameters(self, func, bound, keywords), func.node)
         frame.outer = self.closures.get(func.node, {})
         frame.cls, frame.owner = func.cls, func.owner
         saved = self.stack, self.breaks
         self.stack, self.breaks = (*self.stack, node), []
         quiet = isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
-            self.trace.values.get(d.func if isinstance(d, ast.Call) else d, NOTHING).paths() & library.NO_GRAD for d in func.node.decorator_list)
+            self.trace.values.get(d.func if isinstance(d, ast.Call) else d, NOTHING).paths() & library.NO_GRAD
+            for d in func.node.decorator_list
+        )
         self.no_grad += quiet
         self.frames.append(frame)
         if isinstance(func.node, ast.Lambda):
@@ -1071,7 +1161,7 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
     spec = func.node.args
     positional = [*spec.posonlyargs, *spec.args]
     local: dict[str, Value] = {}
-    for parameter, default in zip(positional[len(positional) - len(spec.defaults):], spec.defaults, strict=True):
+    for parameter, default in zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True):
         local[parameter.arg] = run.trace.values.get(default, NOTHING)
     for parameter, keyword_default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
         local[parameter.arg] = run.trace.values.get(keyword_default, NOTHING) if keyword_default is not None else NOTHING
@@ -1085,7 +1175,7 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
         elif spec.kwarg is not None and name != "**":
             run.memory[rest, name] = value
     if spec.vararg is not None:
-        local[spec.vararg.arg] = just(Tup(tuple(args[len(positional):])))
+        local[spec.vararg.arg] = just(Tup(tuple(args[len(positional) :])))
     if spec.kwarg is not None:
         local[spec.kwarg.arg] = just(rest)
     for parameter in positional:
@@ -1120,7 +1210,9 @@ def _one(value: Value) -> object:
 
 def _sources(value: Value) -> frozenset[Origin]:
     """The settings and numbers that a computed value comes from."""
-    return frozenset(Origin("from", o) for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1))
+    return frozenset(
+        Origin("from", o) for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)
+    )
 
 
 def _decorators(node: ast.AST) -> frozenset[str]:

@@ -25,26 +25,65 @@ STARS = {
     "torch.nn": ("Module", "Linear", "Sequential", "Conv2d", "DataParallel", "CrossEntropyLoss", "MSELoss"),
     "tqdm": ("tqdm", "trange"),
 }
-SAME_METHODS = frozenset("to cuda cpu train eval half float double bfloat16 apply requires_grad_ share_memory type to_empty xpu".split())
-PARAMETER_METHODS = frozenset("parameters named_parameters children named_children modules named_modules buffers named_buffers".split())
-MODULE_METHODS = SAME_METHODS | PARAMETER_METHODS | frozenset(
-    "state_dict load_state_dict zero_grad register_buffer register_parameter add_module forward __call__ register_forward_hook "
-    "register_module compile get_submodule get_parameter".split())
-COLLECTIONS = frozenset(("dict", "list", "set", "collections.defaultdict", "collections.OrderedDict", "collections.deque", "collections.Counter"))
+SAME_METHODS = frozenset(
+    """
+    to cuda cpu train eval half float double bfloat16 apply requires_grad_ share_memory type to_empty xpu
+""".split()
+)
+PARAMETER_METHODS = frozenset(
+    """
+    parameters named_parameters children named_children modules named_modules buffers named_buffers
+""".split()
+)
+MODULE_METHODS = (
+    SAME_METHODS
+    | PARAMETER_METHODS
+    | frozenset(
+        """
+            state_dict load_state_dict zero_grad register_buffer register_parameter add_module forward __call__ register_forward_hook
+            register_module compile get_submodule get_parameter
+        """.split()
+    )
+)
+COLLECTIONS = frozenset(
+    ("dict", "list", "set", "collections.defaultdict", "collections.OrderedDict", "collections.deque", "collections.Counter")
+)
 CONTAINERS = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"))
 _LOADER_ARGUMENTS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last")
-_PASSING = frozenset("iter tqdm.tqdm reversed list tuple sorted tqdm.trange prefetch_generator.BackgroundGenerator "
-                     "itertools.cycle itertools.islice progressbar.progressbar".split())
+_PASSING = frozenset(
+    """
+        iter tqdm.tqdm reversed list tuple sorted tqdm.trange prefetch_generator.BackgroundGenerator itertools.cycle
+        itertools.islice progressbar.progressbar
+    """.split()
+)
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
-AGREEING = frozenset(("torch.distributed.all_reduce", "torch.distributed.broadcast", "torch.distributed.all_gather_object",
-                      "torch.distributed.broadcast_object_list"))
-_DETACHING = frozenset("item tolist numpy detach detach_".split())
-_PURE = frozenset("torch numpy math os random time json sys re shutil pathlib copy string glob itertools operator datetime".split())
-_FACTORIES = frozenset("zeros ones full empty rand randn randint normal uniform Tensor FloatTensor LongTensor DoubleTensor IntTensor ByteTensor BoolTensor "
-                       "HalfTensor standard_normal arange random_sample rand_like randn_like randint_like".split())
-_RANDOM = frozenset("torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial torch.rand_like torch.randn_like "
-                    "torch.randint_like torch.poisson".split())
+AGREEING = frozenset(
+    (
+        "torch.distributed.all_reduce",
+        "torch.distributed.broadcast",
+        "torch.distributed.all_gather_object",
+        "torch.distributed.broadcast_object_list",
+    )
+)
+_DETACHING = frozenset(["item", "tolist", "numpy", "detach", "detach_"])
+_PURE = frozenset(
+    """
+    torch numpy math os random time json sys re shutil pathlib copy string glob itertools operator datetime
+""".split()
+)
+_FACTORIES = frozenset(
+    """
+        zeros ones full empty rand randn randint normal uniform Tensor FloatTensor LongTensor DoubleTensor IntTensor ByteTensor
+        BoolTensor HalfTensor standard_normal arange random_sample rand_like randn_like randint_like
+    """.split()
+)
+_RANDOM = frozenset(
+    """
+        torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial torch.rand_like
+        torch.randn_like torch.randint_like torch.poisson
+    """.split()
+)
 
 
 def mixed(args: Sequence[Value], keywords: dict[str, Value]) -> Value:
@@ -149,8 +188,17 @@ def optimizer_path(path: str) -> bool:
     name = path.rpartition(".")[2]
     if path.startswith("torch.optim."):
         return not path.startswith(("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")) and name[:1].isupper()
-    return path.startswith(("transformers.", "apex.optimizers.", "timm.optim", "torch_optimizer.", "bitsandbytes.optim", "pytorch_transformers.",
-                            "pytorch_pretrained_bert.")) and name.endswith(("Adam", "AdamW", "SGD", "LAMB", "Lamb", "Adafactor", "AdamW8bit"))
+    return path.startswith(
+        (
+            "transformers.",
+            "apex.optimizers.",
+            "timm.optim",
+            "torch_optimizer.",
+            "bitsandbytes.optim",
+            "pytorch_transformers.",
+            "pytorch_pretrained_bert.",
+        )
+    ) and name.endswith(("Adam", "AdamW", "SGD", "LAMB", "Lamb", "Adafactor", "AdamW8bit"))
 
 
 def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -188,7 +236,9 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         if path == "torch.nn.Parameter":
             return Value(frozenset((run.objects.new(path, node, run.stack),)), value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
-    if path in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer") or path.endswith((".now", ".today")):
+    if path in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer") or path.endswith(
+        (".now", ".today")
+    ):
         return Value(frozenset(), frozenset((Origin("time"),)))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
         return just(run.objects.new(path, node, run.stack))
@@ -196,31 +246,63 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         if any(isinstance(o, Lit) and o.value is True for o in keywords.get("requires_grad", NOTHING).objs):
             return just(run.objects.new("torch.nn.Parameter", node, run.stack))
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
-        return Value(frozenset(), mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random", root)} if drawn else set()),
-                     "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None)
+        return Value(
+            frozenset(),
+            mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random", root)} if drawn else set()),
+            "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None,
+        )
     if path in ("os.listdir", "glob.glob", "os.scandir", "os.walk", "glob.iglob"):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("listing", node)})
     if path in _RANDOM or path.startswith(("random.", "numpy.random.")):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("random", root)}, scales.mixed(args))
-    if path.startswith("torch.nn.functional.") or (root == "torch" and last[:1].islower() and path not in ("torch.load", "torch.device")
-                                                   and not path.startswith(("torch.utils.", "torch.hub", "torch.optim", "torch.cuda", "torch.backends"))):
+    if path.startswith("torch.nn.functional.") or (
+        root == "torch"
+        and last[:1].islower()
+        and path not in ("torch.load", "torch.device")
+        and not path.startswith(("torch.utils.", "torch.hub", "torch.optim", "torch.cuda", "torch.backends"))
+    ):
         flow = mixed(args, keywords)
         value = Value(frozenset(), flow.origins, scales.function(last, _flat(args), keywords))
         return without_graph(value) if last in _DETACHING else value
-    if path in ("min", "max", "any", "all", "pow", "divmod", "print", "input", "open", "repr", "format", "vars", "dir", "globals", "locals", "chr", "ord"):
+    if path in (
+        "min",
+        "max",
+        "any",
+        "all",
+        "pow",
+        "divmod",
+        "print",
+        "input",
+        "open",
+        "repr",
+        "format",
+        "vars",
+        "dir",
+        "globals",
+        "locals",
+        "chr",
+        "ord",
+    ):
         return mixed(args, keywords) if path != "open" else Value(frozenset((run.objects.new("open", node, run.stack),)))
-    for value in (*args, *keywords.values()):                      # a callback: run it, whatever it will be given
+    for value in (*args, *keywords.values()):  # a callback: run it, whatever it will be given
         for obj in value.objs:
             if isinstance(obj, Func) and path not in ("functools.partial",) and not path.startswith("torch.utils.data"):
                 run.call_function(obj, node, [], {})
-    if root in _PURE and last[:1].islower() and path not in ("torch.load", "torch.device", "copy.deepcopy", "copy.copy") \
-            and not path.startswith(("torch.hub", "torch.utils.data", "torch.optim")):
+    if (
+        root in _PURE
+        and last[:1].islower()
+        and path not in ("torch.load", "torch.device", "copy.deepcopy", "copy.copy")
+        and not path.startswith(("torch.hub", "torch.utils.data", "torch.optim"))
+    ):
         return mixed(args, keywords)
     made = run.objects.new(path, node, run.stack)
     construct(run, made, args, keywords)
     flow = mixed(args, keywords)
-    return Value(frozenset((made,)), frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state", "random")),
-                 flow.scale if flow.scale == "sample" else None)
+    return Value(
+        frozenset((made,)),
+        frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state", "random")),
+        flow.scale if flow.scale == "sample" else None,
+    )
 
 
 def call_method(run: Interpreter, event: Call, method: Method, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -410,8 +492,33 @@ def _test(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
 
 
 _BUILTIN = {
-    "enumerate": _enumerate, "zip": _zip, "range": _range, "xrange": _range, "next": _next, "len": _len, "sum": _sum,
-    "float": _keep, "int": _keep, "round": _keep, "str": _keep, "bool": _keep, "abs": _keep, "getattr": _getattr, "setattr": _setattr,
-    "super": _super, "dict": _dict, "map": _map, "filter": _filter, "functools.partial": _partial, "isinstance": _test,
-    "hasattr": _test, "torch.is_tensor": _test, "callable": _test, "issubclass": _test, "type": _test, "id": _test, "print": _test, "torch.manual_seed": _test,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "range": _range,
+    "xrange": _range,
+    "next": _next,
+    "len": _len,
+    "sum": _sum,
+    "float": _keep,
+    "int": _keep,
+    "round": _keep,
+    "str": _keep,
+    "bool": _keep,
+    "abs": _keep,
+    "getattr": _getattr,
+    "setattr": _setattr,
+    "super": _super,
+    "dict": _dict,
+    "map": _map,
+    "filter": _filter,
+    "functools.partial": _partial,
+    "isinstance": _test,
+    "hasattr": _test,
+    "torch.is_tensor": _test,
+    "callable": _test,
+    "issubclass": _test,
+    "type": _test,
+    "id": _test,
+    "print": _test,
+    "torch.manual_seed": _test,
 }

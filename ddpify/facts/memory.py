@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import overload
 
 from ddpify.facts.model import Value
 
@@ -20,6 +21,10 @@ class Memory:
         self.own: dict[Key, Value] = {} if own is None else own
         self.depth: int = 0 if parent is None else parent.depth + 1
 
+    @overload
+    def get(self, key: Key) -> Value | None: ...
+    @overload
+    def get(self, key: Key, default: Value) -> Value: ...
     def get(self, key: Key, default: Value | None = None) -> Value | None:
         """The value held, or `default`."""
         layer: Memory | None = self

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import Literal, Union
+from typing import Any, Literal, TypeAlias
 
 Stack = tuple[ast.AST, ...]
 
@@ -66,6 +66,7 @@ class New:
     node: ast.AST
     stack: Stack
     cls: Class | None = None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
@@ -128,7 +129,9 @@ class Objects:
             found = self._made[key] = Method(of, name)
         return found  # type: ignore[return-value]
 
-    def func(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, file: str, owner: Obj | None = None, cls: Class | None = None) -> Func:
+    def func(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, file: str, owner: Obj | None = None, cls: Class | None = None
+    ) -> Func:
         """A function of the project."""
         key = (Func, node, owner, cls)
         found = self._made.get(key)
@@ -145,7 +148,7 @@ class Objects:
         return found  # type: ignore[return-value]
 
 
-Obj = Union[Ext, Lit, Module, Class, Func, New, Part, Method, Tup, Super]
+Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,7 @@ class Value:
         objs = self.objs | other.objs
         return Value(objs if len(objs) <= 60 else frozenset(), self.origins | other.origins, scale)
 
-    def of_kind(self, kind: str) -> frozenset[object]:
+    def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
         return frozenset(o.of for o in self.origins if o.kind == kind)
 

@@ -12,26 +12,45 @@ from collections.abc import Sequence
 from ddpify.facts.model import Lit, Scale, Value
 
 _LOSSES = frozenset(
-    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div "
-    "poisson_nll_loss gaussian_nll_loss soft_margin_loss multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss hinge_embedding_loss "
-    "margin_ranking_loss triplet_margin_loss triplet_margin_with_distance_loss cosine_embedding_loss ctc_loss".split()
+    """
+        cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits
+        kl_div poisson_nll_loss gaussian_nll_loss soft_margin_loss multilabel_margin_loss multilabel_soft_margin_loss
+        multi_margin_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss triplet_margin_with_distance_loss
+        cosine_embedding_loss ctc_loss
+    """.split()
 )
 _LOSS_MODULES = frozenset(
-    "CrossEntropyLoss NLLLoss NLLLoss2d MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss PoissonNLLLoss GaussianNLLLoss "
-    "SoftMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss HingeEmbeddingLoss MarginRankingLoss TripletMarginLoss "
-    "TripletMarginWithDistanceLoss CosineEmbeddingLoss CTCLoss".split()
+    """
+        CrossEntropyLoss NLLLoss NLLLoss2d MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss PoissonNLLLoss
+        GaussianNLLLoss SoftMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss HingeEmbeddingLoss
+        MarginRankingLoss TripletMarginLoss TripletMarginWithDistanceLoss CosineEmbeddingLoss CTCLoss
+    """.split()
 )
-_WEIGHTED = frozenset("masked_select nonzero take_along_dim compress".split())
-_KEEP = frozenset("item tolist numpy cpu cuda to float double half long int detach clone contiguous requires_grad_ data_ptr round type type_as "
-                  "detach_ squeeze view reshape str format".split())
+_WEIGHTED = frozenset(["masked_select", "nonzero", "take_along_dim", "compress"])
+_KEEP = frozenset(
+    """
+        item tolist numpy cpu cuda to float double half long int detach clone contiguous requires_grad_ data_ptr round type type_as
+        detach_ squeeze view reshape str format
+    """.split()
+)
 _ROWS = frozenset(
-    "relu sigmoid tanh exp log log2 log10 log1p expm1 softmax log_softmax logsigmoid softplus gelu silu elu selu leaky_relu pow abs clamp clip clamp_min clamp_max "
-    "clamp_ sqrt rsqrt square neg reciprocal sign floor ceil flatten unsqueeze unsqueeze_ squeeze_ topk eq ne gt lt ge le logical_and logical_or logical_not view_as "
-    "expand_as reshape_as gather scatter scatter_ one_hot normalize dropout dropout2d masked_fill masked_fill_ add sub mul div add_ sub_ mul_ div_ true_divide cat "
-    "concat stack narrow where isnan isinf bool byte type_as to_dense data chunk split unbind select index_select copy_ float16 bfloat16 numpy astype asnumpy eq_ "
-    "interpolate pad upsample grid_sample embedding cosine_similarity pairwise_distance mse binarize requires_grad get pop values items pin_memory nonzero "
-    "fill_ zero_ normal_ uniform_ bernoulli_ random_ grad log_prob sample rsample mul_ sin cos erf lerp addcmul interp2d unfold fold pixel_shuffle softmin hardtanh relu_ apply_ permute data new share_memory_".split())
-_WHOLE = frozenset("max min median var std norm logsumexp prod amax amin aminmax std_mean var_mean any all argmax argmin nansum nanmean".split())
+    """
+        relu sigmoid tanh exp log log2 log10 log1p expm1 softmax log_softmax logsigmoid softplus gelu silu elu selu leaky_relu pow
+        abs clamp clip clamp_min clamp_max clamp_ sqrt rsqrt square neg reciprocal sign floor ceil flatten unsqueeze unsqueeze_
+        squeeze_ topk eq ne gt lt ge le logical_and logical_or logical_not view_as expand_as reshape_as gather scatter scatter_
+        one_hot normalize dropout dropout2d masked_fill masked_fill_ add sub mul div add_ sub_ mul_ div_ true_divide cat concat
+        stack narrow where isnan isinf bool byte type_as to_dense data chunk split unbind select index_select copy_ float16 bfloat16
+        numpy astype asnumpy eq_ interpolate pad upsample grid_sample embedding cosine_similarity pairwise_distance mse binarize
+        requires_grad get pop values items pin_memory nonzero fill_ zero_ normal_ uniform_ bernoulli_ random_ grad log_prob sample
+        rsample mul_ sin cos erf lerp addcmul interp2d unfold fold pixel_shuffle softmin hardtanh relu_ apply_ permute data new
+        share_memory_
+    """.split()
+)
+_WHOLE = frozenset(
+    """
+        max min median var std norm logsumexp prod amax amin aminmax std_mean var_mean any all argmax argmin nansum nanmean
+    """.split()
+)
 
 
 def mixed(parts: Sequence[Value]) -> Scale | None:
@@ -80,7 +99,7 @@ def binary(op: ast.operator, left: Scale | None, right: Scale | None) -> Scale |
 
 def indexed(scale: Scale | None, index: ast.expr) -> Scale | None:
     """The scale of `x[index]`."""
-    if scale == "count":                                            # x.shape[0]
+    if scale == "count":  # x.shape[0]
         return "count" if isinstance(index, ast.Constant) and index.value == 0 else None
     return scale
 
@@ -110,7 +129,9 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         over = _literal(dim) if dim is not None else None
         if name in _WHOLE:
             return "sample" if dim is not None and over != 0 and not isinstance(over, tuple) else "other"
-        if name in ("softmax", "log_softmax", "unsqueeze", "cumsum") and over == 0 or name == "normalize" and _literal(keywords.get("dim", Value())) == 0:
+        if (name in ("softmax", "log_softmax", "unsqueeze", "cumsum") and over == 0) or (
+            name == "normalize" and _literal(keywords.get("dim", Value())) == 0
+        ):
             return "other"
         return "sample" if name in _ROWS else "weighted" if name in _WEIGHTED else "other"
     if name in ("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_", "true_divide"):
@@ -124,13 +145,34 @@ def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Sc
     if name in _LOSSES:
         rows = 3 if name.startswith(("triplet", "margin", "cosine")) else 2
         inner = mixed(args[:rows] if args else list(keywords.values()))
-        weighted = any(k in keywords for k in ("weight", "ignore_index", "pos_weight")) or (name in ("cross_entropy", "nll_loss") and len(args) > 2)
+        weighted = any(k in keywords for k in ("weight", "ignore_index", "pos_weight")) or (
+            name in ("cross_entropy", "nll_loss") and len(args) > 2
+        )
         return _reduced(keywords, inner, weighted)
     if not args:
         return mixed(list(keywords.values()))
     if name in ("zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "empty_like"):
         return args[0].scale
-    if name in ("eq", "ne", "gt", "lt", "ge", "le", "where", "cat", "stack", "add", "mul", "sub", "matmul", "mm", "bmm", "dot", "cdist", "einsum"):
+    if name in (
+        "eq",
+        "ne",
+        "gt",
+        "lt",
+        "ge",
+        "le",
+        "where",
+        "cat",
+        "stack",
+        "add",
+        "mul",
+        "sub",
+        "matmul",
+        "mm",
+        "bmm",
+        "dot",
+        "cdist",
+        "einsum",
+    ):
         if name in ("matmul", "mm", "cdist", "dot", "einsum") and sum(a.scale == "sample" for a in args) > 1:
             return "other"
         return mixed(args) if "sample" in {a.scale for a in args} else method(name, args[0].scale, args[1:], keywords)

@@ -22,7 +22,7 @@ class Tree:
         for node in self._order:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
-                    continue                                   # ast shares these among all nodes
+                    continue  # ast shares these among all nodes
                 self.parent[child] = node
                 self._order.append(child)
 

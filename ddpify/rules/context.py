@@ -65,10 +65,21 @@ class Context:
 
     def _dist_imported(self) -> bool:
         """Whether the file's own `dist` is torch.distributed, and nothing else."""
-        bound = [n for n in self.tree.nodes() if (isinstance(n, ast.alias) and (n.asname or n.name) == "dist")
-                 or (isinstance(n, ast.arg) and n.arg == "dist") or (isinstance(n, ast.Name) and n.id == "dist" and isinstance(n.ctx, ast.Store))]
-        return bool(bound) and all(isinstance(n, ast.alias) and (n.name == "torch.distributed" or (
-            n.name == "distributed" and ast.unparse(self.tree.parent[n]).startswith("from torch import"))) for n in bound)
+        bound = [
+            n
+            for n in self.tree.nodes()
+            if (isinstance(n, ast.alias) and (n.asname or n.name) == "dist")
+            or (isinstance(n, ast.arg) and n.arg == "dist")
+            or (isinstance(n, ast.Name) and n.id == "dist" and isinstance(n.ctx, ast.Store))
+        ]
+        return bool(bound) and all(
+            isinstance(n, ast.alias)
+            and (
+                n.name == "torch.distributed"
+                or (n.name == "distributed" and ast.unparse(self.tree.parent[n]).startswith("from torch import"))
+            )
+            for n in bound
+        )
 
     @cached_property
     def own_device(self) -> str | None:
@@ -79,8 +90,9 @@ class Context:
                 value = self.facts.after.value(statement.value)
                 if any(isinstance(o, New) and o.path == "torch.device" for o in value.objs):
                     name = statement.targets[0].id
-                    found[name] = sum(1 for n in self.tree.nodes() if (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store))
-                                      or (isinstance(n, ast.arg) and n.arg == name and False))
+                    found[name] = sum(
+                        1 for n in self.tree.nodes() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+                    )
         return next((name for name, count in found.items() if count == 1), None)
 
     def main_body(self) -> list[ast.stmt]:
@@ -104,8 +116,9 @@ class Context:
 
     # ------------------------------------------------------------------------------------------------ questions
 
-    def manual(self, code: str, node: ast.AST, message: str, fix: str = "", discharges: tuple[Obligation, ...] = (),
-               level: Safety = Safety.MANUAL) -> Finding:
+    def manual(
+        self, code: str, node: ast.AST, message: str, fix: str = "", discharges: tuple[Obligation, ...] = (), level: Safety = Safety.MANUAL
+    ) -> Finding:
         """A finding at a node, wherever it stands."""
         tree = self.facts.tree_of(node)
         return Finding(code, level, message, tree.shown, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1, fix, discharges)

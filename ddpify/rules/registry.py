@@ -9,6 +9,23 @@ from ddpify.rules.model import dataparallel, device, names, wrap
 from ddpify.rules.process import cuda_visible_devices, seed, setup
 
 # What yields changes and findings of itself; `setup` then adds the runtime block that the others need.
-PLANNING = (cuda_visible_devices, seed, dataparallel, device, wrap, names, loader, download, batch_size, set_epoch, loss, decisions, metrics,
-            guards, progress, files, written_then_read)
+PLANNING = (
+    cuda_visible_devices,
+    seed,
+    dataparallel,
+    device,
+    wrap,
+    names,
+    loader,
+    download,
+    batch_size,
+    set_epoch,
+    loss,
+    decisions,
+    metrics,
+    guards,
+    progress,
+    files,
+    written_then_read,
+)
 RULES = (setup, *PLANNING)

@@ -21,8 +21,12 @@ CODE = "DDP303"
 TITLE = "what else the batch size sizes"
 EXAMPLES: tuple[Example, ...] = ()
 
-_SHAPES = frozenset("zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor LongTensor "
-                    "Tensor resize_ new_zeros new_ones uniform standard_normal split chunk".split())
+_SHAPES = frozenset(
+    """
+        zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
+        LongTensor Tensor resize_ new_zeros new_ones uniform standard_normal split chunk
+    """.split()
+)
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -35,25 +39,35 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         sources |= {o for o in size.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
         sources |= {o for o in size.of_kind("from") if isinstance(o, (Part, Lit))}
         if isinstance(loader.node, ast.Call):
-            node = argument(loader.node, 1, "batch_size")
-            arguments |= set(ast.walk(node)) if node is not None else set()
+            given = argument(loader.node, 1, "batch_size")
+            arguments |= set(ast.walk(given)) if given is not None else set()
     if not sources:
         return
     seen: set[ast.AST] = set()
     trained = set(context.facts.loaders)
     yield from _indivisible(context)
     for call in run.trace.calls:
-        if call.method in _SHAPES and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs):
+        if call.method in _SHAPES and not any(
+            isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs
+        ):
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
-                for part in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]):
+                for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
                     if part not in seen and _derived(run.value(part), sources) and _in_training(context, call):
                         seen.add(part)
-                        yield context.manual(CODE, part, "this shape is computed from the batch size, of which every rank now has its share",
-                                             f"use {context.names['per_rank']}(...) where the batch size is read")
+                        yield context.manual(
+                            CODE,
+                            part,
+                            "this shape is computed from the batch size, of which every rank now has its share",
+                            f"use {context.names['per_rank']}(...) where the batch size is read",
+                        )
                     elif part not in seen and arg is call.node.args[0] and _equal(run.value(part), sources) and _in_training(context, call):
                         seen.add(part)
-                        yield context.manual(CODE, part, "this number is the batch size written out once more, and every rank now has its share of a batch",
-                                             "take it from the batch: x.size(0)")
+                        yield context.manual(
+                            CODE,
+                            part,
+                            "this number is the batch size written out once more, and every rank now has its share of a batch",
+                            "take it from the batch: x.size(0)",
+                        )
                     elif part not in seen and _reads(run.value(part), sources) and _in_training(context, call):
                         seen.add(part)
                         yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
@@ -100,7 +114,12 @@ def _batches(value: Value) -> set[object]:
 def _equal(value: Value, sources: set[Obj]) -> bool:
     """Whether a literal equals the loader's literal batch size."""
     sizes = {o.value for o in sources if isinstance(o, Lit)}
-    return bool(sizes) and not sources & value.objs and len(value.objs) == 1 and any(isinstance(o, Lit) and type(o.value) is int and o.value in sizes for o in value.objs)
+    return (
+        bool(sizes)
+        and not sources & value.objs
+        and len(value.objs) == 1
+        and any(isinstance(o, Lit) and type(o.value) is int and o.value in sizes for o in value.objs)
+    )
 
 
 def _derived(value: Value, sources: set[Obj]) -> bool:
@@ -117,16 +136,25 @@ def _indivisible(context: Context) -> Iterator[Finding]:
         for obj in run.held(loader, "batch_size").objs:
             size = obj.value if isinstance(obj, Lit) else _default(context, obj.name) if isinstance(obj, Part) else None
             if type(size) is int and size % 2:
-                yield context.manual(CODE, loader.node, f"a batch of {size} cannot be divided among two ranks; the script says so when it starts",
-                                     "train with a batch size that the number of ranks divides", level=Safety.REVIEW if size == 1 else Safety.NOTE)
+                yield context.manual(
+                    CODE,
+                    loader.node,
+                    f"a batch of {size} cannot be divided among two ranks; the script says so when it starts",
+                    "train with a batch size that the number of ranks divides",
+                    level=Safety.REVIEW if size == 1 else Safety.NOTE,
+                )
 
 
 def _default(context: Context, name: str) -> object:
     """The literal default of a command-line option."""
     for tree in context.facts.trees.values():
         for node in tree.nodes():
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument" and any(
-                    isinstance(a, ast.Constant) and str(a.value).lstrip("-").replace("-", "_") == name for a in node.args):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "add_argument"
+                and any(isinstance(a, ast.Constant) and str(a.value).lstrip("-").replace("-", "_") == name for a in node.args)
+            ):
                 default = argument(node, None, "default")
                 if isinstance(default, ast.Constant):
                     return default.value

@@ -20,7 +20,11 @@ CODE = "DDP302"
 TITLE = "download once per node"
 EXAMPLES = (
     Example("nothing to download", "train = datasets.MNIST('data', train=True)\n"),
-    Example("a download", "train = datasets.MNIST('data', download=True)\n", "with first_on_node():\n    train = datasets.MNIST('data', download=True)\n"),
+    Example(
+        "a download",
+        "train = datasets.MNIST('data', download=True)\n",
+        "with first_on_node():\n    train = datasets.MNIST('data', download=True)\n",
+    ),
 )
 
 
@@ -28,35 +32,66 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Guard downloads in the entry, report them elsewhere."""
     header = f"with {context.names['first_on_node']}()"
     done: set[ast.stmt] = set()
-    extracted = {n for loader in context.facts.loaders if isinstance(loader.node, ast.Call)
-                 for n in ast.walk(argument(loader.node, 0, "dataset") or loader.node) if n is not loader.node}
+    extracted = {
+        n
+        for loader in context.facts.loaders
+        if isinstance(loader.node, ast.Call)
+        for n in ast.walk(argument(loader.node, 0, "dataset") or loader.node)
+        if n is not loader.node
+    }
     for tree in context.facts.trees.values():
         for node in tree.nodes():
-            if not (isinstance(node, ast.Call) and _downloads(node)) or node in extracted or tree.statement(node) not in context.facts.after.trace.visited:
+            if (
+                not (isinstance(node, ast.Call) and _downloads(node))
+                or node in extracted
+                or tree.statement(node) not in context.facts.after.trace.visited
+            ):
                 continue
             statement = tree.statement(node)
             if any(isinstance(o, (Class, Func)) for o in context.facts.after.value(node.func).objs):
-                continue                                       # the project's own: the call inside it is the one to guard
+                continue  # the project's own: the call inside it is the one to guard
             if any(_guarded(up) for up in tree.ancestors(node)) or any(
-                    _guarded(up) for c in context.facts.after.calls(node) for n in c.stack if context.facts.is_entry(n) for up in context.tree.ancestors(n)):
+                _guarded(up)
+                for c in context.facts.after.calls(node)
+                for n in c.stack
+                if context.facts.is_entry(n)
+                for up in context.tree.ancestors(n)
+            ):
                 continue
             if tree is not context.tree:
                 caller = _caller(context, node)
                 if caller is not None:
                     if caller not in done:
                         done.add(caller)
-                        yield Change(CODE, "one rank of each node downloads, the others wait for it", context.tree.shown, caller,
-                                     (Under(caller, header),), needs=("first_on_node",))
+                        yield Change(
+                            CODE,
+                            "one rank of each node downloads, the others wait for it",
+                            context.tree.shown,
+                            caller,
+                            (Under(caller, header),),
+                            needs=("first_on_node",),
+                        )
                     continue
-                yield context.manual(CODE, node, "every rank would download these files at once",
-                                     "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it")
+                yield context.manual(
+                    CODE,
+                    node,
+                    "every rank would download these files at once",
+                    "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it",
+                )
             elif statement not in done:
                 done.add(statement)
                 edits: tuple[Edit, ...] = (Under(statement, header),)
                 if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
-                    yield context.manual(CODE, node, "every rank would download these files at once", f"move it into a statement of its own under `{header}:`")
+                    yield context.manual(
+                        CODE,
+                        node,
+                        "every rank would download these files at once",
+                        f"move it into a statement of its own under `{header}:`",
+                    )
                     continue
-                yield Change(CODE, "one rank of each node downloads, the others wait for it", tree.shown, statement, edits, needs=("first_on_node",))
+                yield Change(
+                    CODE, "one rank of each node downloads, the others wait for it", tree.shown, statement, edits, needs=("first_on_node",)
+                )
 
 
 def _downloads(node: ast.Call) -> bool:
@@ -78,13 +113,17 @@ def _caller(context: Context, node: ast.AST) -> ast.stmt | None:
             return None
         statements.add(context.tree.statement(calls[-1]))
     only = statements.pop() if len(statements) == 1 else None
-    if only is None or not isinstance(only, (ast.Assign, ast.Expr, ast.AnnAssign)) or any(_guarded(up) for up in context.tree.ancestors(only)):
+    if (
+        only is None
+        or not isinstance(only, (ast.Assign, ast.Expr, ast.AnnAssign))
+        or any(_guarded(up) for up in context.tree.ancestors(only))
+    ):
         return None
     return only
 
 
 def _guarded(up: ast.AST) -> bool:
-    return isinstance(up, ast.With) and any(isinstance(i.context_expr, ast.Call) and isinstance(i.context_expr.func, ast.Name)
-                                            and "first" in i.context_expr.func.id for i in up.items)
-
-
+    return isinstance(up, ast.With) and any(
+        isinstance(i.context_expr, ast.Call) and isinstance(i.context_expr.func, ast.Name) and "first" in i.context_expr.func.id
+        for i in up.items
+    )

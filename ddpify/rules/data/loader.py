@@ -25,7 +25,17 @@ CODE = "DDP301"
 TITLE = "shard the training data"
 EXAMPLES: tuple[Example, ...] = ()
 
-_POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "num_workers": 5, "collate_fn": 6, "pin_memory": 7, "drop_last": 8}
+_POSITIONS = {
+    "dataset": 0,
+    "batch_size": 1,
+    "shuffle": 2,
+    "sampler": 3,
+    "batch_sampler": 4,
+    "num_workers": 5,
+    "collate_fn": 6,
+    "pin_memory": 7,
+    "drop_last": 8,
+}
 _SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
 _WHY = "each rank loads its own share of each global batch"
 
@@ -45,7 +55,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not isinstance(node, ast.Call):
             yield context.manual(CODE, node, "this loader feeds training", _recipe(context), held)
         elif not facts.is_entry(node):
-            yield context.manual(CODE, node, "the training loader is made in another module, and every rank would load all of it", _recipe(context), held)
+            yield context.manual(
+                CODE, node, "the training loader is made in another module, and every rank would load all of it", _recipe(context), held
+            )
         elif any(e.node is node and e not in loaders for e in evaluated):
             yield context.manual(CODE, node, "this call makes the training loader and an evaluation loader", _recipe(context), held)
         elif loaders[0].cls is not None or library.DATALOADER not in run.value(node.func).paths():
@@ -55,8 +67,28 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _elsewhere(context)
 
 
-_HARMLESS = ("enumerate", "len", "tqdm.", "iter", "zip", "print", "next", "isinstance", "itertools.", "range", "list", "torch.utils.data.", "type", "hasattr",
-             "getattr", "prefetch_generator.", "reversed", "id", "str", "torch.optim.")
+_HARMLESS = (
+    "enumerate",
+    "len",
+    "tqdm.",
+    "iter",
+    "zip",
+    "print",
+    "next",
+    "isinstance",
+    "itertools.",
+    "range",
+    "list",
+    "torch.utils.data.",
+    "type",
+    "hasattr",
+    "getattr",
+    "prefetch_generator.",
+    "reversed",
+    "id",
+    "str",
+    "torch.optim.",
+)
 
 
 def _elsewhere(context: Context) -> Iterator[Finding]:
@@ -68,35 +100,53 @@ def _elsewhere(context: Context) -> Iterator[Finding]:
         paths = call.func.paths()
         if call.node not in seen and paths and not any(p.startswith(_HARMLESS) for p in paths) and any(a.objs & loaders for a in call.args):
             seen.add(call.node)
-            yield context.manual(CODE, call.node, f"`{ast.unparse(call.node.func)}` sees this rank's share of the data only",
-                                 "give it a loader over all of the data", level=Safety.REVIEW)
+            yield context.manual(
+                CODE,
+                call.node,
+                f"`{ast.unparse(call.node.func)}` sees this rank's share of the data only",
+                "give it a loader over all of the data",
+                level=Safety.REVIEW,
+            )
     for loader in context.facts.loaders:
         for obj in run.held(loader, "dataset").made():
             found = run.interpreter.find(obj.cls, "__getitem__") if obj.cls is not None else None
             for func in found.objs if found is not None else ():
                 node = getattr(func, "node", None)
-                if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1 and node.args.args[1].arg not in {
-                        n.id for n in ast.walk(node) if isinstance(n, ast.Name)}:
-                    yield context.manual(CODE, node, "this data set ignores the index it is asked for: a sampler cannot give each rank other samples",
-                                         "draw the sample from the index, or from a generator seeded by rank")
+                if (
+                    isinstance(node, ast.FunctionDef)
+                    and len(node.args.args) > 1
+                    and node.args.args[1].arg not in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+                ):
+                    yield context.manual(
+                        CODE,
+                        node,
+                        "this data set ignores the index it is asked for: a sampler cannot give each rank other samples",
+                        "draw the sample from the index, or from a generator seeded by rank",
+                    )
 
 
 def refused(context: Context, loader: New) -> bool:
     """Whether a training loader is left as it is, with a finding."""
     return not _sharded(context, loader) and any(
-        isinstance(item, Finding) and item.level is Safety.MANUAL and any(o.about is loader.node for o in item.discharges) for item in changes(context))
+        isinstance(item, Finding) and item.level is Safety.MANUAL and any(o.about is loader.node for o in item.discharges)
+        for item in changes(context)
+    )
 
 
 def _recipe(context: Context) -> str:
-    return "DataLoader(dataset, batch_size=B // dist.get_world_size(), sampler=DistributedSampler(dataset, shuffle=...)), " \
+    return (
+        "DataLoader(dataset, batch_size=B // dist.get_world_size(), sampler=DistributedSampler(dataset, shuffle=...)), "
         "and loader.sampler.set_epoch(epoch) before each epoch"
+    )
 
 
 def _evaluated(context: Context) -> set[New]:
     """Loaders whose batches are iterated somewhere without training."""
     run = context.facts.after
     trained = set(context.facts.loaders)
-    return {o for c in run.trace.calls for loop in c.loops for o in loop.element.of_kind("batch") if isinstance(o, New) and o not in trained}
+    return {
+        o for c in run.trace.calls for loop in c.loops for o in loop.element.of_kind("batch") if isinstance(o, New) and o not in trained
+    }
 
 
 def _sharded(context: Context, loader: New) -> bool:
@@ -105,23 +155,33 @@ def _sharded(context: Context, loader: New) -> bool:
 
 
 def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
-    tree, run = context.tree, context.facts.after
+    tree = context.tree
     if any(isinstance(a, ast.Starred) for a in node.args):
         yield context.manual(CODE, node, "the loader's arguments cannot be seen", _recipe(context), held)
         return
     for name in ("sampler", "batch_sampler"):
         given = argument(node, _POSITIONS[name], name)
         if given is not None and not _is(context, given, None):
-            yield context.manual(CODE, given, f"the training loader draws by a {name} of its own",
-                                 "give each rank every N-th index of the same draw: indices[rank::world_size]", held)
+            yield context.manual(
+                CODE,
+                given,
+                f"the training loader draws by a {name} of its own",
+                "give each rank every N-th index of the same draw: indices[rank::world_size]",
+                held,
+            )
             return
     dataset = argument(node, 0, "dataset")
     if dataset is None:
         yield context.manual(CODE, node, "the loader's data set cannot be seen", _recipe(context), held)
         return
     if _iterable(context, dataset):
-        yield context.manual(CODE, node, "an iterable data set has no sampler: each rank would read all of it",
-                             "in its __iter__, yield every (rank * workers + worker)-th item only", held)
+        yield context.manual(
+            CODE,
+            node,
+            "an iterable data set has no sampler: each rank would read all of it",
+            "in its __iter__, yield every (rank * workers + worker)-th item only",
+            held,
+        )
         return
     edits: list[Edit] = []
     needs = ["per_rank"]
@@ -131,7 +191,9 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
         statement = tree.statement(node)
         name = context.fresh("train_dataset", "train_set", "training_data")
         if isinstance(statement, (ast.If, ast.For, ast.While, ast.With)) or _conditional(context, node):
-            yield context.manual(CODE, node, "the data set has no name of its own here", f"assign it to a name first: {name} = {ast.unparse(dataset)}", held)
+            yield context.manual(
+                CODE, node, "the data set has no name of its own here", f"assign it to a name first: {name} = {ast.unparse(dataset)}", held
+            )
             return
         line = f"{name} = {context.source(dataset)}"
         if download.downloads(dataset):
@@ -148,7 +210,13 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
         return
     edits += _sampler_edits(context, node, name)
     if size is None:
-        yield context.manual(CODE, node, "batches of one sample cannot be divided among ranks", "give the loader a batch size that the number of ranks divides", held)
+        yield context.manual(
+            CODE,
+            node,
+            "batches of one sample cannot be divided among ranks",
+            "give the loader a batch size that the number of ranks divides",
+            held,
+        )
         return
     edits.append(Replace(size, f"{context.names['per_rank']}({{0}})", (size,)))
     workers = argument(node, _POSITIONS["num_workers"], "num_workers")
@@ -161,7 +229,13 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
 def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:
     shuffle = argument(node, _POSITIONS["shuffle"], "shuffle")
     drop_last = argument(node, _POSITIONS["drop_last"], "drop_last")
-    how = "" if shuffle is not None and _is(context, shuffle, True) else f", shuffle={ast.unparse(shuffle)}" if shuffle is not None else ", shuffle=False"
+    how = (
+        ""
+        if shuffle is not None and _is(context, shuffle, True)
+        else f", shuffle={ast.unparse(shuffle)}"
+        if shuffle is not None
+        else ", shuffle=False"
+    )
     if drop_last is not None and not _is(context, drop_last, False):
         how += f", drop_last={ast.unparse(drop_last)}"
     text = f"DistributedSampler({name}{how})".replace("{", "{{").replace("}", "}}")
@@ -169,7 +243,7 @@ def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:
     if shuffle is not None and any(k.arg == "shuffle" for k in node.keywords):
         edits += [SetArgument(node, "shuffle", "False"), DropArgument(node, "shuffle"), SetArgument(node, "sampler", text)]
         return [*edits[1:]]
-    if shuffle is not None:                                      # positional: what follows must be named
+    if shuffle is not None:  # positional: what follows must be named
         later = {p: n for n, p in _POSITIONS.items()}
         for p in range(len(node.args) - 1, _POSITIONS["shuffle"], -1):
             edits.append(NameArgument(node, later.get(p, ""), p))
@@ -177,8 +251,16 @@ def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:
     return [*edits, SetArgument(node, "sampler", text)]
 
 
-def _options(context: Context, node: ast.Call, spread: ast.keyword, name: str, edits: list[Edit], imports: list[str],
-             held: tuple[Obligation, ...], needs: list[str]) -> Iterator[Change | Finding]:
+def _options(
+    context: Context,
+    node: ast.Call,
+    spread: ast.keyword,
+    name: str,
+    edits: list[Edit],
+    imports: list[str],
+    held: tuple[Obligation, ...],
+    needs: list[str],
+) -> Iterator[Change | Finding]:
     """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
     given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
     if len(node.args) > 1 or any(k.arg is None and k is not spread for k in node.keywords):
@@ -214,6 +296,10 @@ def _iterable(context: Context, dataset: ast.expr) -> bool:
     for obj in run.value(dataset).made():
         if run.interpreter.is_a(obj, "torch.utils.data.IterableDataset"):
             return True
-        if obj.cls is not None and run.interpreter.find(obj.cls, "__getitem__") is None and run.interpreter.find(obj.cls, "__iter__") is not None:
+        if (
+            obj.cls is not None
+            and run.interpreter.find(obj.cls, "__getitem__") is None
+            and run.interpreter.find(obj.cls, "__iter__") is not None
+        ):
             return True
     return False

@@ -34,21 +34,54 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if paths & {"open", "io.open", "codecs.open", "gzip.open", "logging.FileHandler"} and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
         elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node):
-            yield Change(CODE, "this folder's name is rank 0's own, and so is the folder", tree.shown, tree.statement(node),
-                         (Under(tree.statement(node), f"if {context.names['rank']} == 0"),), group="guards")
+            yield Change(
+                CODE,
+                "this folder's name is rank 0's own, and so is the folder",
+                tree.shown,
+                tree.statement(node),
+                (Under(tree.statement(node), f"if {context.names['rank']} == 0"),),
+                group="guards",
+            )
         elif paths & {"os.makedirs"}:
             if argument(node, 2, "exist_ok") is None and not guards.guarded(node) and not _tried(context, node):
-                yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node, (SetArgument(node, "exist_ok", "True"),), group="guards")
+                yield Change(
+                    CODE,
+                    "whichever rank comes first makes the folder",
+                    tree.shown,
+                    node,
+                    (SetArgument(node, "exist_ok", "True"),),
+                    group="guards",
+                )
         elif paths & {"os.mkdir"}:
             if not guards.guarded(node) and not _tried(context, node):
-                yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node,
-                             (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True")), ("import os",), group="guards")
+                yield Change(
+                    CODE,
+                    "whichever rank comes first makes the folder",
+                    tree.shown,
+                    node,
+                    (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True")),
+                    ("import os",),
+                    group="guards",
+                )
         elif isinstance(node.func, ast.Attribute) and node.func.attr == "mkdir" and not paths and guards.effects.at.get(node) == "folder":
             if argument(node, None, "exist_ok") is None and not guards.guarded(node):
-                yield Change(CODE, "whichever rank comes first makes the folder", tree.shown, node, (SetArgument(node, "exist_ok", "True"),), group="guards")
+                yield Change(
+                    CODE,
+                    "whichever rank comes first makes the folder",
+                    tree.shown,
+                    node,
+                    (SetArgument(node, "exist_ok", "True"),),
+                    group="guards",
+                )
         elif "torch.load" in paths and argument(node, 1, "map_location") is None and _checkpoint(context, node):
-            yield Change(CODE, "each rank loads to its own device", tree.shown, node,
-                         (SetArgument(node, "map_location", context.names["device"]),), needs=("device",))
+            yield Change(
+                CODE,
+                "each rank loads to its own device",
+                tree.shown,
+                node,
+                (SetArgument(node, "map_location", context.names["device"]),),
+                needs=("device",),
+            )
 
 
 def _checkpoint(context: Context, node: ast.Call) -> bool:
@@ -59,19 +92,24 @@ def _checkpoint(context: Context, node: ast.Call) -> bool:
     for call in run.trace.calls:
         if call.method in ("load_state_dict", "load_checkpoint", "update"):
             for value in (*call.args, *call.keywords.values()):
-                if any(getattr(root, "node", None) is node for o in value.objs if isinstance(o, (New, Part)) for root in run.roots(o)) \
-                        or any(getattr(o.of, "node", None) is node for o in value.origins if o.kind == "from"):
+                if any(
+                    getattr(root, "node", None) is node for o in value.objs if isinstance(o, (New, Part)) for root in run.roots(o)
+                ) or any(getattr(o.of, "node", None) is node for o in value.origins if o.kind == "from"):
                     return True
     return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
-        c.method in ("eval", "train") and any(getattr(o, "node", None) is node for o in c.receiver.objs) for c in run.trace.calls)
+        c.method in ("eval", "train") and any(getattr(o, "node", None) is node for o in c.receiver.objs) for c in run.trace.calls
+    )
 
 
 def _tried(context: Context, node: ast.Call) -> bool:
     """Whether the script already lives with a folder that is there."""
     child: ast.AST = node
     for up in context.tree.ancestors(node):
-        if isinstance(up, ast.Try) and child in up.body and any(h.type is None or ast.unparse(h.type) in ("OSError", "FileExistsError", "Exception")
-                                                                for h in up.handlers):
+        if (
+            isinstance(up, ast.Try)
+            and child in up.body
+            and any(h.type is None or ast.unparse(h.type) in ("OSError", "FileExistsError", "Exception") for h in up.handlers)
+        ):
             return True
         child = up
     return False
@@ -92,5 +130,12 @@ def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     holders = [s for s in (tree.statement(node), *tree.ancestors(node)) if isinstance(s, ast.stmt)]
     if path is None or guards.guarded(node) or any(guards.only_speaks(s) for s in holders) or "devnull" in ast.unparse(path):
         return
-    yield Change("DDP503", "other ranks write to nowhere", tree.shown, node,
-                 (Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,)),), ("import os",), group="guards")
+    yield Change(
+        "DDP503",
+        "other ranks write to nowhere",
+        tree.shown,
+        node,
+        (Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,)),),
+        ("import os",),
+        group="guards",
+    )

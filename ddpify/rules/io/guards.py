@@ -52,7 +52,9 @@ class Guards:
         for above in stack:
             if self.context.facts.is_entry(above):
                 statement = self.context.tree.statement(above)
-                if self.guarded(above) or (isinstance(statement, ast.Expr) and statement.value is above and self.effects.output_only(above)):
+                if self.guarded(above) or (
+                    isinstance(statement, ast.Expr) and statement.value is above and self.effects.output_only(above)
+                ):
                     return True
         return False
 
@@ -70,8 +72,11 @@ class Guards:
     def _rank_test(self, test: ast.expr) -> bool:
         parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
         for p in parts:
-            if isinstance(p, ast.Compare) and isinstance(p.ops[0], ast.Eq) and any(
-                    o.kind == "rank" for s in (p.left, *p.comparators) for o in self.run.value(s).origins):
+            if (
+                isinstance(p, ast.Compare)
+                and isinstance(p.ops[0], ast.Eq)
+                and any(o.kind == "rank" for s in (p.left, *p.comparators) for o in self.run.value(s).origins)
+            ):
                 return True
             if any(o.kind == "rank" for o in self.run.value(p).origins) and isinstance(p, (ast.Name, ast.Attribute, ast.Call)):
                 return True
@@ -82,8 +87,12 @@ class Guards:
         out: dict[str, ast.Assign] = {}
         many: set[str] = set()
         for node in self.context.tree.nodes():
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Attribute)) \
-                    and isinstance(node.value, ast.Call):
+            if (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and isinstance(node.targets[0], (ast.Name, ast.Attribute))
+                and isinstance(node.value, ast.Call)
+            ):
                 made = self.run.value(node.value).made()
                 if made and all(is_writer(o) or self._writes_only(o, node.value) for o in made):
                     text = ast.unparse(node.targets[0])
@@ -94,7 +103,13 @@ class Guards:
     def _writes_only(self, obj: New, call: ast.Call) -> bool:
         """Whether making an object of the project's own class opens files and no more."""
         made = any(o is obj.cls for o in self.run.value(call.func).objs)
-        return made and obj.cls is not None and obj.cls.file != "__main__" and "file" in self.effects.kinds(call) and self.effects.output_only(call)
+        return (
+            made
+            and obj.cls is not None
+            and obj.cls.file != "__main__"
+            and "file" in self.effects.kinds(call)
+            and self.effects.output_only(call)
+        )
 
     def speaks(self, statement: ast.stmt) -> bool:
         """Whether a statement only speaks or writes."""
@@ -110,13 +125,14 @@ class Guards:
                 return True
             inner = self.effects.under.get(call, [])
             elsewhere = bool(inner) and all(c.file != "__main__" or c.node not in self.effects.at for c in inner)
-            return elsewhere and self.effects.output_only(call) \
-                and not (self.quiet and self.effects.kinds(call) <= {"print"})
+            return elsewhere and self.effects.output_only(call) and not (self.quiet and self.effects.kinds(call) <= {"print"})
         return False
 
     def _printed(self, call: ast.Call) -> bool:
         paths = self.run.value(call.func).paths()
-        return any(p == "print" or p.startswith(("sys.stdout", "pprint")) for p in paths) and not any(k.arg == "file" for k in call.keywords)
+        return any(p == "print" or p.startswith(("sys.stdout", "pprint")) for p in paths) and not any(
+            k.arg == "file" for k in call.keywords
+        )
 
     def _alone(self, call: ast.Call) -> bool:
         """Whether nothing inside a call must happen on every rank."""
@@ -126,7 +142,11 @@ class Guards:
                 return False
             if isinstance(node, ast.Call):
                 paths = self.run.value(node.func).paths()
-                if "next" in paths or "input" in paths or (isinstance(node.func, ast.Attribute) and node.func.attr in ("pop", "popleft", "step", "backward")):
+                if (
+                    "next" in paths
+                    or "input" in paths
+                    or (isinstance(node.func, ast.Attribute) and node.func.attr in ("pop", "popleft", "step", "backward"))
+                ):
                     return False
                 if self.context.facts.wrapped(self.run.value(node.func)):
                     return False
@@ -137,14 +157,24 @@ class Guards:
         if isinstance(statement, ast.Expr):
             return self.speaks(statement) or (isinstance(statement.value, ast.Constant))
         if isinstance(statement, ast.If):
-            return self._pure(statement.test) and all(self.only_speaks(s) for s in (*statement.body, *statement.orelse)) \
+            return (
+                self._pure(statement.test)
+                and all(self.only_speaks(s) for s in (*statement.body, *statement.orelse))
                 and any(not isinstance(s, ast.Pass) for s in statement.body)
+            )
         if isinstance(statement, ast.For):
-            return self._pure(statement.iter) and not statement.orelse and all(self.only_speaks(s) for s in statement.body) \
+            return (
+                self._pure(statement.iter)
+                and not statement.orelse
+                and all(self.only_speaks(s) for s in statement.body)
                 and not any(self.run.is_loader(o) for o in self.run.value(statement.iter).objs)
+            )
         if isinstance(statement, ast.With):
-            return all(self._opens(i) for i in statement.items) and all(self._writes_in(s, statement) for s in statement.body) \
+            return (
+                all(self._opens(i) for i in statement.items)
+                and all(self._writes_in(s, statement) for s in statement.body)
                 and not self._read_outside(statement)
+            )
         return isinstance(statement, ast.Pass)
 
     def done(self, statement: ast.stmt) -> bool:
@@ -153,9 +183,18 @@ class Guards:
         return bool(speaking) and all(self.guarded(n) for n in speaking)
 
     def _pure(self, node: ast.expr) -> bool:
-        return not any(isinstance(n, (ast.NamedExpr, ast.Yield, ast.Await)) or (
-            isinstance(n, ast.Call) and (n in self.effects.at or "next" in self.run.value(n.func).paths()
-                                         or bool(self.context.facts.wrapped(self.run.value(n.func))))) for n in ast.walk(node))
+        return not any(
+            isinstance(n, (ast.NamedExpr, ast.Yield, ast.Await))
+            or (
+                isinstance(n, ast.Call)
+                and (
+                    n in self.effects.at
+                    or "next" in self.run.value(n.func).paths()
+                    or bool(self.context.facts.wrapped(self.run.value(n.func)))
+                )
+            )
+            for n in ast.walk(node)
+        )
 
     def _read_outside(self, statement: ast.With) -> bool:
         """Whether a name that the block binds is read outside it."""
@@ -164,8 +203,15 @@ class Guards:
         function = self.context.tree.function(statement)
         others = [n for n in ast.walk(function) if isinstance(n, ast.With) and n is not statement]
         rebound = {n for o in others for n in ast.walk(o)}
-        return any(isinstance(n, ast.Name) and n.id in bound and isinstance(n.ctx, ast.Load) and n not in inside and n not in rebound
-                   and n.lineno > statement.lineno for n in ast.walk(function))
+        return any(
+            isinstance(n, ast.Name)
+            and n.id in bound
+            and isinstance(n.ctx, ast.Load)
+            and n not in inside
+            and n not in rebound
+            and n.lineno > statement.lineno
+            for n in ast.walk(function)
+        )
 
     def _opens(self, item: ast.withitem) -> bool:
         return isinstance(item.context_expr, ast.Call) and self.effects.at.get(item.context_expr) == "file"
@@ -176,12 +222,15 @@ class Guards:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
             named = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
-            return bool(named & handles) and self._alone(call) or self.only_speaks(statement)
+            return (bool(named & handles) and self._alone(call)) or self.only_speaks(statement)
         if isinstance(statement, (ast.For, ast.If)):
             return self._pure(statement.iter if isinstance(statement, ast.For) else statement.test) and all(
-                self._writes_in(s, block) for s in (*statement.body, *statement.orelse))
-        if isinstance(statement, ast.Assign):                     # writer = csv.writer(f)
-            return isinstance(statement.value, ast.Call) and bool({n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} & handles)
+                self._writes_in(s, block) for s in (*statement.body, *statement.orelse)
+            )
+        if isinstance(statement, ast.Assign):  # writer = csv.writer(f)
+            return isinstance(statement.value, ast.Call) and bool(
+                {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} & handles
+            )
         return self.only_speaks(statement)
 
 
@@ -194,7 +243,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _files_elsewhere(context, guards)
     if guards.quiet and not _silenced(context):
         where = _last_import(context)
-        yield Change(CODE, "modules that are not edited print, too: only rank 0's standard output is shown", context.tree.shown, where, (), needs=("quiet",))
+        yield Change(
+            CODE,
+            "modules that are not edited print, too: only rank 0's standard output is shown",
+            context.tree.shown,
+            where,
+            (),
+            needs=("quiet",),
+        )
 
 
 def _silenced(context: Context) -> bool:
@@ -207,8 +263,12 @@ def _last_import(context: Context) -> ast.AST:
 
 def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) -> Iterator[Change]:
     for statement in body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not guards.only_speaks(statement) or isinstance(
-                statement, ast.Pass) or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+        if (
+            isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            or not guards.only_speaks(statement)
+            or isinstance(statement, ast.Pass)
+            or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        ):
             for name in ("body", "orelse", "finalbody"):
                 inner = getattr(statement, name, None)
                 if isinstance(inner, list):
@@ -221,7 +281,8 @@ def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) 
         edits: tuple[Edit, ...] = (Under(statement, header),)
         if isinstance(statement, ast.If) and not statement.orelse:
             loose = isinstance(statement.test, (ast.IfExp, ast.Lambda, ast.NamedExpr)) or (
-                isinstance(statement.test, ast.BoolOp) and isinstance(statement.test.op, ast.Or))
+                isinstance(statement.test, ast.BoolOp) and isinstance(statement.test.op, ast.Or)
+            )
             inner_text = "({0})" if loose else "{0}"
             edits = (Replace(statement.test, f"{context.names['rank']} == 0 and {inner_text}", (statement.test,)),)
         yield Change(CODE, _WHY, context.tree.shown, statement, edits, group="guards")
@@ -232,17 +293,36 @@ def _made(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     for text, statement in guards.writers.items():
         if guards.guarded(statement) or isinstance(statement.value, ast.IfExp):
             continue
-        free = [n for n in context.tree.nodes() if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load) and ast.unparse(n) == text
-                and not any(guards.guarded(n) or (isinstance(s, ast.stmt) and guards.only_speaks(s)) for s in (context.tree.statement(n), *context.tree.ancestors(n)))]
+        free = [
+            n
+            for n in context.tree.nodes()
+            if isinstance(n, (ast.Name, ast.Attribute))
+            and isinstance(n.ctx, ast.Load)
+            and ast.unparse(n) == text
+            and not any(
+                guards.guarded(n) or (isinstance(s, ast.stmt) and guards.only_speaks(s))
+                for s in (context.tree.statement(n), *context.tree.ancestors(n))
+            )
+        ]
         if free:
-            yield context.manual(CODE, free[0], f"`{text}` writes files, and is used here by every rank", f"make it on rank 0 alone, and guard this with "
-                                 f"`if {context.names['rank']} == 0:`")
+            yield context.manual(
+                CODE,
+                free[0],
+                f"`{text}` writes files, and is used here by every rank",
+                f"make it on rank 0 alone, and guard this with `if {context.names['rank']} == 0:`",
+            )
             continue
-        yield Change(CODE, "rank 0 alone writes", context.tree.shown, statement,
-                     (Replace(statement.value, f"{{0}} if {context.names['rank']} == 0 else None", (statement.value,)),), group="guards")
+        yield Change(
+            CODE,
+            "rank 0 alone writes",
+            context.tree.shown,
+            statement,
+            (Replace(statement.value, f"{{0}} if {context.names['rank']} == 0 else None", (statement.value,)),),
+            group="guards",
+        )
 
 
-def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Finding]:
+def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     seen: set[ast.AST] = set()
     prepared: set[ast.stmt] = set()
     for call in context.facts.after.trace.calls:
@@ -256,10 +336,17 @@ def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Finding]:
         seen.add(call.node)
         caller = _prepares(context, call)
         if caller is not None:
-            if caller not in prepared and not any("first" in ast.unparse(up.items[0].context_expr) for up in context.tree.ancestors(caller)
-                                                  if isinstance(up, ast.With)):
-                yield Change(CODE, "one rank of each node prepares the files, the others then find them", context.tree.shown, caller,
-                             (Under(caller, f"with {context.names['first_on_node']}()"),), needs=("first_on_node",))
+            if caller not in prepared and not any(
+                "first" in ast.unparse(up.items[0].context_expr) for up in context.tree.ancestors(caller) if isinstance(up, ast.With)
+            ):
+                yield Change(
+                    CODE,
+                    "one rank of each node prepares the files, the others then find them",
+                    context.tree.shown,
+                    caller,
+                    (Under(caller, f"with {context.names['first_on_node']}()"),),
+                    needs=("first_on_node",),
+                )
             prepared.add(caller)
             continue
         kind = guards.effects.at[call.node]
@@ -268,12 +355,16 @@ def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Finding]:
                 continue
             yield context.manual(CODE, call.node, "every rank makes this folder, and all but one fail", "os.makedirs(path, exist_ok=True)")
         else:
-            yield context.manual(CODE, call.node, f"every rank would write here ({ast.unparse(call.node.func)})", "if dist.get_rank() == 0:")
+            yield context.manual(
+                CODE, call.node, f"every rank would write here ({ast.unparse(call.node.func)})", "if dist.get_rank() == 0:"
+            )
 
 
 def _prepares(context: Context, call: Call) -> ast.stmt | None:
     """The statement of the entry that leads to a write which is only made where the file is not there yet."""
-    if not any(isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in _EXISTS for test, _ in call.tests for n in ast.walk(test)):
+    if not any(
+        isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in _EXISTS for test, _ in call.tests for n in ast.walk(test)
+    ):
         return None
     above = [n for n in call.stack if context.facts.is_entry(n)]
     if not above or any(n in context.training for n in above):

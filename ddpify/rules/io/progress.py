@@ -35,5 +35,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 if tree.statement(node) in run.trace.visited:
                     yield context.manual(CODE, node, "every rank draws this progress bar", "disable=dist.get_rank() != 0")
                 continue
-            yield Change(CODE, "one progress bar, on rank 0", tree.shown, node,
-                         (SetArgument(node, "disable", f"{context.names['rank']} != 0"),), group="guards")
+            yield Change(
+                CODE,
+                "one progress bar, on rank 0",
+                tree.shown,
+                node,
+                (SetArgument(node, "disable", f"{context.names['rank']} != 0"),),
+                group="guards",
+            )

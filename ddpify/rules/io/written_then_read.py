@@ -36,10 +36,17 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         done.add(statement)
         if any(o.kind in ("batch", "decided", "rank", "time") for _, test in load.tests for o in test.origins):
-            yield context.manual(CODE, load.node, "rank 0 may still be writing what is loaded here", "dist.barrier() before it, where all ranks come by")
+            yield context.manual(
+                CODE, load.node, "rank 0 may still be writing what is loaded here", "dist.barrier() before it, where all ranks come by"
+            )
             continue
-        yield Change(CODE, "rank 0 may still be writing what all ranks load here", context.tree.shown, statement,
-                     (InsertBefore(statement, f"{context.names['dist']}.barrier()"),))
+        yield Change(
+            CODE,
+            "rank 0 may still be writing what all ranks load here",
+            context.tree.shown,
+            statement,
+            (InsertBefore(statement, f"{context.names['dist']}.barrier()"),),
+        )
 
 
 def _other_file(saved: object, loaded: object) -> bool:

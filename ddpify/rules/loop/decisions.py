@@ -49,8 +49,12 @@ def _draws(context: Context) -> Iterator[Finding]:
         own = {r for r in roots if r == "torch" or {"numpy": "numpy.random.seed", "random": "random.seed"}.get(r) not in seeds}
         if own and steers(context, d.node):
             seen.add(d.node)
-            yield context.manual(CODE, d.node, "this step depends on a draw, and every rank draws for itself",
-                                 "draw it from a generator that is seeded alike on all ranks and used for nothing else")
+            yield context.manual(
+                CODE,
+                d.node,
+                "this step depends on a draw, and every rank draws for itself",
+                "draw it from a generator that is seeded alike on all ranks and used for nothing else",
+            )
 
 
 def _rates(context: Context) -> Iterator[Finding]:
@@ -58,21 +62,33 @@ def _rates(context: Context) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for store in context.facts.after.trace.stores:
         node = store.node
-        if node in seen or not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant) or node.slice.value not in (
-                "lr", "momentum", "weight_decay", "betas"):
+        if (
+            node in seen
+            or not isinstance(node, ast.Subscript)
+            or not isinstance(node.slice, ast.Constant)
+            or node.slice.value not in ("lr", "momentum", "weight_decay", "betas")
+        ):
             continue
         if _evaluated(context, store.value):
             seen.add(node)
-            yield context.manual(CODE, node, "this setting would follow each rank's own numbers, and the ranks' parameters drift apart",
-                                 "sum or average what it is computed from over the ranks first")
+            yield context.manual(
+                CODE,
+                node,
+                "this setting would follow each rank's own numbers, and the ranks' parameters drift apart",
+                "sum or average what it is computed from over the ranks first",
+            )
 
 
 def _closures(context: Context) -> Iterator[Finding]:
     """Optimizers that decide by the loss a closure returns."""
     for call in context.facts.after.trace.calls:
         if call.method == "step" and call.args and "torch.optim.LBFGS" in call.receiver.kinds():
-            yield context.manual(CODE, call.node, "LBFGS decides by the loss that the closure returns, which is each rank's own",
-                                 "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()")
+            yield context.manual(
+                CODE,
+                call.node,
+                "LBFGS decides by the loss that the closure returns, which is each rank's own",
+                "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()",
+            )
 
 
 def _kept(context: Context) -> Iterator[Finding]:
@@ -85,10 +101,16 @@ def _kept(context: Context) -> Iterator[Finding]:
     for d in run.trace.decisions:
         if not isinstance(d.node, ast.If) or d.node in seen or not any(loop.node in loops for loop in d.loops):
             continue
-        if any(o.kind in ("batch", "decided") and o.of in loaders for o in d.test.origins) and any(n in writing for s in d.node.body for n in ast.walk(s)):
+        if any(o.kind in ("batch", "decided") and o.of in loaders for o in d.test.origins) and any(
+            n in writing for s in d.node.body for n in ast.walk(s)
+        ):
             seen.add(d.node)
-            yield context.manual(CODE, d.node, "what is written here is decided by rank 0's own batches, not by all of them",
-                                 "sum or average the numbers over the ranks before they are compared")
+            yield context.manual(
+                CODE,
+                d.node,
+                "what is written here is decided by rank 0's own batches, not by all of them",
+                "sum or average the numbers over the ranks before they are compared",
+            )
 
 
 def _local(context: Context, value: Value) -> bool:
@@ -121,11 +143,21 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
         agreed.add(node)
         if _local(context, test) or not facts.is_entry(node):
             what = "the clock or a rank's own numbers" if _local(context, test) else "the evaluation's numbers"
-            yield context.manual(CODE, node, f"this condition depends on {what}, and what follows must happen on all ranks or on none",
-                                 "agree on it first: flag = torch.tensor(float(condition), device=device); dist.all_reduce(flag, op=dist.ReduceOp.MAX)")
+            yield context.manual(
+                CODE,
+                node,
+                f"this condition depends on {what}, and what follows must happen on all ranks or on none",
+                "agree on it first: flag = torch.tensor(float(condition), device=device); dist.all_reduce(flag, op=dist.ReduceOp.MAX)",
+            )
         else:
-            yield Change(CODE, "all ranks follow rank 0's decision", context.tree.shown, node,
-                         (Replace(node.test, f"{context.names['from_rank_zero']}({{0}})", (node.test,)),), needs=("from_rank_zero",))
+            yield Change(
+                CODE,
+                "all ranks follow rank 0's decision",
+                context.tree.shown,
+                node,
+                (Replace(node.test, f"{context.names['from_rank_zero']}({{0}})", (node.test,)),),
+                needs=("from_rank_zero",),
+            )
 
 
 def steers(context: Context, node: ast.AST) -> bool:
@@ -147,8 +179,10 @@ def steers(context: Context, node: ast.AST) -> bool:
 def _loaded(context: Context, node: ast.Assign) -> bool:
     """Whether what a statement keeps is loaded into a model again."""
     names = {ast.unparse(t) for t in node.targets}
-    return any(c.method == "load_state_dict" and any(ast.unparse(a).partition("[")[0] in names for a in c.node.args)
-               for c in context.facts.after.trace.calls)
+    return any(
+        c.method == "load_state_dict" and any(ast.unparse(a).partition("[")[0] in names for a in c.node.args)
+        for c in context.facts.after.trace.calls
+    )
 
 
 def _schedulers(context: Context) -> Iterator[Change | Finding]:
@@ -162,12 +196,22 @@ def _schedulers(context: Context) -> Iterator[Change | Finding]:
         if not call.node.args or not (_evaluated(context, value) or _local(context, value)):
             continue
         if not context.facts.is_entry(call.node) or _local(context, value):
-            yield context.manual(CODE, call.node, "the learning rate would follow each rank's own number",
-                                 "average it over the ranks first: dist.all_reduce(value); value /= dist.get_world_size()")
+            yield context.manual(
+                CODE,
+                call.node,
+                "the learning rate would follow each rank's own number",
+                "average it over the ranks first: dist.all_reduce(value); value /= dist.get_world_size()",
+            )
             continue
         argument = call.node.args[0]
-        yield Change(CODE, "all ranks follow rank 0's number, so that their learning rates stay equal", context.tree.shown, call.node,
-                     (Replace(argument, f"{context.names['from_rank_zero']}({{0}})", (argument,)),), needs=("from_rank_zero",))
+        yield Change(
+            CODE,
+            "all ranks follow rank 0's number, so that their learning rates stay equal",
+            context.tree.shown,
+            call.node,
+            (Replace(argument, f"{context.names['from_rank_zero']}({{0}})", (argument,)),),
+            needs=("from_rank_zero",),
+        )
 
 
 def _is_scheduler(call: Call) -> bool:
@@ -182,9 +226,16 @@ def _handlers(context: Context) -> Iterator[Finding]:
             if isinstance(node, ast.Try) and any(n in training for s in node.body for n in ast.walk(s)):
                 for handler in node.handlers:
                     ends = handler.body[-1]
-                    quits = isinstance(ends, ast.Raise) or (isinstance(ends, ast.Expr) and isinstance(ends.value, ast.Call)
-                                                            and ast.unparse(ends.value.func) in ("sys.exit", "exit", "quit", "os._exit"))
+                    quits = isinstance(ends, ast.Raise) or (
+                        isinstance(ends, ast.Expr)
+                        and isinstance(ends.value, ast.Call)
+                        and ast.unparse(ends.value.func) in ("sys.exit", "exit", "quit", "os._exit")
+                    )
                     caught = ast.unparse(handler.type) if handler.type is not None else "everything"
                     if not quits and caught not in ("KeyboardInterrupt",) and tree.statement(node) in context.facts.after.trace.visited:
-                        yield context.manual(CODE, handler, f"an error caught here ({caught}) would stop one rank's step and hang the others",
-                                             "raise, or agree on a flag with all_reduce before going on")
+                        yield context.manual(
+                            CODE,
+                            handler,
+                            f"an error caught here ({caught}) would stop one rank's step and hang the others",
+                            "raise, or agree on a flag with all_reduce before going on",
+                        )

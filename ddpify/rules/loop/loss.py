@@ -37,15 +37,24 @@ def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
     run = context.facts.after
     pads = False
     for loader in loss.of_kind("batch"):
-        for obj in run.held(loader, "collate_fn").objs:  # type: ignore[arg-type]
+        for obj in run.held(loader, "collate_fn").objs:
             inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
-            pads |= isinstance(obj, New) and "Padding" in obj.path or (isinstance(inner, ast.AST) and any(
-                isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in ("pad_sequence", "pad", "pad_packed_sequence") for n in ast.walk(inner)))
+            pads |= (isinstance(obj, New) and "Padding" in obj.path) or (
+                isinstance(inner, ast.AST)
+                and any(
+                    isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in ("pad_sequence", "pad", "pad_packed_sequence")
+                    for n in ast.walk(inner)
+                )
+            )
     if not pads:
         return False
     function = context.facts.tree_of(node).function(node)
-    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("view", "reshape", "flatten", "transpose", "permute")
-               for n in ast.walk(function))
+    return any(
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr in ("view", "reshape", "flatten", "transpose", "permute")
+        for n in ast.walk(function)
+    )
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -57,18 +66,37 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for node, loss in by_node.items():
         held = (Obligation("loss", node),)
         if not loss.of_kind("batch"):
-            yield context.manual(CODE, node, "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
-                                 "give each rank its own share of the inputs", held)
+            yield context.manual(
+                CODE,
+                node,
+                "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
+                "give each rank its own share of the inputs",
+                held,
+            )
         elif loss.scale == "mean" and _padded(context, loss, node):
-            yield context.manual(CODE, node, "batches are padded, to another length on every rank, and this average is over all entries",
-                                 _FIX, held, Safety.REVIEW)
+            yield context.manual(
+                CODE,
+                node,
+                "batches are padded, to another length on every rank, and this average is over all entries",
+                _FIX,
+                held,
+                Safety.REVIEW,
+            )
         elif loss.scale == "mean":
             yield Proof(held[0], "an average over equally many samples on every rank")
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
             yield Proof(held[0], "a total, multiplied by the number of ranks")
         elif loss.scale == "sum" and context.facts.is_entry(node) and isinstance(node.func, ast.Attribute) and not node.args:
             world = context.names["world_size"]
-            yield Change(CODE, "gradients are averaged over ranks, and this loss is a total", context.tree.shown, node,
-                         (Replace(node.func.value, f"({{0}} * {world})", (node.func.value,)),), discharges=held)
+            yield Change(
+                CODE,
+                "gradients are averaged over ranks, and this loss is a total",
+                context.tree.shown,
+                node,
+                (Replace(node.func.value, f"({{0}} * {world})", (node.func.value,)),),
+                discharges=held,
+            )
         else:
-            yield context.manual(CODE, node, _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"), _FIX, held, Safety.REVIEW)
+            yield context.manual(
+                CODE, node, _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"), _FIX, held, Safety.REVIEW
+            )

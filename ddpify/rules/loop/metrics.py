@@ -1,7 +1,7 @@
 """Numbers that outlive the training loop speak for all ranks.
 
-What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over ranks right
-    after the loop; so are meters with sum, count and avg. What is shown inside the loop stays rank 0's own, said once.
+What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over
+    ranks right after the loop; so are meters with sum, count and avg. What is shown inside the loop stays rank 0's own, said once.
 Why: each rank has seen its own share only; printed, compared or scheduled as they are, the numbers are one shard's.
 Safety: safe where the way a number was built is known; MANUAL elsewhere.
 References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce
@@ -49,7 +49,9 @@ def reduced(items: list[Change | Finding | Proof]) -> dict[ast.stmt, tuple[str, 
     for item in items:
         for edit in item.edits if isinstance(item, Change) else ():
             if isinstance(edit, InsertAfter):
-                texts = [line.partition(" = ")[0] if " = " in line else line.partition("(")[2].rstrip(")") for line in edit.code.splitlines()]
+                texts = [
+                    line.partition(" = ")[0] if " = " in line else line.partition("(")[2].rstrip(")") for line in edit.code.splitlines()
+                ]
                 out[edit.node] = (*out.get(edit.node, ()), *texts)
     return out
 
@@ -66,13 +68,28 @@ def _divisors(context: Context) -> Iterator[Change]:
         else:
             continue
         own = run.value(left)
-        if own.scale not in ("sum", "count") or own.of_kind("forward") or not any(o.kind == "batch" and o.of in loaders for o in own.origins):
+        if (
+            own.scale not in ("sum", "count")
+            or own.of_kind("forward")
+            or not any(o.kind == "batch" and o.of in loaders for o in own.origins)
+        ):
             continue
-        if isinstance(right, ast.Call) and "len" in run.value(right.func).paths() and right.args and isinstance(right.args[0], ast.Attribute) \
-                and right.args[0].attr == "dataset" and run.value(right.args[0].value).made() & loaders:
+        if (
+            isinstance(right, ast.Call)
+            and "len" in run.value(right.func).paths()
+            and right.args
+            and isinstance(right.args[0], ast.Attribute)
+            and right.args[0].attr == "dataset"
+            and run.value(right.args[0].value).made() & loaders
+        ):
             loader = ast.unparse(right.args[0].value)
-            yield Change(CODE, "the sampler repeats samples until all ranks have equally many: the total counts those, too", context.tree.shown, right,
-                         (Replace(right, f"(len({loader}.sampler) * {context.names['world_size']})"),))
+            yield Change(
+                CODE,
+                "the sampler repeats samples until all ranks have equally many: the total counts those, too",
+                context.tree.shown,
+                right,
+                (Replace(right, f"(len({loader}.sampler) * {context.names['world_size']})"),),
+            )
 
 
 def _spoken(context: Context) -> Iterator[Call]:
@@ -102,11 +119,15 @@ def residue(context: Context) -> Iterator[Finding]:
     fix = "sum or average it over the ranks first"
     for call in _spoken(context):
         own = [v for v in _inner(context, call) if any(o.kind == "batch" and o.of in loaders for o in v.origins)]
-        if not any(loop.node in loops for loop in call.loops) and "torch.save" not in call.func.paths() and any(v.scale != "count" for v in own):
+        if (
+            not any(loop.node in loops for loop in call.loops)
+            and "torch.save" not in call.func.paths()
+            and any(v.scale != "count" for v in own)
+        ):
             yield context.manual(CODE, call.node, message, fix)
     for decision in facts.after.trace.decisions:
-        own = any(o.kind == "batch" and o.of in loaders for o in decision.test.origins)
-        if own and not any(loop.node in loops for loop in decision.loops) and isinstance(decision.node, (ast.If, ast.While)):
+        mine = any(o.kind == "batch" and o.of in loaders for o in decision.test.origins)
+        if mine and not any(loop.node in loops for loop in decision.loops) and isinstance(decision.node, (ast.If, ast.While)):
             yield context.manual(CODE, decision.node, message, fix)
 
 
@@ -137,8 +158,11 @@ def _names_after(context: Context, loop: Loop) -> dict[str, tuple[ast.AST, Value
         if isinstance(tree.parent.get(node), ast.Attribute) and text + "." + tree.parent[node].attr in written:  # type: ignore[attr-defined]
             continue
         value = run.value(node)
-        if any(o.kind == "batch" and o.of in loaders for o in value.origins) or any(_is_meter(context, o) for o in value.made()) \
-                or any(o.path in COLLECTIONS and _holds(context, o) for o in value.made()):
+        if (
+            any(o.kind == "batch" and o.of in loaders for o in value.origins)
+            or any(_is_meter(context, o) for o in value.made())
+            or any(o.path in COLLECTIONS and _holds(context, o) for o in value.made())
+        ):
             out.setdefault(text, (node, value))
     return out
 
@@ -178,11 +202,15 @@ def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
     lines: list[str] = []
     needs: set[str] = set()
     for text, (node, value) in sorted(_names_after(context, loop).items()):
-        if value.scale in ("sum", "count", "mean") and not value.made() or any(_is_meter(context, o) for o in value.made()):
-            if not _fresh(context, loop, text):
-                yield context.manual(CODE, node, f"`{text}` is carried on from one pass over the data to the next, so it cannot be reduced after each",
-                                     f"start {text} anew before the loop, or reduce a copy of it where it is read")
-                continue
+        numeric = (value.scale in ("sum", "count", "mean") and not value.made()) or any(_is_meter(context, o) for o in value.made())
+        if numeric and not _fresh(context, loop, text):
+            yield context.manual(
+                CODE,
+                node,
+                f"`{text}` is carried on from one pass over the data to the next, so it cannot be reduced after each",
+                f"start {text} anew before the loop, or reduce a copy of it where it is read",
+            )
+            continue
         if any(_is_meter(context, o) for o in value.made()):
             short = any("cnt" in _meter(context, o) for o in value.made())
             lines.append(f"{names['reduce_meter']}({text})")
@@ -190,8 +218,12 @@ def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
         elif value.made() or value.scale in ("sample", "other", "weighted", None):
             if value.scale is None and not value.made() and not value.of_kind("forward"):
                 continue
-            yield context.manual(CODE, node, f"`{text}` holds what this rank computed from its own share of the data, and is read after the loop",
-                                 f"gather it from all ranks first: dist.all_gather_object(parts, {text})")
+            yield context.manual(
+                CODE,
+                node,
+                f"`{text}` holds what this rank computed from its own share of the data, and is read after the loop",
+                f"gather it from all ranks first: dist.all_gather_object(parts, {text})",
+            )
         elif value.scale == "mean":
             lines.append(f"{text} = {names['sum_over_ranks']}({text}) / {names['world_size']}")
             needs.add("sum_over_ranks")
@@ -199,32 +231,56 @@ def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
             lines.append(f"{text} = {names['sum_over_ranks']}({text})")
             needs.add("sum_over_ranks")
     if lines:
-        yield Change(CODE, "each rank has counted its own share; from here on the numbers are those of all", context.tree.shown, loop.node,
-                     (InsertAfter(loop.node, "\n".join(lines)),), needs=tuple(sorted(needs)))
+        yield Change(
+            CODE,
+            "each rank has counted its own share; from here on the numbers are those of all",
+            context.tree.shown,
+            loop.node,
+            (InsertAfter(loop.node, "\n".join(lines)),),
+            needs=tuple(sorted(needs)),
+        )
 
 
 def _fresh(context: Context, loop: Loop, text: str) -> bool:
     """Whether a name is set anew before each run of the loop."""
     tree = context.facts.tree_of(loop.node)
     function = tree.function(loop.node)
-    around = next((up for up in tree.ancestors(loop.node) if isinstance(up, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))), function)
+    around = next(
+        (up for up in tree.ancestors(loop.node) if isinstance(up, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))),
+        function,
+    )
     first, last = getattr(around, "lineno", 0), getattr(loop.node, "lineno", 0)
     for node in ast.walk(around):
         if not first <= getattr(node, "lineno", 0) < last:
             continue
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store) and ast.unparse(node) == text \
-                and not isinstance(tree.parent.get(node), ast.AugAssign):
+        if (
+            isinstance(node, (ast.Name, ast.Attribute))
+            and isinstance(node.ctx, ast.Store)
+            and ast.unparse(node) == text
+            and not isinstance(tree.parent.get(node), ast.AugAssign)
+        ):
             return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reset" and ast.unparse(node.func.value) == text:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "reset"
+            and ast.unparse(node.func.value) == text
+        ):
             return True
-    inside = [n for n in ast.walk(loop.node) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text]
+    inside = [
+        n
+        for n in ast.walk(loop.node)
+        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text
+    ]
     return bool(inside) and not any(isinstance(tree.parent.get(n), ast.AugAssign) for n in inside) and not _carried(loop, text)
 
 
 def _carried(loop: Loop, text: str) -> bool:
     """Whether the loop reads a name before it sets it."""
-    for node in sorted((n for n in ast.walk(loop.node) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text),
-                       key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset)):
+    for node in sorted(
+        (n for n in ast.walk(loop.node) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text),
+        key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset),
+    ):
         return isinstance(node.ctx, ast.Load)
     return False
 

@@ -37,8 +37,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 continue
             loop = _loop_over(training, loader)
             if loop is None:
-                yield context.manual(CODE, training.backward.node, "batches are drawn from this training loader without a loop over it",
-                                     "loader.sampler.set_epoch(n) with a new n each time the loader starts again", held)
+                yield context.manual(
+                    CODE,
+                    training.backward.node,
+                    "batches are drawn from this training loader without a loop over it",
+                    "loader.sampler.set_epoch(n) with a new n each time the loader starts again",
+                    held,
+                )
                 continue
             if _set(context, loader):
                 yield Proof(held[0], "set_epoch is called")
@@ -88,8 +93,14 @@ def _advance(context: Context, training: TrainingLoop, loop: Loop, loader: New, 
         return
     epoch = _epoch(context, training, place)
     value = epoch or f"{text}.sampler.epoch + 1"
-    yield Change(CODE, "a new order each epoch, the same on all ranks", context.tree.shown, place,
-                 (InsertBefore(place, f"{text}.sampler.set_epoch({value})"),), discharges=held)
+    yield Change(
+        CODE,
+        "a new order each epoch, the same on all ranks",
+        context.tree.shown,
+        place,
+        (InsertBefore(place, f"{text}.sampler.set_epoch({value})"),),
+        discharges=held,
+    )
 
 
 def _name(context: Context, place: ast.stmt, loader: New) -> str | None:
@@ -98,7 +109,13 @@ def _name(context: Context, place: ast.stmt, loader: New) -> str | None:
     function = tree.function(place)
     for scope in (function, tree.root):
         for node in ast.walk(scope):
-            name = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else node.arg if isinstance(node, ast.arg) else None
+            name = (
+                node.id
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+                else node.arg
+                if isinstance(node, ast.arg)
+                else None
+            )
             if name is not None and tree.function(node) is scope and run.value(node).made() == {loader}:
                 return name
     return None

@@ -20,7 +20,9 @@ from ddpify.rules.context import Context, argument
 CODE = "DDP202"
 TITLE = "take DataParallel out"
 EXAMPLES = (
-    Example("a class of the project's own with that name", "class DataParallel:\n    def __init__(self, m): ...\nmodel = DataParallel(net)\n"),
+    Example(
+        "a class of the project's own with that name", "class DataParallel:\n    def __init__(self, m): ...\nmodel = DataParallel(net)\n"
+    ),
     Example("a statement of its own", "model = nn.DataParallel(model)\n", ""),
     Example("nested", "model = nn.DataParallel(Net().cuda(), device_ids=[0, 1])\n", "model = Net().to(device)\n"),
 )
@@ -34,7 +36,10 @@ def calls(context: Context) -> list[ast.Call]:
 
 def _keys_matter(context: Context, node: ast.Call) -> bool:
     """Whether the state dict of what a DataParallel call makes is saved or loaded."""
-    return any(c.method in ("state_dict", "load_state_dict") and any(o.node is node for o in c.receiver.made()) for c in context.facts.before.trace.calls)
+    return any(
+        c.method in ("state_dict", "load_state_dict") and any(o.node is node for o in c.receiver.made())
+        for c in context.facts.before.trace.calls
+    )
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -46,13 +51,21 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if inner is None:
             continue
         if context.facts.model_of(context.facts.after.value(inner)) is None and _keys_matter(context, call):
-            yield context.manual(CODE, call, "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written",
-                                 "keep the keys: load into the model itself, with `module.` taken off each key")
+            yield context.manual(
+                CODE,
+                call,
+                "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written",
+                "keep the keys: load into the model itself, with `module.` taken off each key",
+            )
             continue
         statement = tree.statement(call)
         why = "DistributedDataParallel replaces DataParallel"
-        if isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1 \
-                and ast.unparse(statement.targets[0]) == ast.unparse(inner):
+        if (
+            isinstance(statement, ast.Assign)
+            and statement.value is call
+            and len(statement.targets) == 1
+            and ast.unparse(statement.targets[0]) == ast.unparse(inner)
+        ):
             gone.add(statement)
             dropped: ast.stmt = statement
             while True:
@@ -65,7 +78,17 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Change(CODE, why, tree.shown, dropped, (Drop(dropped),))
         else:
             yield Change(CODE, why, tree.shown, call, (Replace(call, "{0}", (inner,)),))
-    for function in (n for n in tree.nodes() if isinstance(n, ast.Call) and "torch.nn.parallel.data_parallel" in context.facts.before.value(n.func).paths()):
+    for function in (
+        n
+        for n in tree.nodes()
+        if isinstance(n, ast.Call) and "torch.nn.parallel.data_parallel" in context.facts.before.value(n.func).paths()
+    ):
         module, inputs = argument(function, 0, "module"), argument(function, 1, "inputs")
         if module is not None and inputs is not None:
-            yield Change(CODE, "DistributedDataParallel replaces data_parallel", tree.shown, function, (Replace(function, "{0}({1})", (module, inputs)),))
+            yield Change(
+                CODE,
+                "DistributedDataParallel replaces data_parallel",
+                tree.shown,
+                function,
+                (Replace(function, "{0}({1})", (module, inputs)),),
+            )

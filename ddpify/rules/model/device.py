@@ -25,8 +25,11 @@ EXAMPLES = (
     Example("a choice that falls back to the CPU", "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"),
     Example("a method of that name on something else", "class Gpu:\n    def cuda(self): ...\nGpu().cuda()\n"),
     Example("a tensor", "x = x.cuda(non_blocking=True)\n", "x = x.to(device, non_blocking=True)\n"),
-    Example("an index", "device = torch.device('cuda:1' if torch.cuda.is_available() else 'cpu')\n",
-            "device = torch.device(f'cuda:{local_rank}' if torch.cuda.is_available() else 'cpu')\n"),
+    Example(
+        "an index",
+        "device = torch.device('cuda:1' if torch.cuda.is_available() else 'cpu')\n",
+        "device = torch.device(f'cuda:{local_rank}' if torch.cuda.is_available() else 'cpu')\n",
+    ),
 )
 _INDEXED = re.compile(r"^(cuda|gpu):\d+$")
 _WHY = "each rank computes on its own device, and on the CPU where there is no GPU"
@@ -39,8 +42,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for node in tree.nodes():
         if isinstance(node, ast.Call):
             func = node.func
-            if isinstance(func, ast.Attribute) and func.attr == "cuda" and not any(isinstance(o, (Func, Class)) for o in run.value(func).objs) \
-                    and not run.value(func.value).paths() & {"torch"}:
+            if (
+                isinstance(func, ast.Attribute)
+                and func.attr == "cuda"
+                and not any(isinstance(o, (Func, Class)) for o in run.value(func).objs)
+                and not run.value(func.value).paths() & {"torch"}
+            ):
                 yield _moved(context, node, func)
             elif "torch.cuda.set_device" in run.value(func).paths() and not _ours(context, node):
                 statement = tree.statement(node)
@@ -50,8 +57,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield from _device(context, node, rank_text)
             elif isinstance(func, ast.Attribute) and func.attr == "to":
                 yield from _to(context, node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _INDEXED.match(node.value) and not _in_device_call(context, node) \
-                and not isinstance(tree.parent.get(node), (ast.Expr, ast.Compare, ast.Dict)):
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and _INDEXED.match(node.value)
+            and not _in_device_call(context, node)
+            and not isinstance(tree.parent.get(node), (ast.Expr, ast.Compare, ast.Dict))
+        ):
             if isinstance(tree.parent.get(node), (ast.JoinedStr, ast.FormattedValue)):
                 continue
             if _is_default(context, node):
@@ -59,8 +71,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             else:
                 yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
     for node in tree.nodes():
-        if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call)) and _built(node) and not _in_device_call(context, node) and not any(
-                o.kind == "rank" for n in ast.walk(node) if isinstance(n, ast.expr) for o in run.value(n).origins):
+        if (
+            isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call))
+            and _built(node)
+            and not _in_device_call(context, node)
+            and not any(o.kind == "rank" for n in ast.walk(node) if isinstance(n, ast.expr) for o in run.value(n).origins)
+        ):
             yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
     yield from _elsewhere(context)
 
@@ -74,15 +90,25 @@ def _built(node: ast.expr) -> bool:
     else:
         assert isinstance(node, ast.Call)
         first = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr == "format" else None
-    return isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value in ("cuda:", "cuda:{}", "cuda:{0}", "cuda:%d", "cuda:%s")
+    return (
+        isinstance(first, ast.Constant)
+        and isinstance(first.value, str)
+        and first.value in ("cuda:", "cuda:{}", "cuda:{0}", "cuda:%d", "cuda:%s")
+    )
 
 
 def _moved(context: Context, node: ast.Call, func: ast.Attribute) -> Change:
     rest = [k for k in node.keywords if k.arg not in ("device",)]
     args = node.args[1:]
     texts = [context.names["device"], *(f"non_blocking={ast.unparse(a)}" for a in args), *(f"{k.arg}={ast.unparse(k.value)}" for k in rest)]
-    return Change(CODE, _WHY, context.tree.shown, node, (Replace(node, "{0}.to(" + ", ".join(texts).replace("{", "{{").replace("}", "}}") + ")", (func.value,)),),
-                  needs=("device",))
+    return Change(
+        CODE,
+        _WHY,
+        context.tree.shown,
+        node,
+        (Replace(node, "{0}.to(" + ", ".join(texts).replace("{", "{{").replace("}", "}}") + ")", (func.value,)),),
+        needs=("device",),
+    )
 
 
 def _ours(context: Context, node: ast.Call) -> bool:
@@ -99,9 +125,8 @@ def _device(context: Context, node: ast.Call, rank_text: str) -> Iterator[Change
         yield Change(CODE, _WHY, context.tree.shown, node, (Replace(index, context.names["local_rank"]),))
         return
     for part in _alternatives(first) if first is not None else ():
-        if isinstance(part, ast.Constant) and (isinstance(part.value, int) or (isinstance(part.value, str) and _INDEXED.match(part.value))):
-            yield Change(CODE, _WHY, context.tree.shown, node, (Replace(part, rank_text),))
-        elif isinstance(part, (ast.JoinedStr, ast.BinOp, ast.Call)) and _names_index(part):
+        literal = isinstance(part, ast.Constant) and (isinstance(part.value, int) or bool(_INDEXED.match(str(part.value))))
+        if literal or (isinstance(part, (ast.JoinedStr, ast.BinOp, ast.Call)) and _names_index(part)):
             yield Change(CODE, _WHY, context.tree.shown, node, (Replace(part, rank_text),))
 
 
@@ -151,8 +176,14 @@ def _elsewhere(context: Context) -> Iterator[Finding]:
             bad = ""
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INDEXED.match(node.value):
                 bad = f'"{node.value}"'
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda" and node.args \
-                    and isinstance(node.args[0], ast.Constant) and type(node.args[0].value) is int:
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "cuda"
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+                and type(node.args[0].value) is int
+            ):
                 bad = ast.unparse(node)
             if bad and tree.statement(node) in visited:
-                yield context.manual(CODE, node, f"{bad} is the same device on every rank", "the device of the model, or plain \"cuda\"")
+                yield context.manual(CODE, node, f"{bad} is the same device on every rank", 'the device of the model, or plain "cuda"')

@@ -25,8 +25,12 @@ TITLE = "names on the wrapped model"
 EXAMPLES: tuple[Example, ...] = ()
 
 # What works on the wrapper as it does on the model.
-_SAME = frozenset("train eval to cuda cpu half float double zero_grad requires_grad_ parameters buffers apply training forward no_sync module "
-                  "register_comm_hook join __call__ share_memory named_buffers named_parameters".split())
+_SAME = frozenset(
+    """
+        train eval to cuda cpu half float double zero_grad requires_grad_ parameters buffers apply training forward no_sync module
+        register_comm_hook join __call__ share_memory named_buffers named_parameters
+    """.split()
+)
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -34,26 +38,44 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     facts, tree, run = context.facts, context.tree, context.facts.after
     for node in tree.nodes():
         if node in facts.passed and isinstance(node, ast.expr):
-            yield Change(CODE, "this call does not train: it is given the model itself", tree.shown, node, (Replace(node, "{0}.module", (node,)),))
+            yield Change(
+                CODE, "this call does not train: it is given the model itself", tree.shown, node, (Replace(node, "{0}.module", (node,)),)
+            )
         if isinstance(node, ast.Attribute):
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
             if node not in context.training and prefixes(facts, node) and any(facts.wrapped(run.value(a)) for a in node.args):
-                yield context.manual(CODE, node, "checkpoints carry the `module.` prefix of DataParallel, as the original's do; handing over "
-                                     "`.module` instead writes plain keys", level=Safety.NOTE)
+                yield context.manual(
+                    CODE,
+                    node,
+                    "checkpoints carry the `module.` prefix of DataParallel, as the original's do; handing over "
+                    "`.module` instead writes plain keys",
+                    level=Safety.NOTE,
+                )
             if "isinstance" in run.value(node.func).paths() and len(node.args) == 2 and facts.wrapped(run.value(node.args[0])) is not False:
                 yield from _type_test(context, node.args[1])
             if facts.wrapped(run.value(node.func)) and not _trains(context, node) and run.calls(node):
-                yield Change(CODE, "evaluation runs on the model itself: it needs no gradients from other ranks", tree.shown, node,
-                             (Replace(node.func, "{0}.module", (node.func,)),))
+                yield Change(
+                    CODE,
+                    "evaluation runs on the model itself: it needs no gradients from other ranks",
+                    tree.shown,
+                    node,
+                    (Replace(node.func, "{0}.module", (node.func,)),),
+                )
 
 
 def _type_test(context: Context, kind: ast.expr) -> Iterator[Change]:
     """`isinstance(model, nn.DataParallel)` asks for the wrapper that took its place."""
     for part in kind.elts if isinstance(kind, ast.Tuple) else [kind]:
         if library.DATAPARALLEL in context.facts.after.value(part).paths():
-            yield Change(CODE, "the model's wrapper is a DistributedDataParallel now", context.tree.shown, part, (Replace(part, "DistributedDataParallel"),),
-                         ("from torch.nn.parallel import DistributedDataParallel",))
+            yield Change(
+                CODE,
+                "the model's wrapper is a DistributedDataParallel now",
+                context.tree.shown,
+                part,
+                (Replace(part, "DistributedDataParallel"),),
+                ("from torch.nn.parallel import DistributedDataParallel",),
+            )
 
 
 def _trains(context: Context, node: ast.Call) -> bool:
@@ -66,8 +88,14 @@ def _optional(context: Context, node: ast.Attribute) -> bool:
     value = run.value(node.value)
     if all(isinstance(o, New) and o.path == library.DATAPARALLEL for o in value.objs):
         return False
-    return any(isinstance(part, Part) for o in value.made() if o.path == library.DATAPARALLEL for call in run.calls(o.node) for _, test in call.tests
-               for part in (*test.objs, *test.of_kind("from")))
+    return any(
+        isinstance(part, Part)
+        for o in value.made()
+        if o.path == library.DATAPARALLEL
+        for call in run.calls(o.node)
+        for _, test in call.tests
+        for part in (*test.objs, *test.of_kind("from"))
+    )
 
 
 def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
@@ -75,8 +103,11 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     value = facts.after.value(node.value)
     wrapped = facts.wrapped(value)
     if wrapped is False:
-        if node.attr == "module" and facts.model_of(value) is not None and any(
-                isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs):
+        if (
+            node.attr == "module"
+            and facts.model_of(value) is not None
+            and any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
+        ):
             yield Change(CODE, "the model is not wrapped here any more", tree.shown, node, (Replace(node, "{0}", (node.value,)),))
         return
     if node.attr in _SAME and wrapped:
@@ -84,17 +115,36 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     prefixed = any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
     if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped:
         if _optional(context, node):
-            yield context.manual(CODE, node, "whether the original wrote the `module.` prefix depended on an option; this always does",
-                                 f"write plain keys: {ast.unparse(node.value)}.module.{node.attr}(...)", level=Safety.REVIEW)
+            yield context.manual(
+                CODE,
+                node,
+                "whether the original wrote the `module.` prefix depended on an option; this always does",
+                f"write plain keys: {ast.unparse(node.value)}.module.{node.attr}(...)",
+                level=Safety.REVIEW,
+            )
             return
-        yield context.manual(CODE, node, "the original's checkpoints carry the `module.` prefix of DataParallel, and so do these; "
-                             "`.module." + node.attr + "(...)` reads and writes plain keys", level=Safety.NOTE)
+        yield context.manual(
+            CODE,
+            node,
+            "the original's checkpoints carry the `module.` prefix of DataParallel, and so do these; "
+            "`.module." + node.attr + "(...)` reads and writes plain keys",
+            level=Safety.NOTE,
+        )
         return
     if wrapped is None:
         if node.attr in _SAME:
             return
-        yield context.manual(CODE, node, f"`{ast.unparse(node.value)}` may be the wrapped model or the plain one here",
-                             f"{ast.unparse(node.value)}.module.{node.attr} where it is wrapped")
+        yield context.manual(
+            CODE,
+            node,
+            f"`{ast.unparse(node.value)}` may be the wrapped model or the plain one here",
+            f"{ast.unparse(node.value)}.module.{node.attr} where it is wrapped",
+        )
         return
-    yield Change(CODE, "the wrapper does not have the model's attributes, and its state dict has other keys", tree.shown, node,
-                 (Replace(node.value, "{0}.module", (node.value,)),))
+    yield Change(
+        CODE,
+        "the wrapper does not have the model's attributes, and its state dict has other keys",
+        tree.shown,
+        node,
+        (Replace(node.value, "{0}.module", (node.value,)),),
+    )

@@ -30,15 +30,23 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     facts = context.facts
     yield from _unseen(context)
     for model in facts.models:
-        discharged = tuple(Obligation("gradients", loop.backward.node) for loop in facts.loops
-                           if any(pair[0] in model.objs for pair in loop.loss.of_kind("forward")))  # type: ignore[index]
+        discharged = tuple(
+            Obligation("gradients", loop.backward.node)
+            for loop in facts.loops
+            if any(pair[0] in model.objs for pair in loop.loss.of_kind("forward"))
+        )
         if model.wrapped:
             yield from (Proof(o, "the model is wrapped") for o in discharged)
             continue
         if model.wrap is None:
             first = min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
-            yield context.manual(CODE, first, "no place was found where wrapping the model reaches this forward and nothing else",
-                                 "wrap the model after its last change: model = DistributedDataParallel(model, device_ids=[local_rank])", discharged)
+            yield context.manual(
+                CODE,
+                first,
+                "no place was found where wrapping the model reaches this forward and nothing else",
+                "wrap the model after its last change: model = DistributedDataParallel(model, device_ids=[local_rank])",
+                discharged,
+            )
             continue
         statement, target = model.wrap
         name = ast.unparse(target)
@@ -52,16 +60,32 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not facts.is_entry(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
-        yield Change(CODE, "gradients are averaged over the ranks; parameters start as rank 0's", context.tree.shown, statement,
-                     (InsertAfter(statement, code),), ("import torch", "from torch.nn.parallel import DistributedDataParallel"), Safety.SAFE,
-                     discharges=discharged)
+        yield Change(
+            CODE,
+            "gradients are averaged over the ranks; parameters start as rank 0's",
+            context.tree.shown,
+            statement,
+            (InsertAfter(statement, code),),
+            ("import torch", "from torch.nn.parallel import DistributedDataParallel"),
+            Safety.SAFE,
+            discharges=discharged,
+        )
         if may_hold_batch_norm(context, model):
-            yield context.manual(CODE, statement, "batch norm on GPUs takes its statistics over all ranks' samples, as the one GPU did; on the CPU each rank's own"
-                                 if sync else "batch norm takes its statistics over each rank's own samples, as DataParallel did over each device's",
-                                 level=Safety.NOTE)
+            yield context.manual(
+                CODE,
+                statement,
+                "batch norm on GPUs takes its statistics over all ranks' samples, as the one GPU did; on the CPU each rank's own"
+                if sync
+                else "batch norm takes its statistics over each rank's own samples, as DataParallel did over each device's",
+                level=Safety.NOTE,
+            )
             if _forwards_twice(context, model):
-                yield context.manual(CODE, statement, "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer",
-                                     level=Safety.NOTE)
+                yield context.manual(
+                    CODE,
+                    statement,
+                    "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer",
+                    level=Safety.NOTE,
+                )
         yield from _batch_statistics(context, model)
     yield from _later(context)
 
@@ -71,17 +95,35 @@ def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding
     for obj in model.objs:
         if not isinstance(obj, New) or obj.cls is None:
             continue
-        names = {n.args[0].value for n in ast.walk(obj.cls.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
-                 and n.func.attr == "register_buffer" and n.args and isinstance(n.args[0], ast.Constant)}
+        names = {
+            n.args[0].value
+            for n in ast.walk(obj.cls.node)
+            if isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute)
+            and n.func.attr == "register_buffer"
+            and n.args
+            and isinstance(n.args[0], ast.Constant)
+        }
         for method in obj.cls.node.body:
             if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
                 continue
             for n in ast.walk(method):
-                written = isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) or isinstance(n, ast.Attribute) and n.attr.endswith("_")
-                at = n if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) else n.value if isinstance(n, ast.Attribute) else None
+                written = isinstance(n, ast.Attribute) and (isinstance(n.ctx, ast.Store) or n.attr.endswith("_"))
+                at = (
+                    n
+                    if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+                    else n.value
+                    if isinstance(n, ast.Attribute)
+                    else None
+                )
                 if written and isinstance(at, ast.Attribute) and at.attr in names and ast.unparse(at.value) == "self":
-                    yield context.manual(CODE, n, f"`{at.attr}` is computed from this rank's share of the batch, and rank 0's replaces it at the next step",
-                                         "sum or average what it is computed from over the ranks", level=Safety.REVIEW)
+                    yield context.manual(
+                        CODE,
+                        n,
+                        f"`{at.attr}` is computed from this rank's share of the batch, and rank 0's replaces it at the next step",
+                        "sum or average what it is computed from over the ranks",
+                        level=Safety.REVIEW,
+                    )
                     return
 
 
@@ -114,7 +156,7 @@ def _belongs(context: Context, value: Value) -> bool:
 
 
 def _forwards_twice(context: Context, model: TrainedModel) -> bool:
-    return any(len({pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}) > 1 for loop in context.facts.loops)  # type: ignore[index]
+    return any(len({pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}) > 1 for loop in context.facts.loops)
 
 
 def _later(context: Context) -> Iterator[Finding]:
@@ -128,19 +170,30 @@ def _later(context: Context) -> Iterator[Finding]:
         wrapped = facts.wrapped(call.receiver) is not False
         if wrapped and call.method in ("cpu", "half", "float", "double", "bfloat16", "to_empty"):
             seen.add(call.node)
-            yield context.manual(CODE, call.node, f"`.{call.method}()` moves the wrapped model's parameters away from what the wrapper averages gradients for",
-                                 "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}")
+            yield context.manual(
+                CODE,
+                call.node,
+                f"`.{call.method}()` moves the wrapped model's parameters away from what the wrapper averages gradients for",
+                "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}",
+            )
         elif wrapped and call.method == "apply" and any(loop.node in training for loop in call.loops):
             seen.add(call.node)
-            yield context.manual(CODE, call.node, "the model is initialised again after the wrap: each rank draws its own weights",
-                                 "seed all ranks alike before it, or wrap the model again after it")
+            yield context.manual(
+                CODE,
+                call.node,
+                "the model is initialised again after the wrap: each rank draws its own weights",
+                "seed all ranks alike before it, or wrap the model again after it",
+            )
     for call in run.trace.calls:
         if call.node in seen:
             continue
         inside = any(loop.node in training for loop in call.loops)
         mixed = [o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins]
-        own = call.receiver.of_kind("parameters") or (isinstance(call.node.func, ast.Attribute) and isinstance(call.node.func.value, ast.Attribute)
-                                                      and call.node.func.value.attr == "grad")
+        own = call.receiver.of_kind("parameters") or (
+            isinstance(call.node.func, ast.Attribute)
+            and isinstance(call.node.func.value, ast.Attribute)
+            and call.node.func.value.attr == "grad"
+        )
         what = ""
         if call.method == "register_hook" and call.receiver.of_kind("parameters"):
             what = "a hook on a parameter sees this rank's own gradient, before it is averaged"
@@ -150,31 +203,60 @@ def _later(context: Context) -> Iterator[Finding]:
             what = "a parameter or its gradient is changed by numbers that differ between ranks"
         elif any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
             what = "a lazy layer has no parameters yet when the model is wrapped"
-        elif inside and (call.method in ("reset_parameters", "init_weights", "apply") or any(p.startswith("torch.nn.init.") for p in call.func.paths())) and any(
-                v.of_kind("parameters") or _belongs(context, v) for v in (call.receiver, *call.args)):
+        elif (
+            inside
+            and (
+                call.method in ("reset_parameters", "init_weights", "apply")
+                or any(p.startswith("torch.nn.init.") for p in call.func.paths())
+            )
+            and any(v.of_kind("parameters") or _belongs(context, v) for v in (call.receiver, *call.args))
+        ):
             what = "the model is initialised again after the wrap: each rank draws its own weights"
-        elif call.method == "backward" and any(not (isinstance(o, Lit) and not o.value) for o in call.keywords.get("retain_graph", Value()).objs):
+        elif call.method == "backward" and any(
+            not (isinstance(o, Lit) and not o.value) for o in call.keywords.get("retain_graph", Value()).objs
+        ):
             what = "a second backward through one forward is not averaged by the wrapper"
         if what:
             seen.add(call.node)
-            yield context.manual(CODE, call.node, what, "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size")
+            yield context.manual(
+                CODE,
+                call.node,
+                what,
+                "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size",
+            )
     for store in run.trace.stores:
         attr = store.node.attr if isinstance(store.node, ast.Attribute) else ""
         if attr != "requires_grad" or store.node in seen or not any(loop.node in training for loop in store.loops):
             continue
-        touched = [o for o in store.receiver.of_kind("parameters")]
-        parts = [o for o in touched if not any(o in m.objs for m in facts.models) and not (isinstance(o, New) and o.path.endswith("DistributedDataParallel"))]
+        touched = store.receiver.of_kind("parameters")
+        parts = [
+            o
+            for o in touched
+            if not any(o in m.objs for m in facts.models) and not (isinstance(o, New) and o.path.endswith("DistributedDataParallel"))
+        ]
         if parts and any(r in m.objs for o in parts if isinstance(o, (New, Part)) for r in run.roots(o) for m in facts.models):
             seen.add(store.node)
-            yield context.manual(CODE, store.node, "parts of the wrapped model are frozen or freed while it trains: the wrapper goes on with the old set",
-                                 "wrap the model again after each such change")
+            yield context.manual(
+                CODE,
+                store.node,
+                "parts of the wrapped model are frozen or freed while it trains: the wrapper goes on with the old set",
+                "wrap the model again after each such change",
+            )
 
 
 def _unseen(context: Context) -> Iterator[Finding]:
     for optimizer, obj in uncovered(context.facts):
-        what = "parameters that belong to no module seen" if obj is None else "parameters of a module whose forward does not lead to a backward call seen"
-        yield context.manual(CODE, optimizer.node, f"this optimizer moves {what}: their gradients would differ between ranks",
-                             "average them before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size")
+        what = (
+            "parameters that belong to no module seen"
+            if obj is None
+            else "parameters of a module whose forward does not lead to a backward call seen"
+        )
+        yield context.manual(
+            CODE,
+            optimizer.node,
+            f"this optimizer moves {what}: their gradients would differ between ranks",
+            "average them before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size",
+        )
 
 
 def unused(context: Context, model: TrainedModel) -> bool:
@@ -185,7 +267,9 @@ def unused(context: Context, model: TrainedModel) -> bool:
     for obj in model.objs:
         if isinstance(obj, New) and obj.cls is not None and _forgotten(obj.cls.node):
             return True
-    return any(_dropped(context, model, loop) for loop in context.facts.loops) or any(_conditional(context, node) for node in model.forwards)
+    return any(_dropped(context, model, loop) for loop in context.facts.loops) or any(
+        _conditional(context, node) for node in model.forwards
+    )
 
 
 def _conditional(context: Context, node: ast.AST) -> bool:
@@ -199,7 +283,11 @@ def _conditional(context: Context, node: ast.AST) -> bool:
     for target in statement.targets[0].elts:
         if not isinstance(target, ast.Name):
             continue
-        reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno >= statement.lineno]
+        reads = [
+            n
+            for n in ast.walk(function)
+            if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno >= statement.lineno
+        ]
         if all(any(isinstance(up, (ast.If, ast.IfExp)) and up not in around for up in tree.ancestors(n)) for n in reads):
             return True
     return False
@@ -209,7 +297,7 @@ def _dropped(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
     """Whether a backward starts from some of what a forward of the model returns, and not from the rest."""
     reached: dict[object, set[int]] = {}
     lengths: dict[object, int] = {}
-    for node, index, length in loop.loss.of_kind("output"):  # type: ignore[misc]
+    for node, index, length in loop.loss.of_kind("output"):
         if node in model.forwards:
             reached.setdefault(node, set()).add(index)
             lengths[node] = length
@@ -223,11 +311,42 @@ def _forgotten(node: ast.ClassDef) -> bool:
     for n in ast.walk(node):
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self":
             (made if isinstance(n.ctx, ast.Store) else read).add(n.attr)
-        if isinstance(n, ast.Call) and ast.unparse(n.func) in ("getattr", "self.children", "self.modules", "self.named_children", "self.__getattr__"):
+        if isinstance(n, ast.Call) and ast.unparse(n.func) in (
+            "getattr",
+            "self.children",
+            "self.modules",
+            "self.named_children",
+            "self.__getattr__",
+        ):
             return False
-    layers = {t.attr for n in ast.walk(node) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
-              and ast.unparse(n.value.func).startswith(("nn.", "torch.nn.")) and ast.unparse(n.value.func).rpartition(".")[2][:1].isupper()
-              and not ast.unparse(n.value.func).rpartition(".")[2].startswith(("ReLU", "Dropout", "MaxPool", "AvgPool", "Softmax", "LogSoftmax", "Sigmoid",
-                                                                               "Tanh", "Flatten", "Identity", "Upsample", "LeakyReLU", "Adaptive", "Parameter"))
-              for t in n.targets if isinstance(t, ast.Attribute)}
+    layers = {
+        t.attr
+        for n in ast.walk(node)
+        if isinstance(n, ast.Assign)
+        and isinstance(n.value, ast.Call)
+        and ast.unparse(n.value.func).startswith(("nn.", "torch.nn."))
+        and ast.unparse(n.value.func).rpartition(".")[2][:1].isupper()
+        and not ast.unparse(n.value.func)
+        .rpartition(".")[2]
+        .startswith(
+            (
+                "ReLU",
+                "Dropout",
+                "MaxPool",
+                "AvgPool",
+                "Softmax",
+                "LogSoftmax",
+                "Sigmoid",
+                "Tanh",
+                "Flatten",
+                "Identity",
+                "Upsample",
+                "LeakyReLU",
+                "Adaptive",
+                "Parameter",
+            )
+        )
+        for t in n.targets
+        if isinstance(t, ast.Attribute)
+    }
     return bool(layers & (made - read))

@@ -20,8 +20,11 @@ CODE = "DDP102"
 TITLE = "leave CUDA_VISIBLE_DEVICES to the launcher"
 EXAMPLES = (
     Example("reading it", "import os\nprint(os.environ.get('CUDA_VISIBLE_DEVICES'))\n"),
-    Example("a choice of devices", "os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n",
-            "if 'LOCAL_RANK' not in os.environ:\n    os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n"),
+    Example(
+        "a choice of devices",
+        "os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n",
+        "if 'LOCAL_RANK' not in os.environ:\n    os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n",
+    ),
 )
 
 
@@ -31,7 +34,11 @@ def assignments(context: Context) -> list[ast.Assign]:
     for node in context.tree.nodes():
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
-            if isinstance(target.slice, ast.Constant) and target.slice.value == "CUDA_VISIBLE_DEVICES" and ast.unparse(target.value).endswith("environ"):
+            if (
+                isinstance(target.slice, ast.Constant)
+                and target.slice.value == "CUDA_VISIBLE_DEVICES"
+                and ast.unparse(target.value).endswith("environ")
+            ):
                 out.append(node)
     return out
 
@@ -50,5 +57,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if any("LOCAL_RANK" in ast.unparse(up.test) for up in context.tree.ancestors(node) if isinstance(up, ast.If)):
             continue
         environ = ast.unparse(node.targets[0].value)  # type: ignore[attr-defined]
-        yield Change(CODE, "the launcher chooses the devices; this choice moves to the run command", context.tree.shown, node,
-                     (Under(node, f'if "LOCAL_RANK" not in {environ}'),))
+        yield Change(
+            CODE,
+            "the launcher chooses the devices; this choice moves to the run command",
+            context.tree.shown,
+            node,
+            (Under(node, f'if "LOCAL_RANK" not in {environ}'),),
+        )

@@ -24,10 +24,28 @@ TITLE = "random numbers agree before training and differ in it"
 EXAMPLES: tuple[Example, ...] = ()
 
 
-_DRAWS = ("torch.utils.data.random_split", "torch.randperm", "numpy.random.shuffle", "numpy.random.permutation", "numpy.random.choice",
-          "numpy.random.rand", "numpy.random.randint", "numpy.random.uniform", "numpy.random.normal", "numpy.random.randn", "random.shuffle",
-          "random.sample", "random.choice", "random.random", "random.randint", "random.uniform", "sklearn.model_selection.", "torch.rand", "torch.randn",
-          "torch.randint")
+_DRAWS = (
+    "torch.utils.data.random_split",
+    "torch.randperm",
+    "numpy.random.shuffle",
+    "numpy.random.permutation",
+    "numpy.random.choice",
+    "numpy.random.rand",
+    "numpy.random.randint",
+    "numpy.random.uniform",
+    "numpy.random.normal",
+    "numpy.random.randn",
+    "random.shuffle",
+    "random.sample",
+    "random.choice",
+    "random.random",
+    "random.randint",
+    "random.uniform",
+    "sklearn.model_selection.",
+    "torch.rand",
+    "torch.randn",
+    "torch.randint",
+)
 _SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
 
 
@@ -49,15 +67,22 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
                 continue
             out.append((call, root))
     if _SEEDS["torch"] not in seeded:
-        out += [(call, "torch") for call in run.trace.calls if any(loop.node in training for loop in call.loops)
-                and any(_random_network(context, obj) for obj in call.func.objs)][:1]
+        out += [
+            (call, "torch")
+            for call in run.trace.calls
+            if any(loop.node in training for loop in call.loops) and any(_random_network(context, obj) for obj in call.func.objs)
+        ][:1]
     return out
 
 
 def _random_network(context: Context, obj: object) -> bool:
     """Whether a network that is not trained, and so not broadcast by a wrapper, feeds the loss with the weights it was drawn with."""
     run = context.facts.after
-    if not isinstance(obj, New) or any(o in m.objs for m in context.facts.models for o in run.roots(obj)) or not run.interpreter.is_network(obj):
+    if (
+        not isinstance(obj, New)
+        or any(o in m.objs for m in context.facts.models for o in run.roots(obj))
+        or not run.interpreter.is_network(obj)
+    ):
         return False
     loaded = any(c.method == "load_state_dict" and obj in c.receiver.objs for c in run.trace.calls)
     return obj.cls is not None and not loaded
@@ -68,8 +93,10 @@ def _inside_module(context: Context, call: Call) -> bool:
     run = context.facts.after
     for above in call.stack:
         for made in run.calls(above):
-            if any(run.interpreter.is_module(o) for o in made.result.objs if isinstance(o, New)) or any(
-                    isinstance(o, Class) for o in made.func.objs) and any(isinstance(o, New) and run.interpreter.is_module(o) for o in made.result.objs):
+            if any(run.interpreter.is_module(o) for o in made.result.objs if isinstance(o, New)) or (
+                any(isinstance(o, Class) for o in made.func.objs)
+                and any(isinstance(o, New) and run.interpreter.is_module(o) for o in made.result.objs)
+            ):
                 return True
     return False
 
@@ -83,10 +110,22 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
     if draws and not agreed:
         where = draws[0][0].node
-        node = where if context.facts.is_entry(where) else next((n for n in draws[0][0].stack if context.facts.is_entry(n)), context.tree.root.body[0])
+        node = (
+            where
+            if context.facts.is_entry(where)
+            else next((n for n in draws[0][0].stack if context.facts.is_entry(n)), context.tree.root.body[0])
+        )
         others = tuple(f"seed:{module}" for module in (_bound(context, root) for _, root in draws) if module)
-        yield Change(CODE, "what is drawn here must be the same on all ranks: they start from rank 0's seed", context.tree.shown, node, (), ("import torch",),
-                     Safety.NOTE, needs=("agree_on_seed", *others))
+        yield Change(
+            CODE,
+            "what is drawn here must be the same on all ranks: they start from rank 0's seed",
+            context.tree.shown,
+            node,
+            (),
+            ("import torch",),
+            Safety.NOTE,
+            needs=("agree_on_seed", *others),
+        )
     if not seeds and not draws:
         yield from _unordered(context)
         return
@@ -106,24 +145,49 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             return
         node = context.tree.statement(calls[-1])
     if any(c.order > loop.backward.order and set(c.stack) & set(context.training) for c in seeds):
-        yield context.manual(CODE, seeds[-1].node, "the seed is set while training: all ranks draw the same numbers from here on",
-                             f"torch.manual_seed(... + {context.names['rank']})", level=Safety.REVIEW)
+        yield context.manual(
+            CODE,
+            seeds[-1].node,
+            "the seed is set while training: all ranks draw the same numbers from here on",
+            f"torch.manual_seed(... + {context.names['rank']})",
+            level=Safety.REVIEW,
+        )
         return
     lines = ["torch.manual_seed(torch.initial_seed() + {0})"]
     roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and any(path in c.func.paths() for c in run.trace.calls)}
     roots |= {root if root != "sklearn" else "numpy" for _, root in draws} - {"torch"}
     for root in sorted(roots):
         module = _bound(context, root)
-        steering = next((d for d in run.trace.decisions if any(o.kind == "random" and o.of == root for o in d.test.origins)
-                         and isinstance(d.node, (ast.If, ast.While)) and d.loops and steers(context, d.node)), None)
+        steering = next(
+            (
+                d
+                for d in run.trace.decisions
+                if any(o.kind == "random" and o.of == root for o in d.test.origins)
+                and isinstance(d.node, (ast.If, ast.While))
+                and d.loops
+                and steers(context, d.node)
+            ),
+            None,
+        )
         if steering is not None:
-            yield context.manual(CODE, steering.node, f"this step depends on a draw of `{root}`, which all ranks must share, while what it draws for a batch must differ",
-                                 "draw what steers from a generator of its own, seeded alike on all ranks")
+            yield context.manual(
+                CODE,
+                steering.node,
+                f"this step depends on a draw of `{root}`, which all ranks must share, while what it draws for a batch must differ",
+                "draw what steers from a generator of its own, seeded alike on all ranks",
+            )
         elif module:
             lines.append(f"{module}.seed(torch.initial_seed() % 2**32)")
-    code = "if {0} != 0:\n".format(context.names["rank"]) + "".join(f"    {line}\n" for line in lines)
-    yield Change(CODE, "each rank draws its own dropout, noise and augmentation from here on", context.tree.shown, node,
-                 (InsertBefore(node, code.format(context.names["rank"])),), ("import torch",), Safety.NOTE)
+    code = f"if {context.names['rank']} != 0:\n" + "".join(f"    {line}\n" for line in lines)
+    yield Change(
+        CODE,
+        "each rank draws its own dropout, noise and augmentation from here on",
+        context.tree.shown,
+        node,
+        (InsertBefore(node, code.format(context.names["rank"])),),
+        ("import torch",),
+        Safety.NOTE,
+    )
     yield from _unordered(context)
 
 
@@ -134,16 +198,37 @@ def _undisclosed(context: Context) -> Iterator[Finding]:
     for loader in context.facts.loaders:
         for call in run.calls(loader.node):
             if run.held(loader, "dataset").of_kind("random") and any(loop.node in training for loop in call.loops):
-                yield context.manual(CODE, loader.node, "this loader is made again while training, from data that each rank draws for itself",
-                                     "draw them from a generator that is seeded alike on all ranks and used for nothing else")
+                yield context.manual(
+                    CODE,
+                    loader.node,
+                    "this loader is made again while training, from data that each rank draws for itself",
+                    "draw them from a generator that is seeded alike on all ranks and used for nothing else",
+                )
                 break
     seen: set[ast.AST] = set()
     for call in run.trace.calls:
-        if call.node not in seen and not call.node.args and not call.node.keywords and call.func.paths() & {
-                "numpy.random.default_rng", "numpy.random.RandomState", "random.Random", "random.SystemRandom", "numpy.random.seed", "random.seed", "torch.seed"}:
+        if (
+            call.node not in seen
+            and not call.node.args
+            and not call.node.keywords
+            and call.func.paths()
+            & {
+                "numpy.random.default_rng",
+                "numpy.random.RandomState",
+                "random.Random",
+                "random.SystemRandom",
+                "numpy.random.seed",
+                "random.seed",
+                "torch.seed",
+            }
+        ):
             seen.add(call.node)
-            yield context.manual(CODE, call.node, "this generator is seeded by the operating system, in another way on every rank",
-                                 "give it a seed that all ranks share")
+            yield context.manual(
+                CODE,
+                call.node,
+                "this generator is seeded by the operating system, in another way on every rank",
+                "give it a seed that all ranks share",
+            )
 
 
 def _unordered(context: Context) -> Iterator[Finding]:
@@ -154,8 +239,13 @@ def _unordered(context: Context) -> Iterator[Finding]:
             continue
         if call.node not in seen and any(isinstance(o, New) and o.path == "set" for a in call.args for o in a.objs):
             seen.add(call.node)
-            yield context.manual(CODE, call.node, "a set has another order in every process, if it holds strings: ranks would number its elements differently",
-                                 "sorted(...) instead", level=Safety.REVIEW)
+            yield context.manual(
+                CODE,
+                call.node,
+                "a set has another order in every process, if it holds strings: ranks would number its elements differently",
+                "sorted(...) instead",
+                level=Safety.REVIEW,
+            )
 
 
 def _bound(context: Context, root: str) -> str:

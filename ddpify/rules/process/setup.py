@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore
+from ddpify.facts.model import New
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example
 from ddpify.rules.context import NAMES, Context
@@ -26,8 +27,23 @@ CODE = "DDP101"
 TITLE = "set up the process group"
 EXAMPLES: tuple[Example, ...] = ()
 
-_ORDER = ("per_rank", "workers_per_rank", "sharded", "first_on_node", "sum_over_ranks", "reduce_meter", "from_rank_zero", "agree_on_seed", "quiet")
-_NEEDS = {"sharded": ("per_rank", "workers_per_rank"), "sum_over_ranks": ("device",), "reduce_meter": ("device",), "from_rank_zero": ("device",)}
+_ORDER = (
+    "per_rank",
+    "workers_per_rank",
+    "sharded",
+    "first_on_node",
+    "sum_over_ranks",
+    "reduce_meter",
+    "from_rank_zero",
+    "agree_on_seed",
+    "quiet",
+)
+_NEEDS = {
+    "sharded": ("per_rank", "workers_per_rank"),
+    "sum_over_ranks": ("device",),
+    "reduce_meter": ("device",),
+    "from_rank_zero": ("device",),
+}
 _IMPORTS = {
     "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
     "first_on_node": ("from contextlib import contextmanager",),
@@ -49,7 +65,10 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     block = _template("setup", names)
     if "device" in needs and context.own_device is None:
         block += _template("device", names)
-    functions = [_backend(context, _template("init_distributed", names)), *(_template(p, names) for p in _ORDER if p in needs and p != "quiet")]
+    functions = [
+        _backend(context, _template("init_distributed", names)),
+        *(_template(p, names) for p in _ORDER if p in needs and p != "quiet"),
+    ]
     if short:
         functions = [f.replace("meter.count", "meter.cnt") if f.startswith(f"def {names['reduce_meter']}") else f for f in functions]
     call = f"{names['init_distributed']}()\n"
@@ -70,8 +89,14 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
         edits.append(InsertBefore(first, call))
     base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
     imports = base + tuple(i for piece in needs for i in _IMPORTS.get(piece, ()))
-    yield Change(CODE, "every process joins the process group first; without a launcher it is a group of one", tree.shown, anchor,
-                 tuple(edits), imports)
+    yield Change(
+        CODE,
+        "every process joins the process group first; without a launcher it is a group of one",
+        tree.shown,
+        anchor,
+        tuple(edits),
+        imports,
+    )
 
 
 def _chosen(context: Context) -> ast.stmt | None:
@@ -82,7 +107,9 @@ def _chosen(context: Context) -> ast.stmt | None:
     outermost = context.tree.path(nodes[0])[-1]
     if context.is_main(outermost):
         outermost = context.tree.path(nodes[0])[-2]
-    first_use = min((getattr(c.node, "lineno", 0) for c in context.calls() if any(p.startswith("torch.") for p in c.func.paths())), default=1 << 30)
+    first_use = min(
+        (getattr(c.node, "lineno", 0) for c in context.calls() if any(p.startswith("torch.") for p in c.func.paths())), default=1 << 30
+    )
     top = isinstance(context.tree.function(nodes[0]), ast.Module)
     return None if top and outermost.lineno < first_use and not context.is_main(context.tree.path(nodes[0])[-1]) else outermost
 
@@ -92,7 +119,8 @@ def _backend(context: Context, text: str) -> str:
     if context.options.backend == "auto":
         return text
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("    backend =")).replace(
-        "(backend", f'("{context.options.backend}"')
+        "(backend", f'("{context.options.backend}"'
+    )
 
 
 def _others(needs: set[str]) -> str:
@@ -118,7 +146,11 @@ def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool
     edited = {n for c in changes if c.edits and c.code != "DDP102" for n in (c.node, *context.tree.ancestors(c.node))}
     at = 0
     for i, statement in enumerate(body):
-        if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) or context.is_main(statement) or statement in edited:
+        if (
+            isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
+            or context.is_main(statement)
+            or statement in edited
+        ):
             break
         if _imports(statement):
             at = i + 1
@@ -142,7 +174,12 @@ def works_at_import(context: Context) -> bool:
         return True
     run = context.facts.after
     places: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [
-        (o.node, o.stack) for o in (*context.facts.loaders, *(m for model in context.facts.models for m in model.objs)) if hasattr(o, "stack")]
+        (o.node, o.stack)
+        for o in (*context.facts.loaders, *(m for model in context.facts.models for m in model.objs))
+        if isinstance(o, New)
+    ]
     places += [(c.node, c.stack) for c in run.trace.calls if c.method in ("cuda",) or "torch.cuda.set_device" in c.func.paths()]
     inside = set(ast.walk(main))
-    return any((stack[0] if stack else node) not in inside and not isinstance(stack[0] if stack else node, ast.Module) for node, stack in places)
+    return any(
+        (stack[0] if stack else node) not in inside and not isinstance(stack[0] if stack else node, ast.Module) for node, stack in places
+    )
