@@ -244,6 +244,15 @@ def remove_argument(call: cst.Call, index: int) -> cst.Call:
             rest[-1] = last.with_changes(comma=trailing.with_changes(whitespace_after=end))
         else:
             rest[-1] = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
+    elif index > 0:  # a line that ended behind the argument ends behind the one before it
+        before, ended = rest[index - 1], gone.comma
+        if (
+            isinstance(before.comma, cst.Comma)
+            and isinstance(ended, cst.Comma)
+            and isinstance(ended.whitespace_after, cst.ParenthesizedWhitespace)
+            and not isinstance(before.comma.whitespace_after, cst.ParenthesizedWhitespace)
+        ):
+            rest[index - 1] = before.with_changes(comma=ended)
     return call.with_changes(args=rest)
 
 

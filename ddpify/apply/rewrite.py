@@ -484,6 +484,8 @@ def _fit(new: Any, parent: type[Any], old: Any = None) -> Any:
         return new
     if power > int(not issubclass(parent, (cst.Arg, cst.Assign, cst.Return))) and issubclass(parent, _ROOMY):
         return new
+    if issubclass(parent, cst.BooleanOperation) and power >= _POWER[cst.Not]:
+        return new
     return emit.parenthesize(new)
 
 

@@ -110,7 +110,7 @@ for epoch in range(args.epochs):
         loss.backward()
         optimizer.step()
 
-        if rank == 0 and (n % 2 == 0):
+        if rank == 0 and n % 2 == 0:
             print(f"[{n}/{len(train_loader)}] loss {loss.item():.4f}")
             print(f"time : {time.time() - start:.1f}")
     if rank == 0:

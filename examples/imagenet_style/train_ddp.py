@@ -129,7 +129,8 @@ def main():
 
     train_dataset = synthetic_images(500, seed=2)
     train_loader = DataLoader(
-        train_dataset, batch_size=per_rank(args.batch_size), num_workers=workers_per_rank(args.workers), pin_memory=torch.cuda.is_available(), sampler=DistributedSampler(train_dataset))
+        train_dataset, batch_size=per_rank(args.batch_size),
+        num_workers=workers_per_rank(args.workers), pin_memory=torch.cuda.is_available(), sampler=DistributedSampler(train_dataset))
 
     val_loader = DataLoader(
         synthetic_images(171, seed=3), batch_size=args.batch_size, shuffle=False,

@@ -150,7 +150,7 @@ class Trainer:
             self.optimizer.step()
 
             total_loss += loss.item()
-            if rank == 0 and (step % self.config.log_every == 0):
+            if rank == 0 and step % self.config.log_every == 0:
                 print(f"  epoch {epoch} step {step}/{len(self.train_loader)} loss {loss.item():.4f}")
         total_loss = sum_over_ranks(total_loss) / world_size
         return total_loss / len(self.train_loader)
