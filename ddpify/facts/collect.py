@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ddpify.facts import library
 from ddpify.facts.flow import Interpreter
@@ -155,6 +156,12 @@ class Facts:
     optimizers: frozenset[New] = frozenset()
     passed: frozenset[ast.expr] = frozenset()
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def prefixed(self) -> frozenset[ast.AST]:
+        """The calls that save or load the state dict of a DataParallel: its keys carry the prefix, and go on doing so."""
+        states = (c for c in self.before.trace.calls if c.method in ("state_dict", "load_state_dict"))
+        return frozenset(node for c in states if library.DATAPARALLEL in c.receiver.kinds() for node in c.stack)
 
     @property
     def entry(self) -> Tree:
@@ -365,18 +372,10 @@ def _passed(facts: Facts) -> Iterator[ast.expr]:
             if (
                 isinstance(arg, (ast.Name, ast.Attribute))
                 and facts.wrapped(value)
-                and not prefixes(facts, node)
+                and node not in facts.prefixed
                 and not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores)
             ):
                 yield arg
-
-
-def prefixes(facts: Facts, node: ast.Call) -> bool:
-    """Whether a call saves or loads the state dict of a DataParallel: its keys carry the prefix, and go on doing so."""
-    return any(
-        node in call.stack and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds()
-        for call in facts.before.trace.calls
-    )
 
 
 def _first_order(facts: Facts, model: TrainedModel) -> int:

@@ -1145,7 +1145,7 @@ class Interpreter:
             if self.block(func.node.body):
                 frame.exits.append(self.memory)
             if frame.exits:
-                self.memory = join_all(frame.exits)
+                self.memory = join_all(frame.exits) if len(frame.exits) > 1 else frame.exits[0]
         self.frames.pop()
         self.no_grad -= quiet
         self.stack, self.breaks = saved

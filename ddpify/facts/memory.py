@@ -69,7 +69,7 @@ def join_all(memories: list[Memory]) -> Memory:
     """What holds whichever of `memories` is the case, on a layer of its own."""
     first = memories[0]
     if all(m is first for m in memories):
-        return Memory(first)
+        return Memory(first) if first.depth <= _DEEP else Memory(None, first.flat())
     shared = set(map(id, first._layers()))
     for memory in memories[1:]:
         shared &= set(map(id, memory._layers()))

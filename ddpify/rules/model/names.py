@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library
-from ddpify.facts.collect import prefixes
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -44,7 +43,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if isinstance(node, ast.Attribute):
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
-            if node not in context.training and prefixes(facts, node) and any(facts.wrapped(run.value(a)) for a in node.args):
+            if node not in context.training and node in facts.prefixed and any(facts.wrapped(run.value(a)) for a in node.args):
                 yield context.manual(
                     CODE,
                     node,

@@ -1,0 +1,442 @@
+"""Scripts whose conversion cannot be proved equal: none may exit with 0, and each is told at the line where the reason stands.
+
+The line that a finding has to point at ends in `# <- here`.
+"""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import ddpify
+from ddpify.rules.base import Safety
+
+MARK = "# <- here"
+
+SCRIPTS = {
+    # --- data -----------------------------------------------------------------------------------------------------------
+    "batches drawn by a weighted sampler": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+
+        x, y = torch.randn(320, 8), torch.randint(0, 2, (320,))
+        weights = 1.0 / torch.bincount(y)[y]
+        sampler = WeightedRandomSampler(weights, len(y))
+        loader = DataLoader(TensorDataset(x, y), batch_size=32, sampler=sampler)  # <- here
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                loss = nn.functional.cross_entropy(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "batches made by a batch sampler": """
+        import torch
+        from torch import nn
+        from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
+
+        dataset = TensorDataset(torch.randn(320, 8), torch.randint(0, 2, (320,)))
+        batches = BatchSampler(RandomSampler(dataset), batch_size=32, drop_last=True)
+        loader = DataLoader(dataset, batch_sampler=batches)  # <- here
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                loss = nn.functional.cross_entropy(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "an iterable data set": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, IterableDataset
+
+        class Lines(IterableDataset):
+            def __init__(self, path):
+                self.path = path
+
+            def __iter__(self):
+                for line in open(self.path):
+                    *x, y = map(float, line.split())
+                    yield torch.tensor(x), torch.tensor([y])
+
+        loader = DataLoader(Lines("train.txt"), batch_size=32)  # <- here
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                loss = nn.functional.mse_loss(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "labels numbered in the order of a set": """
+        import os
+
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, Dataset
+
+        class Photos(Dataset):
+            def __init__(self, root):
+                self.names = sorted(os.listdir(root))
+                self.labels = list(set(name.split("_")[0] for name in self.names))  # <- here
+
+            def __len__(self):
+                return len(self.names)
+
+            def __getitem__(self, index):
+                name = self.names[index]
+                return torch.load(os.path.join("photos", name)), self.labels.index(name.split("_")[0])
+
+        loader = DataLoader(Photos("photos"), batch_size=32, shuffle=True)
+        model = nn.Linear(64, 10)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                loss = nn.functional.cross_entropy(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    # --- losses ---------------------------------------------------------------------------------------------------------
+    "a contrastive loss over all pairs of a batch": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 8)), batch_size=32, shuffle=True)
+        encoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+        optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)
+        for epoch in range(3):
+            for one, two in loader:
+                a = nn.functional.normalize(encoder(one), dim=1)
+                b = nn.functional.normalize(encoder(two), dim=1)
+                logits = a @ b.t() / 0.1
+                loss = nn.functional.cross_entropy(logits, torch.arange(len(logits)))
+                optimizer.zero_grad()
+                loss.backward()  # <- here
+                optimizer.step()
+        """,
+    "a loss over valid entries only": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 3, 8, 8), torch.randint(0, 5, (320, 8, 8))), batch_size=32, shuffle=True)
+        model = nn.Conv2d(3, 5, 1)
+        criterion = nn.CrossEntropyLoss(ignore_index=255)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for image, target in loader:
+                loss = criterion(model(image), target)
+                optimizer.zero_grad()
+                loss.backward()  # <- here
+                optimizer.step()
+        """,
+    "a loss weighted by class": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        x, y = torch.randn(320, 8), torch.randint(0, 3, (320,))
+        loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 3)
+        criterion = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 5.0]))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                loss = criterion(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()  # <- here
+                optimizer.step()
+        """,
+    "a relativistic loss that compares with the mean of a batch": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8)), batch_size=32, shuffle=True, drop_last=True)
+        critic = nn.Linear(8, 1)
+        bce = nn.BCEWithLogitsLoss()
+        optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
+        for epoch in range(3):
+            for (real,) in loader:
+                pred_real = critic(real)
+                pred_fake = critic(torch.randn_like(real))
+                loss = bce(pred_real - pred_fake.mean(0, keepdim=True), torch.ones_like(pred_real))
+                optimizer.zero_grad()
+                loss.backward()  # <- here
+                optimizer.step()
+        """,
+    # --- gradients ------------------------------------------------------------------------------------------------------
+    "a closure for LBFGS": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                def closure():
+                    optimizer.zero_grad()
+                    loss = nn.functional.mse_loss(model(a), b)
+                    loss.backward()
+                    return loss
+
+                optimizer.step(closure)  # <- here
+        """,
+    "parameters that belong to no module": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 1)
+        log_sigma = torch.zeros(1, requires_grad=True)
+        optimizer = torch.optim.SGD([*model.parameters(), log_sigma], lr=0.1)  # <- here
+        for epoch in range(3):
+            for a, b in loader:
+                loss = ((model(a) - b) ** 2 / log_sigma.exp() + log_sigma).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "training through a method of the model that is not its forward": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 1)
+
+            def forward(self, x):
+                return self.fc(x)
+
+            def loss(self, x, y):
+                return nn.functional.mse_loss(self.fc(x), y)
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                loss = model.loss(a, b)
+                optimizer.zero_grad()
+                loss.backward()  # <- here
+                optimizer.step()
+        """,
+    "a part that is freed while the model trains": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.backbone = nn.Linear(8, 16)
+                self.head = nn.Linear(16, 2)
+
+            def forward(self, x):
+                return self.head(self.backbone(x).relu())
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randint(0, 2, (320,))), batch_size=32, shuffle=True)
+        model = Net()
+        for p in model.backbone.parameters():
+            p.requires_grad = False
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(6):
+            if epoch == 3:
+                for p in model.backbone.parameters():
+                    p.requires_grad = True  # <- here
+            for a, b in loader:
+                loss = nn.functional.cross_entropy(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "a model moved to the CPU and back for each save": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randint(0, 2, (320,))), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                loss = nn.functional.cross_entropy(model(a.cuda()), b.cuda())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            torch.save(model.cpu().state_dict(), "model.pt")  # <- here
+            model.cuda()
+        """,
+    # --- decisions ------------------------------------------------------------------------------------------------------
+    "a batch skipped where its loss is not a number": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                loss = nn.functional.mse_loss(model(a), b)
+                if torch.isnan(loss):  # <- here
+                    continue
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "an early stop on the loss of a training batch": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(300):
+            for a, b in loader:
+                loss = nn.functional.mse_loss(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                if loss.item() < 0.01:  # <- here
+                    break
+        """,
+    "training that goes on after an error": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                try:
+                    loss = nn.functional.mse_loss(model(a), b)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                except RuntimeError as error:  # <- here
+                    if "out of memory" not in str(error):
+                        raise
+                    torch.cuda.empty_cache()
+        """,
+    "a total carried on over the epochs": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0.0
+        for epoch in range(3):
+            for a, b in loader:
+                loss = nn.functional.mse_loss(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            print(f"epoch {epoch}: {total:.4f} so far")  # <- here
+        """,
+    # --- what is not seen -----------------------------------------------------------------------------------------------
+    "a backward that is only reached by a name": """
+        import sys
+
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def train():
+            for a, b in loader:
+                loss = nn.functional.mse_loss(model(a), b)
+                optimizer.zero_grad()
+                loss.backward()  # <- here
+                optimizer.step()
+
+        if __name__ == "__main__":
+            globals()[sys.argv[1]]()
+        """,
+    "a loader made in another module": {
+        "data.py": """
+            import torch
+            from torch.utils.data import DataLoader, TensorDataset
+
+            def make_loader(batch_size):
+                dataset = TensorDataset(torch.randn(320, 8), torch.randint(0, 2, (320,)))
+                return DataLoader(dataset, batch_size=batch_size, shuffle=True)  # <- here
+            """,
+        "train.py": """
+            import torch
+            from torch import nn
+
+            from data import make_loader
+
+            def main():
+                loader = make_loader(32)
+                model = nn.Linear(8, 2)
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                for epoch in range(3):
+                    for a, b in loader:
+                        loss = nn.functional.cross_entropy(model(a), b)
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+
+            if __name__ == "__main__":
+                main()
+            """,
+    },
+}
+
+PLAIN = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            loss = nn.functional.mse_loss(model(a), b)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+
+
+def test_nothing_is_told_of_a_script_without_any_of_this() -> None:
+    done = ddpify.convert(textwrap.dedent(PLAIN).lstrip())
+    assert done.exit_code == 0
+    assert [finding for finding in done.findings if finding.level >= Safety.REVIEW] == []
+
+
+@pytest.mark.parametrize("files", SCRIPTS.values(), ids=SCRIPTS)
+def test_it_is_told_where_it_stands(files: str | dict[str, str], tmp_path: Path) -> None:
+    texts = {name: textwrap.dedent(text).lstrip() for name, text in (files if isinstance(files, dict) else {"train.py": files}).items()}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    ((marked, line),) = [(name, i) for name, text in texts.items() for i, line in enumerate(text.splitlines(), 1) if line.endswith(MARK)]
+    done = ddpify.convert(tmp_path / "train.py")
+    told = [(Path(f.file).name, f.line, f.level.name, f.code, f.message) for f in done.findings if f.level >= Safety.REVIEW]
+    assert (done.status, done.exit_code) == ("convert", 1), told
+    assert (marked, line) in [(name, at) for name, at, *_ in told], told
