@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
+from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import Lit, New
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -64,7 +65,22 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield context.manual(CODE, node, "the training loader is of a class of its own", _recipe(context), held)
         else:
             yield from _shard(context, node, held)
+    for loop in facts.loops:
+        if loop.batch is not None and len({getattr(o, "node", None) for o in loop.loaders}) > 1 and len(_batches(loop)) > 1:
+            yield context.manual(
+                CODE,
+                loop.batch.node,
+                "this loop runs over several loaders in turn: one that only evaluates would count the samples that its sampler repeats",
+                "leave the loader that only evaluates without a sampler, and do not sum its numbers over the ranks",
+                level=Safety.REVIEW,
+            )
+            break
     yield from _elsewhere(context)
+
+
+def _batches(loop: TrainingLoop) -> frozenset[object]:
+    """The loaders whose batches one name of the loop may hold."""
+    return loop.batch.element.of_kind("batch") if loop.batch is not None else frozenset()
 
 
 _HARMLESS = (

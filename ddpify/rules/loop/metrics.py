@@ -80,7 +80,8 @@ def _divisors(context: Context) -> Iterator[Change]:
             and right.args
             and isinstance(right.args[0], ast.Attribute)
             and right.args[0].attr == "dataset"
-            and run.value(right.args[0].value).made() & loaders
+            and run.value(right.args[0].value).made()
+            and run.value(right.args[0].value).made() <= loaders
         ):
             loader = ast.unparse(right.args[0].value)
             yield Change(
@@ -201,7 +202,16 @@ def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
     names = context.names
     lines: list[str] = []
     needs: set[str] = set()
+    shared = _also_evaluates(context, loop)
     for text, (node, value) in sorted(_names_after(context, loop).items()):
+        if shared and (value.scale != "mean" or value.made()):
+            yield context.manual(
+                CODE,
+                node,
+                f"`{text}` is a total over one rank's share in training, and over all of the data in evaluation, of the same loop",
+                f"sum {text} over the ranks where the loop trained, and only there",
+            )
+            continue
         numeric = (value.scale in ("sum", "count", "mean") and not value.made()) or any(_is_meter(context, o) for o in value.made())
         if numeric and not _fresh(context, loop, text):
             yield context.manual(
@@ -273,6 +283,22 @@ def _fresh(context: Context, loop: Loop, text: str) -> bool:
         if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text
     ]
     return bool(inside) and not any(isinstance(tree.parent.get(n), ast.AugAssign) for n in inside) and not _carried(loop, text)
+
+
+def _also_evaluates(context: Context, loop: Loop) -> bool:
+    """Whether the loop also runs over loaders that do not train."""
+    trained = set(context.facts.loaders)
+    over = {o for c in context.facts.after.trace.calls for each in c.loops if each.node is loop.node for o in _loaders_of(each.element)}
+    return bool(over - trained)
+
+
+def _loaders_of(value: Value) -> set[object]:
+    out = set(value.of_kind("batch"))
+    for obj in value.objs:
+        if isinstance(obj, Tup):
+            for item in obj.items:
+                out |= _loaders_of(item)
+    return out
 
 
 def _carried(loop: Loop, text: str) -> bool:
