@@ -190,8 +190,7 @@ class Facts:
         hits = [o for o in value.objs if isinstance(o, New) and o.path in library.WRAPPERS]
         if not hits:
             return False
-        models = {o for m in self.models for o in m.objs}
-        return None if any(o in models for o in value.objs) else True
+        return None if any(isinstance(o, (New, Part)) and o not in hits for o in value.objs) else True
 
     def model_of(self, value: Value) -> TrainedModel | None:
         """The trained model that a value may be, wrapped or not."""

@@ -37,6 +37,19 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     facts, tree, run = context.facts, context.tree, context.facts.after
     for node in tree.nodes():
         if node in facts.passed and isinstance(node, ast.expr):
+            whole = tree.parent[node]
+            if (
+                isinstance(whole, ast.Call)
+                and "torch.save" in run.value(whole.func).paths()
+                and library.DATAPARALLEL in facts.before.value(node).kinds()
+            ):
+                yield context.manual(
+                    CODE,
+                    node,
+                    "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper",
+                    "see that what loads this file expects the model itself",
+                    level=Safety.REVIEW,
+                )
             yield Change(
                 CODE, "this call does not train: it is given the model itself", tree.shown, node, (Replace(node, "{0}.module", (node,)),)
             )

@@ -1,0 +1,765 @@
+"""Ways in which scripts are written, each converted and executed: two ranks, and one, must train as the original did, step by step."""
+
+import io
+import textwrap
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+from ranks import Case, Outcome, run_many
+
+import ddpify
+from ddpify import Conversion
+from ddpify.rules.base import Safety
+
+HEAD = """\
+import argparse
+import os
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+
+x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+y = (x.sum(1) > 0).long()
+"""
+
+
+@dataclass
+class Script:
+    """A script after HEAD; `same` is how lines begin whose numbers are the whole data set's, and so the original's."""
+
+    text: str
+    same: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    files: dict[str, str | bytes] = field(default_factory=dict)
+
+
+def checkpoint() -> bytes:
+    """What a run of the script that resumes would have written after its first epoch."""
+    generator = torch.Generator().manual_seed(0)
+    model = {"weight": torch.randn(2, 8, generator=generator), "bias": torch.zeros(2)}
+    momentum = {i: {"momentum_buffer": torch.randn(shape, generator=generator)} for i, shape in enumerate([(2, 8), (2,)])}
+    probe = torch.optim.SGD(torch.nn.Linear(8, 2).parameters(), lr=0.1, momentum=0.9).state_dict()
+    written = io.BytesIO()
+    torch.save({"epoch": 1, "model": model, "optimizer": {**probe, "state": momentum}}, written)
+    return written.getvalue()
+
+
+SCRIPTS = {
+    # --- where the loop stands ------------------------------------------------------------------------------------------
+    "everything at the top level": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2)).cuda()
+        criterion = nn.CrossEntropyLoss()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for epoch in range(3):
+            for images, labels in loader:
+                images, labels = images.cuda(), labels.cuda()
+                optimizer.zero_grad()
+                loss = criterion(model(images), labels)
+                loss.backward()
+                optimizer.step()
+            print("epoch", epoch, "done")
+        torch.save(model.state_dict(), "model.pth")
+        """
+    ),
+    "a main function with argparse": Script(
+        """
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--batch-size", type=int, default=8)
+            parser.add_argument("--epochs", type=int, default=3)
+            parser.add_argument("--lr", type=float, default=0.1)
+            parser.add_argument("--seed", type=int, default=1)
+            args = parser.parse_args()
+            torch.manual_seed(args.seed)
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            loader = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True)
+            model = nn.Linear(8, 2).to(device)
+            optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.7)
+            for epoch in range(1, args.epochs + 1):
+                model.train()
+                for step, (data, target) in enumerate(loader):
+                    data, target = data.to(device), target.to(device)
+                    optimizer.zero_grad()
+                    output = F.log_softmax(model(data), dim=1)
+                    loss = F.nll_loss(output, target)
+                    loss.backward()
+                    optimizer.step()
+                    if step % 2 == 0:
+                        print(f"train epoch {epoch} step {step}: {loss.item():.6f}")
+                scheduler.step()
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        args=("--epochs", "2"),
+    ),
+    "a loop in a function that uses the module's names": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:10], y[:10]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+        def train(epoch):
+            model.train()
+            for data, target in loader:
+                data, target = data.cuda(), target.cuda()
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+
+
+        def test():
+            model.eval()
+            test_loss, correct = 0, 0
+            with torch.no_grad():
+                for data, target in test_loader:
+                    data, target = data.cuda(), target.cuda()
+                    output = model(data)
+                    test_loss += F.cross_entropy(output, target, reduction="sum").item()
+                    correct += (output.argmax(1) == target).sum().item()
+            print(f"test: {test_loss / len(test_loader.dataset):.6f}, {correct}/{len(test_loader.dataset)}")
+
+
+        for epoch in range(3):
+            train(epoch)
+            test()
+        """,
+        same=("test:",),
+    ),
+    "a trainer class": Script(
+        """
+        class Trainer:
+            def __init__(self, args):
+                self.args = args
+                self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+                self.model = nn.Linear(8, 2).to(self.device)
+                self.loader = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=args.lr)
+                self.criterion = nn.CrossEntropyLoss()
+
+            def train_epoch(self, epoch):
+                self.model.train()
+                running = 0.0
+                for data, target in self.loader:
+                    data, target = data.to(self.device), target.to(self.device)
+                    loss = self.criterion(self.model(data), target)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                    running += loss.item() * data.size(0)
+                print(f"epoch {epoch}: {running / len(self.loader.dataset):.6f}")
+
+            def fit(self):
+                for epoch in range(self.args.epochs):
+                    self.train_epoch(epoch)
+                torch.save(self.model.state_dict(), "model.pt")
+
+
+        if __name__ == "__main__":
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--batch_size", type=int, default=8)
+            parser.add_argument("--epochs", type=int, default=3)
+            parser.add_argument("--lr", type=float, default=0.1)
+            Trainer(parser.parse_args()).fit()
+        """,
+        same=("epoch",),
+    ),
+    "a model that a function returns": Script(
+        """
+        def build(name, classes):
+            if name == "linear":
+                net = nn.Linear(8, classes)
+            else:
+                net = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, classes))
+            return net.cuda()
+
+
+        def train(model, loader, optimizer):
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+
+
+        def main():
+            model = build("mlp", 2)
+            loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(3):
+                train(model, loader, optimizer)
+
+
+        main()
+        """
+    ),
+    # --- loaders --------------------------------------------------------------------------------------------------------
+    "loader options in a dictionary": Script(
+        """
+        use_cuda = torch.cuda.is_available()
+        kwargs = {"batch_size": 8, "shuffle": True}
+        if use_cuda:
+            kwargs.update({"num_workers": 1, "pin_memory": True})
+        train_set = TensorDataset(x, y)
+        loader = DataLoader(train_set, **kwargs)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """
+    ),
+    "a positional shuffle": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), 8, True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """
+    ),
+    "a shuffle that depends on the sampler": Script(
+        """
+        train_sampler = None
+        train_set = TensorDataset(x, y)
+        loader = DataLoader(train_set, batch_size=8, shuffle=(train_sampler is None), num_workers=0, sampler=train_sampler)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """
+    ),
+    "no shuffle": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """
+    ),
+    "a last batch that is dropped": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:43], y[:43]), batch_size=8, shuffle=True, drop_last=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """
+    ),
+    "a short batch that is skipped by its length": Script(
+        """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch_size", type=int, default=8)
+        args = parser.parse_args()
+        loader = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                if len(data) != args.batch_size:
+                    continue
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """
+    ),
+    "a random split that nothing seeds": Script(
+        """
+        train_set, val_set = random_split(TensorDataset(x, y), [32, 12])
+        loader = DataLoader(train_set, batch_size=8, shuffle=True)
+        val_loader = DataLoader(val_set, batch_size=4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            correct = 0
+            with torch.no_grad():
+                for data, target in val_loader:
+                    correct += (model(data).argmax(1) == target).sum().item()
+            print(f"val {correct}/{len(val_set)}")
+        """,
+        same=("val",),
+    ),
+    # --- losses and gradients -------------------------------------------------------------------------------------------
+    "a loss that is a sum over the batch": Script(
+        """
+        class VAE(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.encoder = nn.Linear(8, 6)
+                self.decoder = nn.Linear(3, 8)
+
+            def forward(self, x):
+                mu, logvar = self.encoder(x).chunk(2, 1)
+                return self.decoder(mu), mu, logvar
+
+
+        def loss_function(recon, x, mu, logvar):
+            mse = F.mse_loss(recon, x, reduction="sum")
+            kld = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+            return mse + kld
+
+
+        loader = DataLoader(TensorDataset(x), batch_size=8, shuffle=True)
+        model = VAE()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+        for epoch in range(3):
+            train_loss = 0
+            for (data,) in loader:
+                optimizer.zero_grad()
+                recon, mu, logvar = model(data)
+                loss = loss_function(recon, data, mu, logvar)
+                loss.backward()
+                train_loss += loss.item()
+                optimizer.step()
+            print(f"epoch {epoch} average loss {train_loss / len(loader.dataset):.6f}")
+        """,
+        same=("epoch",),
+    ),
+    "a loss divided by the number of the samples": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                loss = ((model(data).squeeze(1) - target) ** 2).sum() / data.size(0)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """
+    ),
+    "gradients accumulated over two batches": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for i, (data, target) in enumerate(loader):
+                loss = F.cross_entropy(model(data), target) / 2
+                loss.backward()
+                if (i + 1) % 2 == 0:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        """
+    ),
+    "gradients clipped by their norm": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+                optimizer.step()
+        """
+    ),
+    # --- numbers and decisions ------------------------------------------------------------------------------------------
+    "a total of losses and a count of hits": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        criterion = nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            running_loss, correct, total = 0.0, 0, 0
+            for inputs, labels in loader:
+                optimizer.zero_grad()
+                outputs = model(inputs)
+                loss = criterion(outputs, labels)
+                loss.backward()
+                optimizer.step()
+                running_loss += loss.item() * inputs.size(0)
+                _, predicted = outputs.max(1)
+                total += labels.size(0)
+                correct += predicted.eq(labels).sum().item()
+            print(f"epoch {epoch} loss {running_loss / total:.6f} accuracy {correct / total:.6f} of {total}")
+        """,
+        same=("epoch",),
+    ),
+    "a mean of the batches' losses": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            running_loss = 0.0
+            for inputs, labels in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(inputs), labels)
+                loss.backward()
+                optimizer.step()
+                running_loss += loss.item()
+            print("epoch %d loss %.6f" % (epoch, running_loss / len(loader)))
+        """,
+        same=("epoch",),
+    ),
+    "a meter of sum, count and average": Script(
+        """
+        class AverageMeter:
+            def __init__(self):
+                self.reset()
+
+            def reset(self):
+                self.val = 0
+                self.avg = 0
+                self.sum = 0
+                self.count = 0
+
+            def update(self, val, n=1):
+                self.val = val
+                self.sum += val * n
+                self.count += n
+                self.avg = self.sum / self.count
+
+
+        def train(loader, model, optimizer):
+            losses, top1 = AverageMeter(), AverageMeter()
+            for data, target in loader:
+                output = model(data)
+                loss = F.cross_entropy(output, target)
+                hits = (output.argmax(1) == target).double().mean()
+                losses.update(loss.item(), data.size(0))
+                top1.update(hits.item(), data.size(0))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            return losses.avg, top1.avg
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            loss, accuracy = train(loader, model, optimizer)
+            print(f"epoch {epoch} loss {loss:.6f} accuracy {accuracy:.6f}")
+        """,
+        same=("epoch",),
+    ),
+    "a learning rate that follows the validation loss": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
+        for epoch in range(4):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            val_loss = 0.0
+            with torch.no_grad():
+                for data, target in val_loader:
+                    val_loss += F.cross_entropy(model(data), target).item()
+            val_loss /= len(val_loader)
+            scheduler.step(val_loss)
+            print(f"val {val_loss:.6f} lr {optimizer.param_groups[0]['lr']:.6f}")
+        """,
+        same=("val",),
+    ),
+    "an early stop on the validation loss": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        best, bad = float("inf"), 0
+        for epoch in range(20):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            val_loss = 0.0
+            with torch.no_grad():
+                for data, target in val_loader:
+                    val_loss += F.cross_entropy(model(data), target, reduction="sum").item()
+            if val_loss < best:
+                best, bad = val_loss, 0
+                torch.save(model.state_dict(), "best.pt")
+            else:
+                bad += 1
+                if bad >= 2:
+                    print(f"stop after epoch {epoch}, best {best:.6f}")
+                    break
+        """,
+        same=("stop",),
+    ),
+    "a stop on the loss of the last batch": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for epoch in range(30):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            print(f"epoch {epoch} last {loss.item():.6f}")
+            if loss.item() < 0.2:
+                break
+        """,
+        same=("epoch",),
+    ),
+    # --- checkpoints ----------------------------------------------------------------------------------------------------
+    "a checkpoint with the best accuracy": Script(
+        """
+        def evaluate(model, loader):
+            model.eval()
+            correct = 0
+            with torch.no_grad():
+                for data, target in loader:
+                    correct += (model(data).argmax(1) == target).sum().item()
+            return correct / len(loader.dataset)
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:13], y[:13]), batch_size=5)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        best_acc = 0
+        for epoch in range(3):
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            acc = evaluate(model, test_loader)
+            if acc > best_acc:
+                print("Saving..")
+                state = {"net": model.state_dict(), "acc": acc, "epoch": epoch}
+                if not os.path.isdir("checkpoint"):
+                    os.mkdir("checkpoint")
+                torch.save(state, "./checkpoint/ckpt.pth")
+                best_acc = acc
+        print(f"best {best_acc:.6f}")
+        """,
+        same=("best",),
+    ),
+    "a run that is resumed": Script(
+        """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--resume", default="")
+        args = parser.parse_args()
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        start = 0
+        if args.resume:
+            state = torch.load(args.resume)
+            model.load_state_dict(state["model"])
+            optimizer.load_state_dict(state["optimizer"])
+            start = state["epoch"]
+            print("resumed at epoch", start)
+        for epoch in range(start, 3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            torch.save({"epoch": epoch + 1, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
+        """,
+        same=("resumed",),
+        args=("--resume", "last.pt"),
+        files={"last.pt": checkpoint()},
+    ),
+    "DataParallel with prefixed keys": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.DataParallel(nn.Linear(8, 2)).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+        torch.save(model.state_dict(), "model.pth")
+        """
+    ),
+    "DataParallel that saves the module": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        if torch.cuda.device_count() > 1:
+            model = nn.DataParallel(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+        net = model.module if isinstance(model, nn.DataParallel) else model
+        torch.save(net.state_dict(), "model.pth")
+        """
+    ),
+    # --- models ---------------------------------------------------------------------------------------------------------
+    "a frozen backbone": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.backbone = nn.Sequential(nn.Linear(8, 16), nn.ReLU())
+                self.head = nn.Linear(16, 2)
+
+            def forward(self, x):
+                return self.head(self.backbone(x))
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = Net().cuda()
+        for param in model.backbone.parameters():
+            param.requires_grad = False
+        optimizer = torch.optim.SGD(model.head.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """
+    ),
+    "an attribute and a method of the model's own": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, classes):
+                super().__init__()
+                self.classes = classes
+                self.fc = nn.Linear(8, classes)
+
+            def forward(self, x):
+                return self.fc(x)
+
+            def norm(self):
+                return self.fc.weight.norm().item()
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = Net(2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target % model.classes).backward()
+                optimizer.step()
+            print(f"norm {model.norm():.6f} of {model.classes} classes")
+        """,
+        same=("norm",),
+    ),
+    "a model with batch norm": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        torch.save(model.state_dict(), "model.pt")
+        """
+    ),
+    "a generator and a discriminator": Script(
+        """
+        class Discriminator(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.main = nn.Sequential(nn.Linear(8, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+
+            def forward(self, x):
+                return self.main(x)
+
+
+        loader = DataLoader(TensorDataset(x, x.flip(1)), batch_size=8, shuffle=True, drop_last=True)
+        netG = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8)).cuda()
+        netD = Discriminator().cuda()
+        criterion = nn.BCEWithLogitsLoss()
+        optimizerG = torch.optim.Adam(netG.parameters(), lr=0.01, betas=(0.5, 0.999))
+        optimizerD = torch.optim.Adam(netD.parameters(), lr=0.01, betas=(0.5, 0.999))
+        for epoch in range(3):
+            for source, real in loader:
+                source, real = source.cuda(), real.cuda()
+                ones, zeros = torch.ones(real.size(0), 1).cuda(), torch.zeros(real.size(0), 1).cuda()
+                fake = netG(source)
+                netD.zero_grad()
+                lossD = criterion(netD(real), ones) + criterion(netD(fake.detach()), zeros)
+                lossD.backward()
+                optimizerD.step()
+                netG.zero_grad()
+                lossG = criterion(netD(fake), ones)
+                lossG.backward()
+                optimizerG.step()
+            torch.save(netG.state_dict(), "generator.pt")
+            torch.save(netD.state_dict(), "discriminator.pt")
+        """
+    ),
+}
+
+
+def text(script: Script) -> str:
+    return HEAD + "\n" + textwrap.dedent(script.text).lstrip()
+
+
+@pytest.fixture(scope="module")
+def conversions() -> dict[str, Conversion]:
+    return {title: ddpify.convert(text(script)) for title, script in SCRIPTS.items()}
+
+
+@pytest.fixture(scope="module", params=[2, 1], ids=["two ranks", "no launcher"])
+def outcomes(request: pytest.FixtureRequest, conversions: dict[str, Conversion]) -> dict[str, Outcome]:
+    cases = [Case(text(script), conversions[title].code, script.args, dict(script.files)) for title, script in SCRIPTS.items()]
+    return dict(zip(SCRIPTS, run_many(cases, request.param), strict=True))
+
+
+@pytest.mark.parametrize("title", SCRIPTS)
+def test_it_is_converted_without_a_doubt(conversions: dict[str, Conversion], title: str) -> None:
+    done = conversions[title]
+    assert [(f.code, f.line, f.message) for f in done.findings if f.level >= Safety.REVIEW] == []
+    assert (done.status, done.exit_code) == ("convert", 0)
+    again = ddpify.convert(done.code)
+    assert (again.code, again.exit_code) == (done.code, 0)
+
+
+@pytest.mark.parametrize("title", SCRIPTS)
+def test_it_trains_as_the_original_step_by_step(outcomes: dict[str, Outcome], title: str) -> None:
+    outcome = outcomes[title]
+    assert outcome.problems() == []
+    assert len(outcome.single.steps) >= 12
+
+
+@pytest.mark.parametrize("title", [title for title, script in SCRIPTS.items() if script.same])
+def test_numbers_of_the_whole_data_set_are_the_originals(outcomes: dict[str, Outcome], title: str) -> None:
+    def told(stdout: str) -> list[str]:
+        return [line for line in stdout.splitlines() if line.startswith(SCRIPTS[title].same)]
+
+    assert told(outcomes[title].single.stdout)
+    assert told(outcomes[title].ranks[0].stdout) == told(outcomes[title].single.stdout)
