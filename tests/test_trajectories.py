@@ -357,6 +357,49 @@ SCRIPTS = {
                 optimizer.step()
         """
     ),
+    "a total divided by the batch size": Script(
+        """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch_size", type=int, default=8)
+        args = parser.parse_args()
+        loader = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target, reduction="sum") / args.batch_size
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """
+    ),
+    "a loss of two heads and a penalty on weights": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Linear(8, 6)
+                self.kind = nn.Linear(6, 2)
+                self.value = nn.Linear(6, 1)
+
+            def forward(self, x):
+                h = torch.tanh(self.body(x))
+                return self.kind(h), self.value(h)
+
+
+        loader = DataLoader(TensorDataset(x, y, x.sum(1)), batch_size=8, shuffle=True)
+        model = Net()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for epoch in range(3):
+            for data, target, value in loader:
+                logits, guess = model(data)
+                penalty = sum(p.abs().sum() for p in model.parameters())
+                loss = F.cross_entropy(logits, target) + 0.5 * F.mse_loss(guess.squeeze(1), value) + 1e-3 * penalty
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """
+    ),
     "gradients accumulated over two batches": Script(
         """
         loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
@@ -532,6 +575,26 @@ SCRIPTS = {
         """,
         same=("epoch",),
     ),
+    "a number of steps that ends in the middle of an epoch": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=20)
+        step = 0
+        while step < 20:
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+                scheduler.step()
+                step += 1
+                if step >= 20:
+                    break
+        print("steps", step)
+        """,
+        same=("steps",),
+    ),
     # --- checkpoints ----------------------------------------------------------------------------------------------------
     "a checkpoint with the best accuracy": Script(
         """
@@ -566,6 +629,52 @@ SCRIPTS = {
         print(f"best {best_acc:.6f}")
         """,
         same=("best",),
+    ),
+    "the best weights, put back at the end": Script(
+        """
+        import copy
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        best_acc, best = -1.0, copy.deepcopy(model.state_dict())
+        for epoch in range(4):
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            model.eval()
+            hits = 0
+            with torch.no_grad():
+                for data, target in val_loader:
+                    hits += (model(data).argmax(1) == target).sum().item()
+            if hits / 10 > best_acc:
+                best_acc = hits / 10
+                best = copy.deepcopy(model.state_dict())
+        model.load_state_dict(best)
+        torch.save(model.state_dict(), "best.pt")
+        print(f"best {best_acc:.4f}")
+        """,
+        same=("best",),
+    ),
+    "a log that is open all the time": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        log = open("log.txt", "w")
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            log.write(f"{epoch}\\n")
+        log.close()
+        with open("done.txt", "w") as f:
+            f.write("done")
+        """
     ),
     "a run that is resumed": Script(
         """
@@ -686,6 +795,25 @@ SCRIPTS = {
                 F.cross_entropy(model(data), target).backward()
                 optimizer.step()
         torch.save(model.state_dict(), "model.pt")
+        """
+    ),
+    "an average of the weights beside the model": Script(
+        """
+        import copy
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        average = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+                with torch.no_grad():
+                    for p, q in zip(average.parameters(), model.parameters()):
+                        p.mul_(0.9).add_(q, alpha=0.1)
+        torch.save(average.state_dict(), "average.pt")
         """
     ),
     "a generator and a discriminator": Script(

@@ -251,7 +251,9 @@ class Interpreter:
     def _decided(self, value: Value) -> Value:
         if not self.deciding:
             return value
-        return Value(value.objs, value.origins | self.deciding, "other" if value.scale in ("mean", "sum", "count") else value.scale)
+        return Value(
+            value.objs, value.origins | self.deciding, "other" if value.scale in ("mean", "sum", "count", "total") else value.scale
+        )
 
     def _store(self, node: ast.expr, receiver: Value, value: Value) -> None:
         key = (node, self.stack)
@@ -355,6 +357,13 @@ class Interpreter:
             return bool(node.value)
         if isinstance(node, (ast.Name, ast.Attribute)) and (node.id if isinstance(node, ast.Name) else node.attr) == "TYPE_CHECKING":
             return False
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "hasattr")
+            and len(node.args) == 2
+        ):
+            return self._wrapped_test(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.truth(node.operand, self.trace.values.get(node.operand, NOTHING))
             return None if inner is None else not inner
@@ -374,6 +383,20 @@ class Interpreter:
                 if none or isinstance(only, (New, Func, Class, Tup)):
                     return none if isinstance(node.ops[0], ast.Is) else not none
         return None
+
+    def _wrapped_test(self, node: ast.Call) -> bool | None:
+        """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known."""
+        asked, what = self.trace.values.get(node.args[0], NOTHING), self.trace.values.get(node.args[1], NOTHING)
+        wrappers = [
+            p
+            for o in what.objs
+            for p in ([o] if isinstance(o, Ext) else [e for i in getattr(o, "items", ()) for e in i.objs])
+            if isinstance(p, Ext) and p.path in library.WRAPPERS
+        ]
+        if not asked.made() or len(asked.made()) != len(asked.objs) or not (wrappers or _one(what) == "module"):
+            return None
+        wrapped = {o.path in library.WRAPPERS for o in asked.made()}
+        return wrapped.pop() if len(wrapped) == 1 else None
 
     def _loop(self, node: ast.stmt, body: list[ast.stmt], orelse: list[ast.stmt], enter: Callable[[], Loop | None], endless: bool) -> bool:
         """Run a loop's body until what it carries round has been seen: twice outermost, once inside a loop that itself runs twice."""
@@ -788,6 +811,8 @@ class Interpreter:
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return NOTHING
         origins = frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p))
+        if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
+            return Value(frozenset(), frozenset(o for o in origins if o.kind != "batch"))  # the lengths of batches: all ranks' are equal
         return Value(
             frozenset(),
             origins,
@@ -955,7 +980,7 @@ class Interpreter:
             if isinstance(obj, New) and obj.path in library.COLLECTIONS:
                 held = self.memory.get((obj, ELEMENT))
                 if held is not None and held.origins:
-                    value = Value(value.objs, value.origins | held.origins, value.scale)
+                    value = Value(value.objs, value.origins | held.origins, value.scale or held.scale)
         return value
 
     def _spread(self, value: Value) -> dict[str, Value]:

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 Stack = tuple[ast.AST, ...]
 
 # How a number depends on the samples of a batch. "sample": one entry per sample; "mean": an average over them; "sum": a total;
-# "count": how many there are; "weighted": an average by weights or valid entries; "other": anything else.
-Scale = Literal["sample", "mean", "sum", "count", "weighted", "other"]
+# "count": how many there are, "total": counts added up; "weighted": an average by weights or valid entries; "other": anything else.
+Scale = Literal["sample", "mean", "sum", "count", "total", "weighted", "other"]
 
 
 @dataclass(frozen=True, slots=True)

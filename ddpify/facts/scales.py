@@ -62,15 +62,20 @@ def mixed(parts: Sequence[Value]) -> Scale | None:
         return "weighted"
     if "sample" in seen:
         return "sample" if seen <= {"sample", "count"} else "other"
-    return "count" if seen == {"count"} else "other"
+    return "count" if seen <= {"count", "total"} else "other"
 
 
 def binary(op: ast.operator, left: Scale | None, right: Scale | None) -> Scale | None:
     """The scale of `left op right`."""
     if left is None and right is None:
         return None
+    added = isinstance(op, (ast.Add, ast.Sub)) and {left, right} <= {None, "count", "total"}
+    if not added:
+        left, right = ("count" if s == "total" else s for s in (left, right))
     pair = {left, right}
     if isinstance(op, (ast.Add, ast.Sub)):
+        if pair <= {None, "count", "total"} and isinstance(op, ast.Add):
+            return "total"  # counts that are added up
         if left == right or None in pair:
             return left or right
         return "sample" if pair <= {"sample", "count"} else "other"

@@ -75,8 +75,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Example:
-    """A piece of a script before and after; `after` None means that the rule leaves it alone."""
+    """A piece of a script before and after; `after` None means that the rule leaves it alone.
+
+    `frame` says where in a script the piece stands (tests/rule_examples.py); a piece without one is a whole script.
+    """
 
     title: str
     before: str
     after: str | None = None
+    frame: str = ""

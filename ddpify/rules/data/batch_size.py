@@ -19,7 +19,65 @@ from ddpify.rules.context import Context, argument
 
 CODE = "DDP303"
 TITLE = "what else the batch size sizes"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a setting that is shown",
+        'name = f"run_{args.batch_size}"\n',
+        frame="end",
+    ),
+    Example(
+        "a number of samples of the global batch",
+        "seen = 100 * args.batch_size\n",
+        frame="epoch",
+    ),
+    Example(
+        "a shape of the model",
+        "hidden = torch.zeros(8, 16)\n",
+        frame="end",
+    ),
+    Example(
+        "the loader's own argument, which another rule divides",
+        "batches = DataLoader(test_set, batch_size=args.batch_size)\n",
+        frame="end",
+    ),
+    Example(
+        "a short batch that is skipped",
+        "for x, y in loader:\n"
+        "    if x.size(0) == args.batch_size:\n"
+        "        update(x, y)\n",
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in loader:\n"
+        "    if x.size(0) == per_rank(args.batch_size):\n"
+        "        update(x, y)\n",
+        frame="batches",
+    ),
+    Example(
+        "noise for a batch",
+        "noise = torch.randn(args.batch_size, 8)\n"
+        "loss = criterion(model(x + noise), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "noise = torch.randn(per_rank(args.batch_size), 8)\n"
+        "loss = criterion(model(x + noise), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a total that is divided by the batch size",
+        "loss = (model(x) ** 2).sum() / args.batch_size\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "loss = (model(x) ** 2).sum() / per_rank(args.batch_size)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+)  # fmt: skip
 
 _SHAPES = frozenset(
     """
@@ -83,7 +141,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)) and name == "__main__":
                 left, right = run.value(node.left), run.value(node.right)
                 own = left.of_kind("batch")
-                if left.scale in ("sum", "count") and own and own <= trained and _reads(right, sources) and node.right not in arguments:
+                if (
+                    left.scale in ("sum", "count", "total")
+                    and own
+                    and own <= trained
+                    and _reads(right, sources)
+                    and node.right not in arguments
+                ):
                     yield from _divide(context, node.right, "a batch's total is divided by one rank's batch size")
 
 

@@ -18,14 +18,31 @@ from ddpify.rules.context import Context, argument
 
 CODE = "DDP302"
 TITLE = "download once per node"
-EXAMPLES = (
-    Example("nothing to download", "train = datasets.MNIST('data', train=True)\n"),
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "nothing to download",
+        'digits = datasets.MNIST("data", train=True)\n',
+        frame="start",
+    ),
+    Example(
+        "a download that is switched off",
+        'digits = datasets.MNIST("data", train=True, download=False)\n',
+        frame="start",
+    ),
+    Example(
+        "a download in a function that is not called",
+        "def prepare():\n"
+        '    return datasets.MNIST("data", download=True)\n',
+        frame="start",
+    ),
     Example(
         "a download",
-        "train = datasets.MNIST('data', download=True)\n",
-        "with first_on_node():\n    train = datasets.MNIST('data', download=True)\n",
+        'digits = datasets.MNIST("data", train=True, download=True)\n',
+        "with first_on_node():\n"
+        '    digits = datasets.MNIST("data", train=True, download=True)\n',
+        frame="start",
     ),
-)
+)  # fmt: skip
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:

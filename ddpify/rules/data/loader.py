@@ -24,7 +24,57 @@ from ddpify.rules.data import download
 
 CODE = "DDP301"
 TITLE = "shard the training data"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a loader that is only evaluated",
+        "val_loader = DataLoader(test_set, batch_size=100)\n"
+        "for x, y in val_loader:\n"
+        "    shape = x.shape\n",
+        frame="end",
+    ),
+    Example(
+        "a loader that nothing reads",
+        "spare = DataLoader(train_set, batch_size=32, shuffle=True)\n",
+        frame="end",
+    ),
+    Example(
+        "a sampler of the script's own, which is shown",
+        "sampler = torch.utils.data.WeightedRandomSampler(torch.ones(640), 640)\n"
+        "loader = DataLoader(train_set, batch_size=32, sampler=sampler)\n",
+        frame="data",
+    ),
+    Example(
+        "a loader of batches that are made already, which is shown",
+        "loader = DataLoader(train_set, batch_size=None)\n",
+        frame="data",
+    ),
+    Example(
+        "a loader that shuffles",
+        "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n",
+        "loader = DataLoader(train_set, batch_size=per_rank(32), sampler=DistributedSampler(train_set))\n",
+        frame="data",
+    ),
+    Example(
+        "a loader that keeps the order and drops the last batch",
+        "loader = DataLoader(train_set, 32, drop_last=True, num_workers=4)\n",
+        "loader = DataLoader(\n"
+        "    train_set,\n"
+        "    per_rank(32),\n"
+        "    drop_last=True,\n"
+        "    num_workers=workers_per_rank(4),\n"
+        "    sampler=DistributedSampler(train_set, shuffle=False, drop_last=True),\n"
+        ")\n",
+        frame="data",
+    ),
+    Example(
+        "options in a dictionary",
+        'options = {"batch_size": 32, "shuffle": True}\n'
+        "loader = DataLoader(train_set, **options)\n",
+        'options = {"batch_size": 32, "shuffle": True}\n'
+        "loader = DataLoader(train_set, **sharded(train_set, options))\n",
+        frame="data",
+    ),
+)  # fmt: skip
 
 _POSITIONS = {
     "dataset": 0,
@@ -103,7 +153,6 @@ _HARMLESS = (
     "reversed",
     "id",
     "str",
-    "torch.optim.",
 )
 
 
@@ -128,11 +177,7 @@ def _elsewhere(context: Context) -> Iterator[Finding]:
             found = run.interpreter.find(obj.cls, "__getitem__") if obj.cls is not None else None
             for func in found.objs if found is not None else ():
                 node = getattr(func, "node", None)
-                if (
-                    isinstance(node, ast.FunctionDef)
-                    and len(node.args.args) > 1
-                    and node.args.args[1].arg not in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-                ):
+                if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1 and not _asked(node):
                     yield context.manual(
                         CODE,
                         node,
@@ -319,3 +364,11 @@ def _iterable(context: Context, dataset: ast.expr) -> bool:
         ):
             return True
     return False
+
+
+def _asked(node: ast.FunctionDef) -> bool:
+    """Whether a `__getitem__` reads the index it is given before it puts another in its place."""
+    index = node.args.args[1].arg
+    uses = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == index]
+    first = min(uses, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset), default=None)
+    return first is not None and isinstance(first.ctx, ast.Load)

@@ -20,7 +20,60 @@ from ddpify.rules.io.guards import Guards
 
 CODE = "DDP503"
 TITLE = "files, folders and checkpoints"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a folder that may be there",
+        'os.makedirs("runs", exist_ok=True)\n',
+        frame="start",
+    ),
+    Example(
+        "a folder whose presence is handled",
+        "try:\n"
+        '    os.mkdir("runs")\n'
+        "except FileExistsError:\n"
+        "    pass\n",
+        frame="start",
+    ),
+    Example(
+        "a checkpoint that goes where the script says",
+        'state = torch.load("last.pt", map_location="cpu")\n',
+        frame="start",
+    ),
+    Example(
+        "a file that is read",
+        'settings = open("settings.txt").read()\n',
+        frame="start",
+    ),
+    Example(
+        "a folder",
+        'if not os.path.exists("runs"):\n'
+        '    os.makedirs("runs")\n',
+        'if not os.path.exists("runs"):\n'
+        '    os.makedirs("runs", exist_ok=True)\n',
+        frame="start",
+    ),
+    Example(
+        "os.mkdir for a folder",
+        'os.mkdir("runs")\n',
+        'os.makedirs("runs", exist_ok=True)\n',
+        frame="start",
+    ),
+    Example(
+        "a log that is open all the time",
+        'log = open("log.txt", "w")\n',
+        'log = open("log.txt" if rank == 0 else os.devnull, "w")\n',
+        frame="start",
+    ),
+    Example(
+        "a checkpoint that is loaded",
+        "model = Net()\n"
+        'model.load_state_dict(torch.load("last.pt"))\n',
+        "model = Net()\n"
+        'model.load_state_dict(torch.load("last.pt", map_location=device))\n'
+        "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
+        frame="model",
+    ),
+)  # fmt: skip
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:

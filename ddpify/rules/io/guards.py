@@ -22,7 +22,66 @@ from ddpify.rules.context import Context
 
 CODE = "DDP501"
 TITLE = "rank 0 speaks and writes"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "an assignment",
+        'message = "starting".upper()\n',
+        frame="end",
+    ),
+    Example(
+        "a printing function that is not called",
+        "def usage():\n"
+        '    raise SystemExit("train.py --epochs N")\n',
+        frame="end",
+    ),
+    Example(
+        "text that is made and kept",
+        "lines = []\n"
+        'lines.append(f"epochs {args.epochs}")\n',
+        frame="end",
+    ),
+    Example(
+        "a file that is read",
+        'with open("names.txt") as f:\n'
+        "    names = f.read().split()\n",
+        frame="end",
+    ),
+    Example(
+        "a line of output",
+        'print("epoch", epoch, "done")\n',
+        "if rank == 0:\n"
+        '    print("epoch", epoch, "done")\n',
+        frame="epoch",
+    ),
+    Example(
+        "a condition around nothing but output",
+        "if epoch % 10 == 0:\n"
+        '    print("epoch", epoch)\n',
+        "if rank == 0 and epoch % 10 == 0:\n"
+        '    print("epoch", epoch)\n',
+        frame="epoch",
+    ),
+    Example(
+        "output beside what every rank must do",
+        "if epoch == 5:\n"
+        '    print("enough")\n'
+        "    break\n",
+        "if epoch == 5:\n"
+        "    if rank == 0:\n"
+        '        print("enough")\n'
+        "    break\n",
+        frame="epoch",
+    ),
+    Example(
+        "a writer",
+        'writer = SummaryWriter("runs")\n'
+        'writer.add_text("settings", str(args))\n',
+        'writer = SummaryWriter("runs") if rank == 0 else None\n'
+        "if rank == 0:\n"
+        '    writer.add_text("settings", str(args))\n',
+        frame="end",
+    ),
+)  # fmt: skip
 _WHY = "rank 0 speaks for all"
 _EXISTS = frozenset(("exists", "isfile", "isdir", "is_file", "is_dir", "_check_exists", "check_preprocess", "check_integrity"))
 

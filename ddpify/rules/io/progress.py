@@ -17,10 +17,47 @@ from ddpify.rules.context import Context, argument
 
 CODE = "DDP502"
 TITLE = "one progress bar"
-EXAMPLES = (
-    Example("an own function of that name", "def tqdm(x):\n    return x\nfor i in tqdm([1]):\n    pass\n"),
-    Example("a bar", "for x in tqdm(loader):\n    pass\n", "for x in tqdm(loader, disable=rank != 0):\n    pass\n"),
-)
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a function of that name",
+        "def progress(items):\n"
+        "    return items\n"
+        "\n"
+        "\n"
+        "for item in progress([1, 2]):\n"
+        "    value = item\n",
+        frame="end",
+    ),
+    Example(
+        "a bar that is switched by the script itself",
+        "for item in tqdm(range(9), disable=args.epochs > 9):\n"
+        "    value = item\n",
+        frame="end",
+    ),
+    Example(
+        "a loop without a bar",
+        "for item in range(9):\n"
+        "    value = item\n",
+        frame="end",
+    ),
+    Example(
+        "a bar over the batches",
+        'for x, y in tqdm(loader, desc="train"):\n'
+        "    update(x, y)\n",
+        "loader.sampler.set_epoch(epoch)\n"
+        'for x, y in tqdm(loader, desc="train", disable=rank != 0):\n'
+        "    update(x, y)\n",
+        frame="batches",
+    ),
+    Example(
+        "a bar over the epochs",
+        "for epoch in trange(args.epochs):\n"
+        "    train(epoch)\n",
+        "for epoch in trange(args.epochs, disable=rank != 0):\n"
+        "    train(epoch)\n",
+        frame="loop",
+    ),
+)  # fmt: skip
 _BARS = frozenset(("tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm"))
 
 

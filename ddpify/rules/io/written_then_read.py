@@ -18,7 +18,33 @@ from ddpify.rules.context import Context
 
 CODE = "DDP504"
 TITLE = "wait for what rank 0 wrote"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a checkpoint of an earlier run",
+        'state = torch.load("start.pt", map_location="cpu")\n',
+        frame="start",
+    ),
+    Example(
+        "a file that nothing here writes",
+        'labels = torch.load("labels.pt")\n',
+        frame="end",
+    ),
+    Example(
+        "a file that numpy wrote",
+        'names = np.load("names.npy")\n',
+        frame="end",
+    ),
+    Example(
+        "the checkpoint that training has written",
+        'torch.save(model.state_dict(), "last.pt")\n'
+        'model.load_state_dict(torch.load("last.pt", map_location="cpu"))\n',
+        "if rank == 0:\n"
+        '    torch.save(model.module.state_dict(), "last.pt")\n'
+        "dist.barrier()\n"
+        'model.module.load_state_dict(torch.load("last.pt", map_location="cpu"))\n',
+        frame="end",
+    ),
+)  # fmt: skip
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:

@@ -20,7 +20,45 @@ from ddpify.rules.context import Context, own_statements
 
 CODE = "DDP403"
 TITLE = "decisions agree"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a condition on the epoch",
+        "if epoch == 5:\n"
+        "    break\n",
+        frame="epoch",
+    ),
+    Example(
+        "a condition on settings",
+        "if args.epochs > 100:\n"
+        "    raise SystemExit\n",
+        frame="end",
+    ),
+    Example(
+        "a scheduler that counts epochs",
+        "torch.optim.lr_scheduler.StepLR(optimizer, 3).step()\n",
+        frame="epoch",
+    ),
+    Example(
+        "a number of the evaluation that steers nothing",
+        "accuracy = evaluate()\n"
+        "history = [accuracy]\n",
+        frame="epoch",
+    ),
+    Example(
+        "an early stop",
+        "if evaluate() > 0.95:\n"
+        "    break\n",
+        "if from_rank_zero(evaluate() > 0.95):\n"
+        "    break\n",
+        frame="epoch",
+    ),
+    Example(
+        "a learning rate",
+        "scheduler.step(evaluate())\n",
+        "scheduler.step(from_rank_zero(evaluate()))\n",
+        frame="epoch",
+    ),
+)  # fmt: skip
 
 _STEERS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
 

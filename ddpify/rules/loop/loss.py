@@ -21,7 +21,39 @@ from ddpify.rules.context import Context
 
 CODE = "DDP402"
 TITLE = "an average over all ranks' samples"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a mean over the batch",
+        "loss = F.mse_loss(model(x), x)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a total divided by the number of samples",
+        'loss = F.cross_entropy(model(x), y, reduction="sum") / x.size(0)\n'
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "an average by class weights, which is shown",
+        "loss = F.cross_entropy(model(x), y, weight=torch.tensor([1.0, 3.0]))\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a total",
+        'loss = F.cross_entropy(model(x), y, reduction="sum")\n'
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        'loss = F.cross_entropy(model(x), y, reduction="sum")\n'
+        "(loss * world_size).backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+)  # fmt: skip
 
 _REASONS = {
     "weighted": "this loss is an average by weights or over valid entries, whose number differs between ranks",

@@ -21,7 +21,62 @@ from ddpify.rules.context import Context
 
 CODE = "DDP404"
 TITLE = "reduce what outlives the training loop"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a loss that nothing reads after the step",
+        "loss = criterion(model(x), y)\n"
+        "value = loss.item()\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a number of the evaluation",
+        "total = 0\n"
+        "for x, y in test_loader:\n"
+        "    total += len(y)\n",
+        frame="epoch",
+    ),
+    Example(
+        "the time that an epoch took",
+        "start = time.time()\n"
+        "train(epoch)\n"
+        "seconds = time.time() - start\n",
+        frame="epoch",
+    ),
+    Example(
+        "a total and a count",
+        "total, count = 0.0, 0\n"
+        "for x, y in loader:\n"
+        "    total += update(x, y) * len(y)\n"
+        "    count += len(y)\n"
+        "return total / count\n",
+        "total, count = 0.0, 0\n"
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in loader:\n"
+        "    total += update(x, y) * len(y)\n"
+        "    count += len(y)\n"
+        "count = sum_over_ranks(count)\n"
+        "total = sum_over_ranks(total)\n"
+        "return total / count\n",
+        frame="batches",
+    ),
+    Example(
+        "a mean over the batches",
+        "total = 0.0\n"
+        "for x, y in loader:\n"
+        "    total += update(x, y)\n"
+        "return total / len(loader)\n",
+        "total = 0.0\n"
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in loader:\n"
+        "    total += update(x, y)\n"
+        "total = sum_over_ranks(total) / world_size\n"
+        "return total / len(loader)\n",
+        frame="batches",
+    ),
+)  # fmt: skip
 _METERS = (("sum", "count", "avg"), ("sum", "cnt", "avg"))
 
 
@@ -69,7 +124,7 @@ def _divisors(context: Context) -> Iterator[Change]:
             continue
         own = run.value(left)
         if (
-            own.scale not in ("sum", "count")
+            own.scale not in ("sum", "count", "total")
             or own.of_kind("forward")
             or not any(o.kind == "batch" and o.of in loaders for o in own.origins)
         ):
@@ -212,7 +267,9 @@ def _reduce(context: Context, loop: Loop) -> Iterator[Change | Finding]:
                 f"sum {text} over the ranks where the loop trained, and only there",
             )
             continue
-        numeric = (value.scale in ("sum", "count", "mean") and not value.made()) or any(_is_meter(context, o) for o in value.made())
+        numeric = (value.scale in ("sum", "count", "total", "mean") and not value.made()) or any(
+            _is_meter(context, o) for o in value.made()
+        )
         if numeric and not _fresh(context, loop, text):
             yield context.manual(
                 CODE,

@@ -21,7 +21,64 @@ from ddpify.rules.data.loader import refused
 
 CODE = "DDP401"
 TITLE = "advance the sampler's epoch"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a loop over a loader that is evaluated",
+        "for x, y in test_loader:\n"
+        "    shape = x.shape\n",
+        frame="epoch",
+    ),
+    Example(
+        "a loop over what is not a loader",
+        'for name in ("train", "test"):\n'
+        "    os.makedirs(name, exist_ok=True)\n",
+        frame="end",
+    ),
+    Example(
+        "a sampler that moves on already",
+        "import os\n"
+        "\n"
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "from torch.utils.data import DataLoader, TensorDataset\n"
+        "from torch.utils.data.distributed import DistributedSampler\n"
+        "\n"
+        'dist.init_process_group("gloo")\n'
+        "train_set = TensorDataset(torch.ones(64, 8), torch.ones(64, 1))\n"
+        "sampler = DistributedSampler(train_set)\n"
+        "loader = DataLoader(train_set, batch_size=16 // dist.get_world_size(), sampler=sampler)\n"
+        "model = DistributedDataParallel(torch.nn.Linear(8, 1))\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "for epoch in range(9):\n"
+        "    sampler.set_epoch(epoch)\n"
+        "    for x, y in loader:\n"
+        "        loss = torch.nn.functional.mse_loss(model(x), y)\n"
+        "        optimizer.zero_grad()\n"
+        "        loss.backward()\n"
+        "        optimizer.step()\n",
+    ),
+    Example(
+        "an epoch in reach",
+        "for x, y in loader:\n"
+        "    update(x, y)\n",
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in loader:\n"
+        "    update(x, y)\n",
+        frame="batches",
+    ),
+    Example(
+        "no number of the epoch",
+        "while True:\n"
+        "    for x, y in loader:\n"
+        "        update(x, y)\n",
+        "while True:\n"
+        "    loader.sampler.set_epoch(loader.sampler.epoch + 1)\n"
+        "    for x, y in loader:\n"
+        "        update(x, y)\n",
+        frame="loop",
+    ),
+)  # fmt: skip
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:

@@ -19,13 +19,56 @@ from ddpify.rules.context import Context, argument
 
 CODE = "DDP202"
 TITLE = "take DataParallel out"
-EXAMPLES = (
+EXAMPLES: tuple[Example, ...] = (
     Example(
-        "a class of the project's own with that name", "class DataParallel:\n    def __init__(self, m): ...\nmodel = DataParallel(net)\n"
+        "a class of the project's own with that name",
+        "class DataParallel(nn.Module):\n"
+        "    def __init__(self, module):\n"
+        "        super().__init__()\n"
+        "        self.module = module\n"
+        "\n"
+        "    def forward(self, x):\n"
+        "        return self.module(x)\n"
+        "\n"
+        "\n"
+        "layers = DataParallel(nn.Linear(8, 8))\n",
+        frame="start",
     ),
-    Example("a statement of its own", "model = nn.DataParallel(model)\n", ""),
-    Example("nested", "model = nn.DataParallel(Net().cuda(), device_ids=[0, 1])\n", "model = Net().to(device)\n"),
-)
+    Example(
+        "a number of devices that is only shown",
+        "devices = torch.cuda.device_count()\n",
+        frame="start",
+    ),
+    Example(
+        "a question about the wrapper",
+        "wrapped = isinstance(train_set, nn.DataParallel)\n",
+        frame="end",
+    ),
+    Example(
+        "a statement of its own",
+        "model = Net().cuda()\n"
+        "model = nn.DataParallel(model)\n",
+        "model = Net().to(device)\n"
+        "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
+        frame="model",
+    ),
+    Example(
+        "where there are several devices",
+        "model = Net().cuda()\n"
+        "if torch.cuda.device_count() > 1:\n"
+        "    model = nn.DataParallel(model)\n",
+        "model = Net().to(device)\n"
+        "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
+        frame="model",
+    ),
+    Example(
+        "around a call",
+        "model = nn.DataParallel(Net().cuda(), device_ids=[0, 1])\n",
+        "model = Net().to(device)\n"
+        "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
+        frame="model",
+    ),
+)  # fmt: skip
 
 
 def calls(context: Context) -> list[ast.Call]:

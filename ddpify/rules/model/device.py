@@ -21,16 +21,58 @@ from ddpify.rules.context import Context, argument
 
 CODE = "DDP204"
 TITLE = "pin each rank to its own device"
-EXAMPLES = (
-    Example("a choice that falls back to the CPU", "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"),
-    Example("a method of that name on something else", "class Gpu:\n    def cuda(self): ...\nGpu().cuda()\n"),
-    Example("a tensor", "x = x.cuda(non_blocking=True)\n", "x = x.to(device, non_blocking=True)\n"),
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a choice that falls back to the CPU",
+        'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n',
+        frame="start",
+    ),
+    Example(
+        "a method of that name on something else",
+        "class Meter:\n"
+        "    def cuda(self):\n"
+        "        return self\n"
+        "\n"
+        "\n"
+        "meter = Meter().cuda()\n",
+        frame="start",
+    ),
+    Example(
+        "a plain device in a table of settings",
+        'defaults = {"device": "cuda:0", "epochs": 9}\n',
+        frame="start",
+    ),
+    Example(
+        "a question about the device",
+        "on_gpu = torch.cuda.is_available() and torch.cuda.device_count() > 0\n",
+        frame="start",
+    ),
+    Example(
+        "a tensor",
+        "x = torch.ones(8).cuda(non_blocking=True)\n",
+        "x = torch.ones(8).to(device, non_blocking=True)\n",
+        frame="start",
+    ),
     Example(
         "an index",
-        "device = torch.device('cuda:1' if torch.cuda.is_available() else 'cpu')\n",
-        "device = torch.device(f'cuda:{local_rank}' if torch.cuda.is_available() else 'cpu')\n",
+        'device = torch.device("cuda:1" if torch.cuda.is_available() else "cpu")\n',
+        'device = torch.device(f"cuda:{local_rank}" if torch.cuda.is_available() else "cpu")\n',
+        frame="start",
     ),
-)
+    Example(
+        "a device without a fallback",
+        'x = torch.ones(8).to("cuda")\n',
+        "x = torch.ones(8).to(device)\n",
+        frame="start",
+    ),
+    Example(
+        "a device that is set",
+        "torch.cuda.set_device(0)\n"
+        "torch.backends.cudnn.benchmark = True\n",
+        "torch.backends.cudnn.benchmark = True\n",
+        frame="start",
+    ),
+)  # fmt: skip
 _INDEXED = re.compile(r"^(cuda|gpu):\d+$")
 _WHY = "each rank computes on its own device, and on the CPU where there is no GPU"
 

@@ -21,7 +21,47 @@ from ddpify.rules.context import Context
 
 CODE = "DDP203"
 TITLE = "names on the wrapped model"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "what the wrapper passes on",
+        "model.train()\n"
+        "model.zero_grad()\n"
+        "weights = sum(p.numel() for p in model.parameters())\n",
+        frame="epoch",
+    ),
+    Example(
+        "a state dict of something else",
+        "settings = optimizer.state_dict()\n",
+        frame="epoch",
+    ),
+    Example(
+        "a model that is not trained",
+        "teacher = Net()\n"
+        "labels = torch.zeros(teacher.classes)\n",
+        frame="end",
+    ),
+    Example(
+        "a checkpoint",
+        'torch.save(model.state_dict(), "last.pt")\n',
+        "if rank == 0:\n"
+        '    torch.save(model.module.state_dict(), "last.pt")\n',
+        frame="epoch",
+    ),
+    Example(
+        "an attribute of the model's own",
+        "labels = torch.zeros(model.classes)\n",
+        "labels = torch.zeros(model.module.classes)\n",
+        frame="epoch",
+    ),
+    Example(
+        "an evaluation",
+        "with torch.no_grad():\n"
+        "    scores = [model(x) for x, y in test_loader]\n",
+        "with torch.no_grad():\n"
+        "    scores = [model.module(x) for x, y in test_loader]\n",
+        frame="epoch",
+    ),
+)  # fmt: skip
 
 # What works on the wrapper as it does on the model.
 _SAME = frozenset(

@@ -22,7 +22,58 @@ from ddpify.rules.context import Context
 
 CODE = "DDP201"
 TITLE = "wrap the trained model"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a network that is not trained",
+        "teacher = Net()\n"
+        "teacher.eval()\n"
+        "for p in teacher.parameters():\n"
+        "    p.requires_grad = False\n",
+        frame="end",
+    ),
+    Example(
+        "a model that is wrapped already",
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "\n"
+        'dist.init_process_group("gloo")\n'
+        "model = DistributedDataParallel(torch.nn.Linear(8, 1))\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        'batches = torch.load(f"batches{dist.get_rank()}.pt")\n'
+        "for x, y in batches:\n"
+        "    loss = torch.nn.functional.mse_loss(model(x), y)\n"
+        "    optimizer.zero_grad()\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n",
+    ),
+    Example(
+        "a loss with no parameters",
+        "criterion = nn.CrossEntropyLoss()\n",
+        frame="end",
+    ),
+    Example(
+        "a model",
+        "model = Net()\n",
+        "model = Net()\n"
+        "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
+        frame="model",
+    ),
+    Example(
+        "after the last change of its parameters",
+        "model = Net()\n"
+        'model.load_state_dict(torch.load("start.pt", map_location="cpu"))\n'
+        "nn.init.zeros_(model.fc.bias)\n"
+        "print(model.classes)\n",
+        "model = Net()\n"
+        'model.load_state_dict(torch.load("start.pt", map_location="cpu"))\n'
+        "nn.init.zeros_(model.fc.bias)\n"
+        "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n"
+        "if rank == 0:\n"
+        "    print(model.module.classes)\n",
+        frame="model",
+    ),
+)  # fmt: skip
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:

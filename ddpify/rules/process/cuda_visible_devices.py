@@ -18,14 +18,38 @@ from ddpify.rules.context import Context
 
 CODE = "DDP102"
 TITLE = "leave CUDA_VISIBLE_DEVICES to the launcher"
-EXAMPLES = (
-    Example("reading it", "import os\nprint(os.environ.get('CUDA_VISIBLE_DEVICES'))\n"),
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "reading the variable",
+        'visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")\n',
+        frame="start",
+    ),
+    Example(
+        "another variable",
+        'os.environ["CUDA_LAUNCH_BLOCKING"] = "1"\n',
+        frame="start",
+    ),
+    Example(
+        "a choice made without a launcher only",
+        'if "LOCAL_RANK" not in os.environ:\n'
+        '    os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n',
+        frame="start",
+    ),
     Example(
         "a choice of devices",
-        "os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n",
-        "if 'LOCAL_RANK' not in os.environ:\n    os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n",
+        'os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n',
+        'if "LOCAL_RANK" not in os.environ:\n'
+        '    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n',
+        frame="start",
     ),
-)
+    Example(
+        "a choice left to the command line",
+        'os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu\n',
+        'if "LOCAL_RANK" not in os.environ:\n'
+        '    os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu\n',
+        frame="start",
+    ),
+)  # fmt: skip
 
 
 def assignments(context: Context) -> list[ast.Assign]:

@@ -21,7 +21,59 @@ from ddpify.rules.loop.decisions import steers
 
 CODE = "DDP103"
 TITLE = "random numbers agree before training and differ in it"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "nothing is drawn before training and nothing seeded",
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        frame="loop",
+    ),
+    Example(
+        "a split by a generator of its own",
+        "part, rest = random_split(test_set, [120, 40], generator=torch.Generator().manual_seed(0))\n",
+        frame="end",
+    ),
+    Example(
+        "random numbers that a data set draws for a sample",
+        "class Noisy(Dataset):\n"
+        "    def __len__(self):\n"
+        "        return 640\n"
+        "\n"
+        "    def __getitem__(self, index):\n"
+        "        return torch.randn(8), index % 2\n",
+        frame="start",
+    ),
+    Example(
+        "a seeded script",
+        "torch.manual_seed(1)\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        "torch.manual_seed(1)\n"
+        "if rank != 0:\n"
+        "    torch.manual_seed(torch.initial_seed() + rank)\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        frame="loop",
+    ),
+    Example(
+        "a seed for every generator in use",
+        "random.seed(1)\n"
+        "np.random.seed(1)\n"
+        "torch.manual_seed(1)\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        "random.seed(1)\n"
+        "np.random.seed(1)\n"
+        "torch.manual_seed(1)\n"
+        "if rank != 0:\n"
+        "    torch.manual_seed(torch.initial_seed() + rank)\n"
+        "    np.random.seed(torch.initial_seed() % 2**32)\n"
+        "    random.seed(torch.initial_seed() % 2**32)\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        frame="loop",
+    ),
+)  # fmt: skip
 
 
 _DRAWS = (
@@ -85,7 +137,7 @@ def _random_network(context: Context, obj: object) -> bool:
     ):
         return False
     loaded = any(c.method == "load_state_dict" and obj in c.receiver.objs for c in run.trace.calls)
-    return obj.cls is not None and not loaded
+    return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not loaded
 
 
 def _inside_module(context: Context, call: Call) -> bool:

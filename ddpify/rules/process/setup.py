@@ -25,7 +25,55 @@ from ddpify.rules.process import cuda_visible_devices
 
 CODE = "DDP101"
 TITLE = "set up the process group"
-EXAMPLES: tuple[Example, ...] = ()
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a script that joins a group itself",
+        "import os\n"
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "from torch.nn.parallel import DistributedDataParallel as DDP\n"
+        "from torch.utils.data import DataLoader, TensorDataset\n"
+        "from torch.utils.data.distributed import DistributedSampler\n"
+        "\n"
+        'dist.init_process_group("gloo")\n'
+        "dataset = TensorDataset(torch.ones(64, 8), torch.ones(64, 1))\n"
+        "sampler = DistributedSampler(dataset)\n"
+        "loader = DataLoader(dataset, batch_size=16, sampler=sampler)\n"
+        "model = DDP(torch.nn.Linear(8, 1))\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "for epoch in range(3):\n"
+        "    sampler.set_epoch(epoch)\n"
+        "    for x, y in loader:\n"
+        "        loss = torch.nn.functional.mse_loss(model(x), y)\n"
+        "        optimizer.zero_grad()\n"
+        "        loss.backward()\n"
+        "        optimizer.step()\n"
+        "dist.destroy_process_group()\n",
+    ),
+    Example(
+        "a script that only evaluates",
+        "import torch\n"
+        "\n"
+        'model = torch.load("model.pt", weights_only=False)\n'
+        "model.eval()\n"
+        "with torch.no_grad():\n"
+        "    print(model(torch.ones(1, 8)))\n",
+    ),
+    Example(
+        "settings before the main function runs",
+        "torch.backends.cudnn.benchmark = True\n",
+        frame="start",
+    ),
+    Example(
+        "a main block",
+        'if __name__ == "__main__":\n'
+        "    main()\n",
+        'if __name__ == "__main__":\n'
+        "    init_distributed()\n"
+        "    main()\n",
+        frame="main",
+    ),
+)  # fmt: skip
 
 _ORDER = (
     "per_rank",

@@ -1,0 +1,103 @@
+"""Every rule: what it says of itself, and its examples, each inside a whole script."""
+
+import ast
+from types import ModuleType
+
+import pytest
+from rule_examples import BEGIN, END, PLACES, script
+
+import ddpify
+from ddpify.cli import _explained
+from ddpify.rules.base import Change, Example
+from ddpify.rules.registry import RULES
+
+SECTIONS = ("What it does:", "Why:", "Safety:", "References:")
+EXAMPLES = [(rule, example) for rule in RULES for example in rule.EXAMPLES]
+IDS = [f"{rule.CODE}: {example.title}" for rule, example in EXAMPLES]
+
+
+def piece(text: str) -> list[str]:
+    """The statements between the two strings that mark the piece."""
+    begin, end = (ast.dump(ast.parse(mark).body[0]) for mark in (BEGIN, END))
+    for node in ast.walk(ast.parse(text)):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            dumps = [ast.dump(statement) for statement in block] if isinstance(block, list) else []
+            if begin in dumps:
+                return dumps[dumps.index(begin) + 1 : dumps.index(end)]
+    raise AssertionError(f"the piece is not in one block any more:\n{text}")
+
+
+def lines_of(piece: str, text: str) -> range:
+    """The numbers of the lines that the piece takes in the script."""
+    lines = [line.strip() for line in text.splitlines()]
+    return range(lines.index(BEGIN) + 2, lines.index(END) + 1) if BEGIN in lines else range(1, len(lines) + 1)
+
+
+def touches(change: Change, lines: range) -> bool:
+    nodes = [edit.node for edit in change.edits]
+    return any(n.lineno <= lines[-1] and (n.end_lineno or n.lineno) >= lines[0] for n in nodes) if lines else False
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.CODE)
+def test_a_rule_says_what_it_does(rule: ModuleType) -> None:
+    text = rule.__doc__ or ""
+    places = [text.find(f"\n{section}") for section in SECTIONS]
+    assert -1 not in places and places == sorted(places)
+    assert "https://" in text[places[-1] :]
+    first, rest = text.split("\n", 1)
+    assert first.endswith(".") and not rest.split("\n", 1)[0]
+    assert rule.TITLE and not rule.TITLE.endswith(".")
+
+
+def test_the_codes_are_each_ones_own_and_in_families() -> None:
+    codes = [rule.CODE for rule in RULES]
+    assert len(set(codes)) == len(codes)
+    family = {"process": "DDP1", "model": "DDP2", "data": "DDP3", "loop": "DDP4", "io": "DDP5"}
+    assert [(rule.CODE, rule.__name__) for rule in RULES if not rule.CODE.startswith(family[rule.__name__.split(".")[-2]])] == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.CODE)
+def test_examples_of_what_is_left_alone_come_first_and_are_more(rule: ModuleType) -> None:
+    left = [example.after is None for example in rule.EXAMPLES]
+    assert left == sorted(left, reverse=True)
+    assert left.count(True) > left.count(False) or left.count(True) >= 3
+    assert left.count(False) >= 1 or not any(isinstance(edit, Example) for edit in rule.EXAMPLES)
+
+
+def test_titles_are_sentences_of_their_own() -> None:
+    assert len(set(IDS)) == len(IDS)
+    assert [title for title in (example.title for _, example in EXAMPLES) if " " not in title or title.endswith(".")] == []
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=IDS)
+def test_an_example_is_what_it_says(rule: ModuleType, example: Example) -> None:
+    assert example.frame in (*PLACES, "")
+    text = script(example.before, example.frame)
+    done = ddpify.convert(text)
+    assert "DDP901" not in {finding.code for finding in done.findings}
+    touching = [change for change in done.changes if change.code == rule.CODE and touches(change, lines_of(example.before, text))]
+    if example.after is None:
+        assert touching == []
+        assert not example.frame or piece(done.code) == [ast.dump(statement) for statement in ast.parse(example.before).body]
+    else:
+        assert example.frame, "a whole script has no place for a piece: give the example a frame"
+        assert touching
+        assert piece(done.code) == dumped(example.after), done.code
+    again = ddpify.convert(done.code)
+    assert again.code == done.code
+
+
+def dumped(text: str) -> list[str]:
+    body = ast.parse(f"def f():\n{''.join('    ' + line for line in text.splitlines(keepends=True)) or '    pass'}").body[0]
+    assert isinstance(body, ast.FunctionDef)
+    return [ast.dump(statement) for statement in body.body] if text.strip() else []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.CODE)
+def test_its_explanation_shows_all_of_it(rule: ModuleType) -> None:
+    text = _explained(rule)
+    assert text.startswith(f"{rule.CODE}  {rule.TITLE}\n")
+    for example in rule.EXAMPLES:
+        assert f"\n--- {example.title}\n{example.before.rstrip()}\n" in text
+    assert max(map(len, text.splitlines())) <= 140
