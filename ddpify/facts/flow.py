@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ddpify.facts import library, scales
 from ddpify.facts.memory import Memory, join_all
@@ -801,10 +802,25 @@ class Interpreter:
         if isinstance(op, ast.Div) and texts:
             return Value(left.objs, origins)
         scale = scales.binary(op, left.scale, right.scale)
+        if isinstance(op, ast.Div) and left.scale == "sum" and right.scale is None and self._is_batch_size(right, left.of_kind("batch")):
+            scale = "mean"
         constant = right if left.scale == "sum" else left
         if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and constant.of_kind("parameters"):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
         return Value(frozenset(), origins, scale)
+
+    def _is_batch_size(self, value: Value, loaders: frozenset[Any]) -> bool:
+        """Whether a number is the batch size of one of `loaders`."""
+        mine = {*value.objs, *value.of_kind("from")}
+        for loader in loaders:
+            size = self.memory.get((loader, "batch_size"))
+            if (
+                size is not None
+                and mine & {*size.objs, *size.of_kind("from")}
+                and bool(size.of_kind("world")) == bool(value.of_kind("world"))
+            ):
+                return True
+        return False
 
     def _ev_compare(self, node: ast.Compare) -> Value:
         parts = [self.expression(node.left), *(self.expression(c) for c in node.comparators)]
