@@ -659,6 +659,24 @@ SCRIPTS = {
         """,
         same=("best",),
     ),
+    "a checkpoint that is read back": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        torch.save(model.state_dict(), "model.pt")
+        model.load_state_dict(torch.load("model.pt"))
+        model.eval()
+        with torch.no_grad():
+            print("accuracy %.4f" % (model(x).argmax(1) == y).double().mean().item())
+        """,
+        same=("accuracy",),
+    ),
     "a log that is open all the time": Script(
         """
         loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
@@ -783,6 +801,36 @@ SCRIPTS = {
         """,
         same=("norm",),
     ),
+    "parameters told apart by their names": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.backbone = nn.Linear(8, 6)
+                self.fc = nn.Linear(6, 2)
+
+            def forward(self, x):
+                return self.fc(torch.tanh(self.backbone(x)))
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = Net()
+        head = [p for name, p in model.named_parameters() if name.startswith("fc")]
+        rest = [p for name, p in model.named_parameters() if not name.startswith("fc")]
+        optimizer = torch.optim.SGD([{"params": head, "lr": 0.5}, {"params": rest}], lr=0.01)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                for name, p in model.named_parameters():
+                    if name == "backbone.bias":
+                        p.grad.mul_(0.5)
+                optimizer.step()
+        for name, p in model.named_parameters():
+            print(name, tuple(p.shape))
+        """,
+        same=("backbone", "fc"),
+    ),
     "a model with batch norm": Script(
         """
         loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
@@ -853,6 +901,98 @@ SCRIPTS = {
 }
 
 
+FRAME = """
+loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for data, target in loader:
+{lines}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+# losses that are proved, or corrected and then proved: these must go on being so
+PROVED = {
+    "a mean": "loss = F.cross_entropy(model(data), target)",
+    "a mean of what each sample lost": "loss = F.cross_entropy(model(data), target, reduction='none').mean()",
+    "a total": "loss = F.cross_entropy(model(data), target, reduction='sum')",
+    "a total divided by the number of labels": "loss = F.cross_entropy(model(data), target, reduction='sum') / len(target)",
+    "a total divided by a number": "loss = F.cross_entropy(model(data), target, reduction='sum') / 8",
+    "a total divided by the size of the data set": "loss = F.cross_entropy(model(data), target, reduction='sum') / len(loader.dataset)",
+    "a total of squares, halved": "loss = ((model(data) - 1.0) ** 2).sum() / data.shape[0] / 2",
+    "a mean multiplied by the number of samples": "loss = F.cross_entropy(model(data), target) * data.size(0)",
+    "a mean over a list of samples": """
+        losses = [F.cross_entropy(model(d[None]), t[None]) for d, t in zip(data, target)]
+        loss = sum(losses) / len(losses)""",
+    "a sum of two means": "loss = F.cross_entropy(model(data), target) + 0.1 * model(data).abs().mean()",
+}
+# losses that may be told or corrected, but not passed as they are
+DOUBTED = {
+    "of the first four samples": "loss = F.cross_entropy(model(data)[:4], target[:4])",
+    "of the first sample": "loss = F.cross_entropy(model(data), target, reduction='none')[0]",
+    "of the hardest samples": "loss = F.cross_entropy(model(data), target, reduction='none').topk(2).values.mean()",
+    "of the hardest samples, by the function": "loss = torch.topk(F.cross_entropy(model(data), target, reduction='none'), 2)[0].mean()",
+    "of the hardest samples, sorted": "loss = F.cross_entropy(model(data), target, reduction='none').sort().values[-2:].mean()",
+    "of the worst sample": "loss = F.cross_entropy(model(data), target, reduction='none').max()",
+    "of the median sample": "loss = F.cross_entropy(model(data), target, reduction='none').median()",
+    "of the samples of one kind": "loss = F.cross_entropy(model(data[target > 0]), target[target > 0])",
+    "over a mask": """
+        mask = (target > 0).double()
+        loss = (F.cross_entropy(model(data), target, reduction="none") * mask).sum() / mask.sum().clamp(min=1)""",
+    "summed in a loop over the samples": """
+        loss = 0
+        for d, t in zip(data, target):
+            loss = loss + F.cross_entropy(model(d[None]), t[None])""",
+    "with weights by how often a label is there": """
+        weight = 1.0 / (1 + torch.bincount(target, minlength=2))
+        loss = F.cross_entropy(model(data), target, weight=weight)""",
+    "of samples mixed with their neighbours": "loss = F.cross_entropy(model(0.7 * data + 0.3 * data.flip(0)), target)",
+    "against the neighbour's output": "loss = F.mse_loss(model(data), model(data).detach().roll(1, 0))",
+    "of inputs scaled by the batch": "loss = F.cross_entropy(model((data - data.mean(0)) / (data.std(0) + 1e-5)), target)",
+    "weighted by an advantage": """
+        gain = data.sum(1)
+        loss = (F.cross_entropy(model(data), target, reduction="none") * (gain - gain.mean()) / gain.std()).mean()""",
+    "squared": "loss = F.cross_entropy(model(data), target) ** 2",
+    "under a root": "loss = F.mse_loss(model(data), F.one_hot(target, 2).to(data.dtype)).sqrt()",
+    "as a norm": "loss = torch.norm(model(data) - F.one_hot(target, 2))",
+    "as an exponential": "loss = torch.exp(F.cross_entropy(model(data), target))",
+    "kept off zero": "loss = (F.cross_entropy(model(data), target) - 0.6).abs() + 0.6",
+    "clamped": "loss = F.cross_entropy(model(data), target).clamp(max=0.6)",
+    "times another": "loss = F.cross_entropy(model(data), target) * model(data).pow(2).mean()",
+    "over its own value": """
+        value = F.cross_entropy(model(data), target)
+        loss = value / value.detach()""",
+    "over all pairs by a product": """
+        z = F.normalize(model(data))
+        loss = (z @ z.T - torch.eye(len(z))).pow(2).mean()""",
+    "over all pairs by their distance": """
+        z = model(data)
+        loss = torch.cdist(z, z).mean()""",
+    "over all pairs by broadcasting": """
+        z = model(data)
+        loss = (z.unsqueeze(0) - z.unsqueeze(1)).pow(2).mean()""",
+    "over all pairs by einsum": """
+        z = model(data)
+        loss = torch.einsum("id,jd->ij", z, z).mean()""",
+    "by a softmax over the batch": "loss = -F.log_softmax(model(data), dim=0).mean()",
+    "by logsumexp over the batch": "loss = torch.logsumexp(model(data)[:, 0], 0)",
+    "with a variance over the batch": "loss = model(data).var(dim=0).mean() + F.cross_entropy(model(data), target)",
+    "with a covariance": """
+        z = model(data) - model(data).mean(0)
+        loss = (z.T @ z / len(z)).pow(2).sum()""",
+    "by overlap": """
+        p = torch.softmax(model(data), 1)[:, 1]
+        loss = 1 - 2 * (p * target).sum() / (p.sum() + target.sum() + 1)""",
+}
+LOSSES = PROVED | DOUBTED
+
+
+def with_loss(lines: str) -> Script:
+    return Script(FRAME.format(lines=textwrap.indent(textwrap.dedent(lines).strip(), " " * 8)))
+
+
 def text(script: Script) -> str:
     return HEAD + "\n" + textwrap.dedent(script.text).lstrip()
 
@@ -891,3 +1031,27 @@ def test_numbers_of_the_whole_data_set_are_the_originals(outcomes: dict[str, Out
 
     assert told(outcomes[title].single.stdout)
     assert told(outcomes[title].ranks[0].stdout) == told(outcomes[title].single.stdout)
+
+
+@pytest.fixture(scope="module")
+def losses() -> dict[str, tuple[Conversion, Outcome]]:
+    scripts = {title: text(with_loss(lines)) for title, lines in LOSSES.items()}
+    done = {title: ddpify.convert(script) for title, script in scripts.items()}
+    outcomes = run_many([Case(script, done[title].code) for title, script in scripts.items()])
+    return {title: (done[title], outcome) for title, outcome in zip(scripts, outcomes, strict=True)}
+
+
+@pytest.mark.parametrize("title", LOSSES)
+def test_a_loss_is_right_or_told(losses: dict[str, tuple[Conversion, Outcome]], title: str) -> None:
+    done, outcome = losses[title]
+    assert len(outcome.single.steps) == 12
+    if title in PROVED:
+        assert done.exit_code == 0
+    if done.exit_code == 0:
+        assert outcome.problems() == []
+    else:
+        assert [f.code for f in done.findings if f.level >= Safety.REVIEW and f.line == line_of_backward(done)] != []
+
+
+def line_of_backward(done: Conversion) -> int:
+    return next(i for i, line in enumerate(done.original.splitlines(), 1) if ".backward()" in line)

@@ -237,22 +237,13 @@ def _loop(run: Run, call: Call) -> TrainingLoop:
     loss = loss_of(call)
     loaders = frozenset(o for o in loss.of_kind("batch") if isinstance(o, New))
     around = [loop for loop in call.loops if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))]
-    feeding = [i for i, loop in enumerate(around) if loaders & frozenset(o for o in _deep(loop.element) if isinstance(o, New))]
+    feeding = [i for i, loop in enumerate(around) if loaders & frozenset(o for o in loop.element.batches() if isinstance(o, New))]
     if feeding:
         at = feeding[-1]
     else:
         at = len(around) - 1
     batch = around[at] if around else None
     return TrainingLoop(call, loss, loaders, batch, around[at - 1] if at > 0 else None)
-
-
-def _deep(value: Value) -> set[object]:
-    out = set(value.of_kind("batch"))
-    for obj in value.objs:
-        if isinstance(obj, Tup):
-            for item in obj.items:
-                out |= _deep(item)
-    return out
 
 
 def _trained(facts: Facts) -> Iterator[TrainedModel]:

@@ -181,6 +181,15 @@ class Value:
         """What the origins of one kind name."""
         return frozenset(o.of for o in self.origins if o.kind == kind)
 
+    def batches(self) -> frozenset[Any]:
+        """The loaders whose batches it may be, or hold as a tuple."""
+        out = self.of_kind("batch")
+        for obj in self.objs:
+            if isinstance(obj, Tup):
+                for item in obj.items:
+                    out |= item.batches()
+        return out
+
     def paths(self) -> frozenset[str]:
         """The paths of the library's functions, classes and modules that it may be."""
         return frozenset(o.path for o in self.objs if isinstance(o, Ext))

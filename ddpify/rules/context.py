@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from ddpify.facts.collect import Facts, TrainingLoop, training_calls
-from ddpify.facts.model import NOTHING, Call, Lit, New, Value
+from ddpify.facts.collect import Facts, training_calls
+from ddpify.facts.model import NOTHING, Call, New
 from ddpify.facts.tree import Tree
 from ddpify.options import Options
 from ddpify.rules.base import Finding, Obligation, Safety
+
+if TYPE_CHECKING:
+    from ddpify.rules.io.guards import Guards
 
 NAMES = {
     "rank": ("rank", "global_rank", "ddp_rank"),
@@ -128,12 +132,12 @@ class Context:
         """The calls under which a training forward runs, the forwards included."""
         return training_calls(self.facts)
 
-    def in_training(self, node: ast.AST) -> TrainingLoop | None:
-        """The training loop whose batch loop holds a node, in the node's own function."""
-        for loop in self.facts.loops:
-            if loop.batch is not None and loop.batch.node in set(self.tree.ancestors(node)):
-                return loop
-        return None
+    @cached_property
+    def guards(self) -> Guards:
+        """Which statements only speak and write."""
+        from ddpify.rules.io.guards import Guards
+
+        return Guards(self)
 
     def calls(self) -> list[Call]:
         """All calls of the entry."""
@@ -146,14 +150,6 @@ class Context:
         line = self.facts.project.entry.source.text.splitlines()[node.lineno - 1]
         indent = len(line) - len(line.lstrip())
         return "\n".join([first, *(part[indent:] if not part[:indent].strip() else part.lstrip() for part in rest)])
-
-    def name(self, value: Value) -> str | None:
-        """The string that a value is, if it can be but one."""
-        if len(value.objs) == 1:
-            (only,) = value.objs
-            if isinstance(only, Lit) and isinstance(only.value, str):
-                return only.value
-        return None
 
 
 def argument(call: ast.Call, position: int | None, keyword: str) -> ast.expr | None:

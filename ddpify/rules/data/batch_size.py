@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Call, Lit, New, Obj, Part, Tup, Value
+from ddpify.facts.model import Call, Lit, New, Obj, Part, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
@@ -160,19 +160,10 @@ def _reads(value: Value, sources: set[Obj]) -> bool:
 def _in_training(context: Context, call: Call) -> bool:
     """Whether what a call makes meets a training batch: it runs in a loop over training data, or reaches a loss."""
     loaders = set(context.facts.loaders)
-    feeding = [loop for loop in call.loops if _batches(loop.element)]
+    feeding = [loop for loop in call.loops if loop.element.batches()]
     if feeding:
-        return bool(_batches(feeding[-1].element) & loaders)
+        return bool(feeding[-1].element.batches() & loaders)
     return any(call.node in loop.loss.of_kind("sized") for loop in context.facts.loops)
-
-
-def _batches(value: Value) -> set[object]:
-    out = set(value.of_kind("batch"))
-    for obj in value.objs:
-        if isinstance(obj, Tup):
-            for item in obj.items:
-                out |= _batches(item)
-    return out
 
 
 def _equal(value: Value, sources: set[Obj]) -> bool:

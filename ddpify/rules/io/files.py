@@ -45,6 +45,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "a folder that is looked for",
+        'there = os.path.isdir("runs")\n',
+        frame="start",
+    ),
+    Example(
         "a folder",
         'if not os.path.exists("runs"):\n'
         '    os.makedirs("runs")\n',
@@ -78,7 +83,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit opens, folders and loads in the entry."""
-    guards = Guards(context)
+    guards = context.guards
     run, tree = context.facts.after, context.tree
     for node in tree.nodes():
         if not isinstance(node, ast.Call):
@@ -172,7 +177,7 @@ def _momentary(context: Context, node: ast.Call) -> bool:
     """Whether a folder's name comes from the clock or from chance, in a statement of its own that is not guarded yet."""
     statement = context.tree.statement(node)
     drawn = any(o.kind in ("time", "random", "listing") for a in node.args[:1] for o in context.facts.after.value(a).origins)
-    return drawn and isinstance(statement, ast.Expr) and statement.value is node and not Guards(context).guarded(node)
+    return drawn and isinstance(statement, ast.Expr) and statement.value is node and not context.guards.guarded(node)
 
 
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:

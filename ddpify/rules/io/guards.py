@@ -47,6 +47,12 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "an error that ends the script",
+        "if args.epochs < 1:\n"
+        '    raise ValueError("no epochs")\n',
+        frame="start",
+    ),
+    Example(
         "a line of output",
         'print("epoch", epoch, "done")\n',
         "if rank == 0:\n"
@@ -295,7 +301,7 @@ class Guards:
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Guard what speaks and writes in the entry; report files written elsewhere."""
-    guards = Guards(context)
+    guards = context.guards
     header = f"if {context.names['rank']} == 0"
     yield from _block(context, guards, context.tree.root.body, header)
     yield from _made(context, guards)

@@ -345,17 +345,8 @@ def _fresh(context: Context, loop: Loop, text: str) -> bool:
 def _also_evaluates(context: Context, loop: Loop) -> bool:
     """Whether the loop also runs over loaders that do not train."""
     trained = set(context.facts.loaders)
-    over = {o for c in context.facts.after.trace.calls for each in c.loops if each.node is loop.node for o in _loaders_of(each.element)}
+    over = {o for c in context.facts.after.trace.calls for each in c.loops if each.node is loop.node for o in each.element.batches()}
     return bool(over - trained)
-
-
-def _loaders_of(value: Value) -> set[object]:
-    out = set(value.of_kind("batch"))
-    for obj in value.objs:
-        if isinstance(obj, Tup):
-            for item in obj.items:
-                out |= _loaders_of(item)
-    return out
 
 
 def _carried(loop: Loop, text: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import Loop, New, Value
+from ddpify.facts.model import Loop, New
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import refused
@@ -115,17 +115,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
     for loop in training.backward.loops:
-        if isinstance(loop.node, (ast.For, ast.AsyncFor)) and loader in _batches(loop.element) and loader not in loop.over.of_kind("batch"):
+        if isinstance(loop.node, (ast.For, ast.AsyncFor)) and loader in loop.element.batches() and loader not in loop.over.of_kind("batch"):
             return loop
     return None
-
-
-def _batches(value: Value) -> set[object]:
-    out = set(value.of_kind("batch"))
-    for obj in value.objs:
-        for item in getattr(obj, "items", ()) if type(obj).__name__ == "Tup" else ():
-            out |= _batches(item)
-    return out
 
 
 def _set(context: Context, loader: New) -> bool:

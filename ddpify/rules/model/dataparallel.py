@@ -45,6 +45,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "its name in a string",
+        'parser.add_argument("--wrapper", default="DataParallel")\n',
+        frame="start",
+    ),
+    Example(
         "a statement of its own",
         "model = Net().cuda()\n"
         "model = nn.DataParallel(model)\n",

@@ -48,6 +48,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "a tensor for the CPU",
+        'x = torch.ones(8).to("cpu")\n',
+        frame="start",
+    ),
+    Example(
         "a tensor",
         "x = torch.ones(8).cuda(non_blocking=True)\n",
         "x = torch.ones(8).to(device, non_blocking=True)\n",

@@ -41,6 +41,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "an attribute of something that is no model",
+        "samples = len(loader.dataset)\n",
+        frame="epoch",
+    ),
+    Example(
         "a checkpoint",
         'torch.save(model.state_dict(), "last.pt")\n',
         "if rank == 0:\n"
