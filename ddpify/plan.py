@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ddpify.facts import collect
@@ -35,6 +35,7 @@ class Plan:
     findings: tuple[Finding, ...] = ()
     command: str = ""
     reason: str = ""
+    options: Options = field(default_factory=Options)
 
 
 def make_plan(project: Project, options: Options) -> Plan:
@@ -44,11 +45,13 @@ def make_plan(project: Project, options: Options) -> Plan:
         return Plan(said.status, reason=said.reason)
     context = _context(project, options)
     changes, findings = _decide(context)
+    entry = project.entry
+    findings += [Finding("DDP204", Safety.NOTE, sentence, entry.shown, line) for line, sentence in entry.source.mended]
     blocked = _blocked(context, findings)
     if blocked:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
     changes += setup.change(context, changes)
-    return Plan("convert", tuple(changes), tuple(sorted(findings, key=_rank)), command(context))
+    return Plan("convert", tuple(changes), tuple(sorted(findings, key=_rank)), command(context), options=options)
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:
@@ -147,7 +150,7 @@ def command(context: Context) -> str:
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     """Plan the output once more: whatever a rule would still change was not carried out."""
-    context = _context(project, Options())
+    context = _context(project, plan.options)
     changes, findings = _decide(context)
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
