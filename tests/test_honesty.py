@@ -3,6 +3,7 @@
 The line that a finding has to point at ends in `# <- here`.
 """
 
+import ast
 import textwrap
 from pathlib import Path
 
@@ -118,6 +119,24 @@ SCRIPTS = {
                 b = nn.functional.normalize(encoder(two), dim=1)
                 logits = a @ b.t() / 0.1
                 loss = nn.functional.cross_entropy(logits, torch.arange(len(logits)))
+                optimizer.zero_grad()
+                loss.backward()  # <- here
+                optimizer.step()
+        """,
+    "a loss of the hardest samples of a batch": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randint(0, 3, (320,))), batch_size=32, shuffle=True)
+        model = nn.Linear(8, 3)
+        criterion = nn.CrossEntropyLoss(reduction="none")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                each = criterion(model(a), b)
+                hardest, _ = each.topk(8)
+                loss = hardest.mean()
                 optimizer.zero_grad()
                 loss.backward()  # <- here
                 optimizer.step()
@@ -440,3 +459,21 @@ def test_it_is_told_where_it_stands(files: str | dict[str, str], tmp_path: Path)
     told = [(Path(f.file).name, f.line, f.level.name, f.code, f.message) for f in done.findings if f.level >= Safety.REVIEW]
     assert (done.status, done.exit_code) == ("convert", 1), told
     assert (marked, line) in [(name, at) for name, at, *_ in told], told
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
+        'os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")',
+        'os.environ.update(CUDA_VISIBLE_DEVICES="0")',
+        'os.environ.update({"CUDA_VISIBLE_DEVICES": "0"})',
+        'os.putenv("CUDA_VISIBLE_DEVICES", "0")',
+    ],
+)
+def test_one_visible_device_is_kept_from_the_ranks_or_told(setting: str) -> None:
+    done = ddpify.convert(f"import os\n\n{setting}\n{textwrap.dedent(PLAIN).lstrip()}")
+    told = [finding.line for finding in done.findings if finding.level >= Safety.REVIEW]
+    free = [ast.unparse(statement) for statement in ast.parse(done.code).body]
+    assert done.exit_code == (1 if told else 0)
+    assert 3 in told or ast.unparse(ast.parse(setting)) not in free

@@ -288,6 +288,53 @@ SCRIPTS = {
                 optimizer.step()
         """
     ),
+    "a hidden state made for a batch size": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.GRU(2, 5, batch_first=True)
+                self.fc = nn.Linear(5, 2)
+
+            def forward(self, x, hidden):
+                output, hidden = self.rnn(x, hidden)
+                return self.fc(output[:, -1])
+
+            def init_hidden(self, batch_size):
+                return torch.zeros(1, batch_size, 5)
+
+
+        batch_size = 8
+        loader = DataLoader(TensorDataset(x.view(44, 4, 2), y), batch_size=batch_size, shuffle=True, drop_last=True)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data, model.init_hidden(batch_size)), target)
+                loss.backward()
+                optimizer.step()
+        """
+    ),
+    "a view by the batch size, and hits divided by it": Script(
+        """
+        batch_size = 8
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=batch_size, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            hits = 0
+            for data, target in loader:
+                output = model(data.view(batch_size, -1))
+                loss = F.cross_entropy(output, target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                hits += (output.argmax(1) == target).sum().item()
+            print(f"epoch {hits / (batch_size * len(loader)):.4f}")
+        """,
+        same=("epoch",),
+    ),
     "a random split that nothing seeds": Script(
         """
         train_set, val_set = random_split(TensorDataset(x, y), [32, 12])
@@ -557,6 +604,91 @@ SCRIPTS = {
                     break
         """,
         same=("stop",),
+    ),
+    "an early stopping object that saves the model": Script(
+        """
+        class EarlyStopping:
+            def __init__(self, patience):
+                self.patience = patience
+                self.counter = 0
+                self.best = None
+                self.early_stop = False
+
+            def __call__(self, val_loss, model):
+                if self.best is None or val_loss < self.best:
+                    self.best = val_loss
+                    self.counter = 0
+                    self.save_checkpoint(model)
+                else:
+                    self.counter += 1
+                    print(f"counter {self.counter} of {self.patience}")
+                    if self.counter >= self.patience:
+                        self.early_stop = True
+
+            def save_checkpoint(self, model):
+                torch.save(model.state_dict(), "checkpoint.pt")
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        early_stopping = EarlyStopping(2)
+        for epoch in range(20):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            val_loss = 0.0
+            with torch.no_grad():
+                for data, target in val_loader:
+                    val_loss += F.cross_entropy(model(data), target).item()
+            early_stopping(val_loss / len(val_loader), model)
+            if early_stopping.early_stop:
+                print("stop after epoch", epoch)
+                break
+        model.load_state_dict(torch.load("checkpoint.pt"))
+        """,
+        same=("counter", "stop"),
+    ),
+    "a learning rate that follows the training loss": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.1, patience=0, threshold=0.5)
+        for epoch in range(4):
+            total = 0.0
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item() * len(data)
+            scheduler.step(total / len(loader.dataset))
+            print("rate", optimizer.param_groups[0]["lr"])
+        """,
+        same=("rate",),
+    ),
+    "tensors that add up hits and losses": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            hits = torch.zeros(1)
+            total_loss = torch.tensor(0.0)
+            for data, target in loader:
+                output = model(data)
+                loss = F.cross_entropy(output, target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                hits += (output.argmax(1) == target).sum()
+                total_loss += loss.detach() * len(data)
+            print(f"epoch {hits.item() / len(loader.dataset):.4f} {total_loss / len(loader.dataset):.4f}")
+        """,
+        same=("epoch",),
     ),
     "a stop on the loss of the last batch": Script(
         """
@@ -923,13 +1055,13 @@ PROVED = {
     "a total divided by the size of the data set": "loss = F.cross_entropy(model(data), target, reduction='sum') / len(loader.dataset)",
     "a total of squares, halved": "loss = ((model(data) - 1.0) ** 2).sum() / data.shape[0] / 2",
     "a mean multiplied by the number of samples": "loss = F.cross_entropy(model(data), target) * data.size(0)",
-    "a mean over a list of samples": """
-        losses = [F.cross_entropy(model(d[None]), t[None]) for d, t in zip(data, target)]
-        loss = sum(losses) / len(losses)""",
     "a sum of two means": "loss = F.cross_entropy(model(data), target) + 0.1 * model(data).abs().mean()",
 }
 # losses that may be told or corrected, but not passed as they are
 DOUBTED = {
+    "a mean over a list of samples": """
+        losses = [F.cross_entropy(model(d[None]), t[None]) for d, t in zip(data, target)]
+        loss = sum(losses) / len(losses)""",
     "of the first four samples": "loss = F.cross_entropy(model(data)[:4], target[:4])",
     "of the first sample": "loss = F.cross_entropy(model(data), target, reduction='none')[0]",
     "of the hardest samples": "loss = F.cross_entropy(model(data), target, reduction='none').topk(2).values.mean()",

@@ -324,8 +324,12 @@ def place_wraps(facts: Facts) -> None:
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True))
     facts.wraps = wraps
-    facts.passed = frozenset(_passed(facts))
-    if facts.passed:
+    for _ in range(4):  # what a call is handed decides what the calls inside it are handed
+        found = dict(_passed(facts))
+        inner = {arg for arg, call in found.items() if all(set(c.stack) & set(found.values()) for c in facts.after.calls(call))}
+        if not set(found) - inner:
+            break
+        facts.passed |= set(found) - inner
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed))
 
 
@@ -345,8 +349,8 @@ def training_calls(facts: Facts) -> set[ast.AST]:
     return out
 
 
-def _passed(facts: Facts) -> Iterator[ast.expr]:
-    """The arguments that hand a wrapped model to a call that only evaluates or reads it: they are given the model itself."""
+def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
+    """The arguments that hand a wrapped model to a call that does not train, with that call: they are given the model itself."""
     run = facts.after
     training = training_calls(facts)
     for node in facts.entry.nodes():
@@ -365,7 +369,7 @@ def _passed(facts: Facts) -> Iterator[ast.expr]:
                 and node not in facts.prefixed
                 and not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores)
             ):
-                yield arg
+                yield arg, node
 
 
 def _first_order(facts: Facts, model: TrainedModel) -> int:

@@ -153,7 +153,7 @@ class Interpreter:
             for (owner, name), held in self.memory.items():
                 if owner is obj:
                     self.memory[obj, name] = library.agreed(held)
-        if not value.objs:
+        if not value.made():
             self.assign(target, library.agreed(value))
 
     def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
@@ -707,7 +707,7 @@ class Interpreter:
             if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
                 if index.scale == "sample":  # a mask or a choice of rows: how many, differs from rank to rank
                     whole = "weighted"
-                elif index.of_kind("random") and base.of_kind("forward"):
+                elif (index.of_kind("random") or index.of_kind("index")) and base.of_kind("forward"):
                     whole = "other"  # rows paired with other rows
             return Value(frozenset(), base.origins | index.origins, whole)
         out = []
@@ -923,6 +923,8 @@ class Interpreter:
     def element(self, over: Value, node: ast.AST | None = None) -> Value:
         """What iterating over a value gives."""
         if not over.objs:
+            if over.scale == "sample" and node is not None:
+                return Value(frozenset(), over.origins, "other")  # one sample at a time
             return over
         return join([self._element_of(obj, over, node) for obj in over.objs]) | Value(frozenset(), over.origins)
 

@@ -37,7 +37,7 @@ _ROWS = frozenset(
     """
         relu sigmoid tanh exp log log2 log10 log1p expm1 softmax log_softmax logsigmoid softplus gelu silu elu selu leaky_relu pow
         abs clamp clip clamp_min clamp_max clamp_ sqrt rsqrt square neg reciprocal sign floor ceil flatten unsqueeze unsqueeze_
-        squeeze_ topk eq ne gt lt ge le logical_and logical_or logical_not view_as expand_as reshape_as gather scatter scatter_
+        squeeze_ eq ne gt lt ge le logical_and logical_or logical_not view_as expand_as reshape_as gather scatter scatter_
         one_hot normalize dropout dropout2d masked_fill masked_fill_ add sub mul div add_ sub_ mul_ div_ true_divide cat concat
         stack narrow where isnan isinf bool byte type_as to_dense data chunk split unbind select index_select copy_ float16 bfloat16
         numpy astype asnumpy eq_ interpolate pad upsample grid_sample embedding cosine_similarity pairwise_distance mse binarize
@@ -104,6 +104,8 @@ def binary(op: ast.operator, left: Scale | None, right: Scale | None) -> Scale |
 
 def indexed(scale: Scale | None, index: ast.expr) -> Scale | None:
     """The scale of `x[index]`."""
+    if scale == "sample" and isinstance(index, ast.Slice) and (index.lower is not None or index.upper is not None):
+        return "other"  # some rows of this rank's share
     if scale == "count":  # x.shape[0]
         return "count" if isinstance(index, ast.Constant) and index.value == 0 else None
     return scale
@@ -138,6 +140,9 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
             name == "normalize" and _literal(keywords.get("dim", Value())) == 0
         ):
             return "other"
+        if name == "topk":
+            over = _literal(keywords.get("dim", args[1] if len(args) > 1 else Value()))
+            return "sample" if type(over) is int and over > 0 else "other"
         return "sample" if name in _ROWS else "weighted" if name in _WEIGHTED else "other"
     if name in ("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_", "true_divide"):
         op: ast.operator = {"ad": ast.Add(), "su": ast.Sub(), "mu": ast.Mult(), "di": ast.Div(), "tr": ast.Div()}[name[:2]]

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Call, Lit, New, Obj, Part, Value
+from ddpify.facts.model import Call, Func, Lit, New, Obj, Part, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
@@ -105,8 +105,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     trained = set(context.facts.loaders)
     yield from _indivisible(context)
     for call in run.trace.calls:
-        if call.method in _SHAPES and not any(
-            isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs
+        if (
+            call.method in _SHAPES
+            and not any(isinstance(o, Func) for o in call.func.objs)
+            and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs)
         ):
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
                 for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
@@ -128,6 +130,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                         )
                     elif part not in seen and _reads(run.value(part), sources) and _in_training(context, call):
                         seen.add(part)
+                        if not all(_in_training(context, other) for other in run.calls(call.node)):
+                            yield context.manual(
+                                CODE,
+                                part,
+                                "this shape is one rank's batch in training, and a whole batch elsewhere",
+                                "take it from the batch: x.size(0)",
+                            )
+                            continue
                         yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
     for name, file in context.facts.trees.items():
         for node in file.nodes():

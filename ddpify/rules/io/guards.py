@@ -213,8 +213,6 @@ class Guards:
                     or (isinstance(node.func, ast.Attribute) and node.func.attr in ("pop", "popleft", "step", "backward"))
                 ):
                     return False
-                if self.context.facts.wrapped(self.run.value(node.func)):
-                    return False
         return True
 
     def only_speaks(self, statement: ast.stmt) -> bool:

@@ -72,7 +72,7 @@ EXAMPLES: tuple[Example, ...] = (
 _SAME = frozenset(
     """
         train eval to cuda cpu half float double zero_grad requires_grad_ parameters buffers apply training forward no_sync module
-        register_comm_hook join __call__ share_memory named_buffers named_parameters
+        register_comm_hook join __call__ share_memory
     """.split()
 )
 

@@ -88,3 +88,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             node,
             (Under(node, f'if "LOCAL_RANK" not in {environ}'),),
         )
+    for call in context.tree.nodes():
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("setdefault", "putenv", "update"):
+            named = any(isinstance(n, ast.Constant) and n.value == "CUDA_VISIBLE_DEVICES" for n in ast.walk(call))
+            if named or any(k.arg == "CUDA_VISIBLE_DEVICES" for k in call.keywords):
+                yield context.manual(
+                    CODE, call, "the devices are chosen here on every rank", 'only where "LOCAL_RANK" is not in os.environ'
+                )
