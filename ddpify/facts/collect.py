@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ddpify.facts import library
 from ddpify.facts.flow import Interpreter
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Origin, Part, Tup, Value, join
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Tup, Value, join
 from ddpify.facts.tree import Tree
 from ddpify.project import Project
-
-_IN_PLACE = frozenset(("copy_", "normal_", "uniform_", "zero_", "fill_", "constant_", "xavier_uniform_", "kaiming_normal_"))
 
 
 @dataclass(eq=False)
@@ -544,8 +542,3 @@ def _stored(run: Run, target: ast.expr) -> Value:
         if store.node is target:
             out = out | store.value
     return out
-
-
-def batch_origins(value: Value, loaders: Iterable[Obj]) -> bool:
-    """Whether a value was computed from a batch of one of `loaders`."""
-    return any(Origin("batch", loader) in value.origins for loader in loaders)

@@ -527,7 +527,6 @@ class Interpreter:
     def _star(self, base: str | None, file: SourceFile | None) -> None:
         if file is None or base is None:
             if base:
-                self.trace.unknown.append((self.frame.file, self.frame.node or self.project.entry.tree, f"from {base} import *"))
                 for name in library.STARS.get(base, ()):
                     self.bind(name, just(Ext(canonical(f"{base}.{name}"))))
             return

@@ -295,6 +295,5 @@ class Trace:
     stores: list[Store] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     values: dict[ast.AST, Value] = field(default_factory=dict)
-    unknown: list[tuple[str, ast.AST, str]] = field(default_factory=list)
     visited: set[ast.AST] = field(default_factory=set)
     exhausted: bool = False

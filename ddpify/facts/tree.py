@@ -97,8 +97,3 @@ class Tree:
         while f"{preferred[-1]}{number}" in self.bound:
             number += 1
         return f"{preferred[-1]}{number}"
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """The names that an expression or statement reads or binds."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

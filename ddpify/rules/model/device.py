@@ -113,10 +113,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         ):
             if isinstance(tree.parent.get(node), (ast.JoinedStr, ast.FormattedValue)):
                 continue
-            if _is_default(context, node):
-                yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
-            else:
-                yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
+            yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
     for node in tree.nodes():
         if (
             isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call))
@@ -196,10 +193,6 @@ def _in_device_call(context: Context, node: ast.AST) -> bool:
         if isinstance(up, ast.stmt):
             return False
     return False
-
-
-def _is_default(context: Context, node: ast.AST) -> bool:
-    return isinstance(context.tree.parent.get(node), ast.keyword)
 
 
 def _to(context: Context, node: ast.Call) -> Iterator[Change]:
