@@ -2,38 +2,15 @@
 
 import io
 import textwrap
-from dataclasses import dataclass, field
 
 import pytest
 import torch
 from ranks import Case, Outcome, run_many
+from scripts import Script, text, told
 
 import ddpify
 from ddpify import Conversion
 from ddpify.rules.base import Safety
-
-HEAD = """\
-import argparse
-import os
-
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
-
-x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
-y = (x.sum(1) > 0).long()
-"""
-
-
-@dataclass
-class Script:
-    """A script after HEAD; `same` is how lines begin whose numbers are the whole data set's, and so the original's."""
-
-    text: str
-    same: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    files: dict[str, str | bytes] = field(default_factory=dict)
 
 
 def checkpoint() -> bytes:
@@ -1125,10 +1102,6 @@ def with_loss(lines: str) -> Script:
     return Script(FRAME.format(lines=textwrap.indent(textwrap.dedent(lines).strip(), " " * 8)))
 
 
-def text(script: Script) -> str:
-    return HEAD + "\n" + textwrap.dedent(script.text).lstrip()
-
-
 @pytest.fixture(scope="module")
 def conversions() -> dict[str, Conversion]:
     return {title: ddpify.convert(text(script)) for title, script in SCRIPTS.items()}
@@ -1158,11 +1131,9 @@ def test_it_trains_as_the_original_step_by_step(outcomes: dict[str, Outcome], ti
 
 @pytest.mark.parametrize("title", [title for title, script in SCRIPTS.items() if script.same])
 def test_numbers_of_the_whole_data_set_are_the_originals(outcomes: dict[str, Outcome], title: str) -> None:
-    def told(stdout: str) -> list[str]:
-        return [line for line in stdout.splitlines() if line.startswith(SCRIPTS[title].same)]
-
-    assert told(outcomes[title].single.stdout)
-    assert told(outcomes[title].ranks[0].stdout) == told(outcomes[title].single.stdout)
+    original = told(outcomes[title].single.stdout, SCRIPTS[title].same)
+    assert original
+    assert told(outcomes[title].ranks[0].stdout, SCRIPTS[title].same) == original
 
 
 @pytest.fixture(scope="module")
