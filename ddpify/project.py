@@ -45,6 +45,7 @@ class Project:
     files: dict[str, SourceFile] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
+    memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
     _missing: set[str] = field(default_factory=set)
 
     def module(self, name: str) -> SourceFile | None:

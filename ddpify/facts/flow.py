@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ddpify.facts import library, scales
+from ddpify.facts.flags import flags
 from ddpify.facts.memory import Memory, join_all
 from ddpify.facts.model import (
     NOTHING,
@@ -368,6 +369,13 @@ class Interpreter:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.truth(node.operand, self.trace.values.get(node.operand, NOTHING))
             return None if inner is None else not inner
+        if isinstance(node, ast.BoolOp):
+            parts = [self.truth(v, self.trace.values.get(v, NOTHING)) for v in node.values]
+            ends = isinstance(node.op, ast.Or)
+            return ends if ends in parts else None if None in parts else not ends
+        told = self._told(node)
+        if told is not None:
+            return told
         if (
             isinstance(node, ast.Compare)
             and len(node.ops) == 1
@@ -384,6 +392,30 @@ class Interpreter:
                 if none or isinstance(only, (New, Func, Class, Tup)):
                     return none if isinstance(node.ops[0], ast.Is) else not none
         return None
+
+    def _told(self, node: ast.expr) -> bool | None:
+        """Whether a test of a flag or phase that the script spells out (`train=True`, `for phase in ["train", "val"]`) is known."""
+        if isinstance(node, ast.Name):
+            flag = self.lookup(node.id)
+            return bool(_one(flag)) if len(flag.objs) == 1 and flag.of_kind("told") else None
+        if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.left, ast.Name)):
+            return None
+        left, op, right = self.lookup(node.left.id), node.ops[0], node.comparators[0]
+        if len(left.objs) != 1 or not left.of_kind("told"):
+            return None
+        if isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)) and isinstance(right, ast.Constant):
+            return (_one(left) == right.value) == isinstance(op, (ast.Eq, ast.Is))
+        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.List, ast.Tuple, ast.Set)):
+            values = [e.value for e in right.elts if isinstance(e, ast.Constant)]
+            return (_one(left) in values) == isinstance(op, ast.In) if len(values) == len(right.elts) else None
+        return None
+
+    def _flag(self, node: ast.expr, value: Value) -> Value:
+        """A test whose outcome is told, as the flag that it is."""
+        told = self._told(node)
+        if told is None and isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            told = self.truth(node, value)
+        return value if told is None else Value(frozenset((Lit(told),)), frozenset((Origin("told", node),)))
 
     def _wrapped_test(self, node: ast.Call) -> bool | None:
         """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known."""
@@ -417,6 +449,9 @@ class Interpreter:
         return self.block(orelse) if orelse else True
 
     def _do_for(self, node: ast.For) -> bool:
+        if spelled_out(node.iter):
+            return self._phases(node)
+
         def enter() -> Loop:
             over = self.expression(node.iter)
             element = self.element(over, node)
@@ -424,6 +459,22 @@ class Interpreter:
             return Loop(node, self.frame.file, over, element)
 
         return self._loop(node, node.body, node.orelse, enter, False)
+
+    def _phases(self, node: ast.For) -> bool:
+        """Run a loop over a few names or flags that are spelled out once for each."""
+        over, outer = self.expression(node.iter), self.loops
+        self.breaks.append([])
+        for item in getattr(node.iter, "elts", ()):
+            element = told(self.expression(item))
+            self.assign(node.target, element)
+            self.loops = (*outer, Loop(node, self.frame.file, over, element))
+            alive = self.block(node.body)
+            self.loops = outer
+            if not self._merge([*self.breaks[-1], *([(self.frame.local, self.memory)] if alive else [])]):
+                self.breaks.pop()
+                return False
+        self.breaks.pop()
+        return self.block(node.orelse) if node.orelse else True
 
     def _do_while(self, node: ast.While) -> bool:
         def enter() -> Loop:
@@ -823,8 +874,9 @@ class Interpreter:
 
     def _ev_compare(self, node: ast.Compare) -> Value:
         parts = [self.expression(node.left), *(self.expression(c) for c in node.comparators)]
-        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            return NOTHING
+        flag = self._flag(node, NOTHING)
+        if flag.objs or all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            return flag
         origins = frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p))
         if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
             return Value(frozenset(), frozenset(o for o in origins if o.kind != "batch"))  # the lengths of batches: all ranks' are equal
@@ -851,6 +903,8 @@ class Interpreter:
 
     def _ev_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
         saved, outer = (dict(self.frame.local) if self.frame.local is not None else None), self.loops
+        if isinstance(node, ast.DictComp) and len(node.generators) == 1 and spelled_out(node.generators[0].iter):
+            return self._spelled_dict(node, saved)
         for generator in node.generators:
             over = self.expression(generator.iter)
             element = self.element(over, node)
@@ -871,6 +925,26 @@ class Interpreter:
         for k in keys:
             self.memory[obj, k] = item
         return Value(frozenset((obj,)), item.origins)
+
+    def _spelled_dict(self, node: ast.DictComp, saved: dict[str, Value] | None) -> Value:
+        """`{phase: DataLoader(...) for phase in ["train", "val"]}`: one entry for each name."""
+        obj = self.objects.new("dict", node, self.stack)
+        self.memory[obj, ELEMENT] = NOTHING
+        outer, calls, origins = self.loops, self.stack, frozenset[Origin]()
+        over = self.expression(node.generators[0].iter)
+        for part in getattr(node.generators[0].iter, "elts", ()):
+            element = told(self.expression(part))
+            self.loops, self.stack = (*outer, Loop(node, self.frame.file, over, element)), (*calls, part)
+            self.assign(node.generators[0].target, element)
+            key, item = self.expression(node.key), self.expression(node.value)
+            self.loops, self.stack = outer, calls
+            for name in _keys(key):
+                self.memory[obj, name] = item
+            self.memory[obj, ELEMENT] = self.memory[obj, ELEMENT] | item
+            origins |= item.origins
+        if saved is not None:
+            self.frame.local = saved
+        return Value(frozenset((obj,)), origins)
 
     def _ev_joined(self, node: ast.JoinedStr) -> Value:
         parts = [self.expression(v.value) for v in node.values if isinstance(v, ast.FormattedValue)]
@@ -986,10 +1060,11 @@ class Interpreter:
             else:
                 keywords[k.arg] = value
         call = self._record(node, func, args, keywords, receiver)
-        call.result = call.result | self.invoke(call, func, args, keywords)
+        result = self.invoke(call, func, args, keywords)
+        call.result = call.result | result
         self.order += 1
         call.last = self.order
-        return call.result
+        return result
 
     def _filled(self, value: Value) -> Value:
         """A container with the origins of what it holds by now."""
@@ -1017,7 +1092,9 @@ class Interpreter:
             self.calls[key] = call = Call(
                 node, self.frame.file, self.stack, self.order, func, args, keywords, self.loops, self.tests, self.no_grad > 0, receiver
             )
+            call.now = receiver
             return call
+        seen.now = receiver
         seen.func, seen.receiver = seen.func | func, seen.receiver | receiver
         seen.args = [a | b for a, b in zip(seen.args, args, strict=False)] + args[len(seen.args) :]
         for name, value in keywords.items():
@@ -1223,8 +1300,29 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
     for parameter in positional:
         local.setdefault(parameter.arg, NOTHING)
     for parameter in (*positional, *spec.kwonlyargs):
+        if parameter.arg in flags(run.project, func.node):
+            local[parameter.arg] = told(local[parameter.arg])
         run._note(parameter, local[parameter.arg])
     return local
+
+
+def told(value: Value) -> Value:
+    """A name or flag that the script spells out, marked as such; parts of tuples, too."""
+    objs = frozenset(Tup(tuple(told(i) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
+    literal = len(objs) == 1 and isinstance(next(iter(objs)), Lit)
+    return Value(objs, value.origins | {Origin("told")} if literal else value.origins, value.scale)
+
+
+def spelled_out(node: ast.expr) -> bool:
+    """Whether an expression is a short list of names or flags, or of tuples with one each: phases that are treated differently."""
+    if not isinstance(node, (ast.List, ast.Tuple)) or not 2 <= len(node.elts) <= 4:
+        return False
+    parts = [p for e in node.elts for p in (e.elts if isinstance(e, ast.Tuple) else [e])]
+    return all(any(_phase(p) for p in (e.elts if isinstance(e, ast.Tuple) else [e])) for e in node.elts) and len(parts) <= 16
+
+
+def _phase(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (str, bool))
 
 
 def _join_into(into: dict[str, Value], other: Mapping[str, Value]) -> None:

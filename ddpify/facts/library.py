@@ -124,7 +124,7 @@ def tensor_attribute(base: Value, name: str) -> Value:
 def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_grad: bool) -> Value:
     """A method of a tensor, or an unknown function."""
     name = call.method
-    receiver = call.receiver
+    receiver = call.now
     flow = mixed([receiver, *args], keywords)
     if not receiver.origins and not receiver.scale:
         return flow
@@ -321,7 +321,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
         return args[0]
     if name in SAME_METHODS:
-        return Value(frozenset((obj,)), event.receiver.origins, event.receiver.scale)
+        return Value(frozenset((obj,)), event.now.origins, event.now.scale)
     if name in PARAMETER_METHODS:
         held = frozenset(o for o in _parts(run, obj)) if name in ("children", "modules") else frozenset()
         return Value(held, frozenset((Origin("parameters", obj),)))
@@ -340,7 +340,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         for f in value.objs:
             if isinstance(f, Func):
                 run.call_function(f, event.node, [], {})
-    return Value(frozenset(), flow.origins | event.receiver.origins | {Origin("method", (obj, name))}, flow.scale)
+    return Value(frozenset(), flow.origins | event.now.origins | {Origin("method", (obj, name))}, flow.scale)
 
 
 def _parts(run: Interpreter, obj: Obj) -> list[Obj]:
@@ -404,7 +404,8 @@ def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
 def _len(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     value = args[0] if args else NOTHING
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
-    return Value(frozenset(), value.origins | lengths, "count" if value.scale == "sample" else None)
+    told = frozenset(o for o in value.origins if o.kind != "random")  # what is in it was drawn, not how much there is
+    return Value(frozenset(), told | lengths, "count" if value.scale == "sample" else None)
 
 
 def _keep(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -233,7 +233,8 @@ class Loop:
 class Call:
     """All evaluations of one call expression under one stack of calls, joined.
 
-    `order` counts events; `loops` are the loops around it, outermost first, across calls; `tests` the conditions it depends on.
+    `order` counts events; `loops` are the loops around it, outermost first, across calls; `tests` the conditions it depends on; `now`
+    is the receiver of the evaluation that runs, where `receiver` joins all.
     """
 
     node: ast.Call
@@ -248,6 +249,7 @@ class Call:
     no_grad: bool
     receiver: Value = NOTHING
     result: Value = NOTHING
+    now: Value = NOTHING
     last: int = 0
 
     @property
