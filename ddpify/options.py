@@ -12,8 +12,16 @@ Guards = Literal["explicit", "quiet"]
 Backend = Literal["auto", "nccl", "gloo"]
 FindUnused = Literal["auto", "on", "off"]
 SyncBN = Literal["auto", "on", "off"]
+Evaluation = Literal["auto", "shard", "replicate"]
 
-_CHOICES = {"launcher": Launcher, "backend": Backend, "guards": Guards, "find_unused_parameters": FindUnused, "sync_bn": SyncBN}
+_CHOICES = {
+    "launcher": Launcher,
+    "backend": Backend,
+    "guards": Guards,
+    "find_unused_parameters": FindUnused,
+    "sync_bn": SyncBN,
+    "eval": Evaluation,
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,7 @@ class Options:
     guards: Guards = "explicit"
     find_unused_parameters: FindUnused = "auto"
     sync_bn: SyncBN = "auto"
+    eval: Evaluation = "auto"
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import shlex
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Literal
 
 from ddpify.facts import collect
@@ -12,9 +13,9 @@ from ddpify.facts.collect import Facts
 from ddpify.options import Options
 from ddpify.project import Project
 from ddpify.rules import registry
-from ddpify.rules.base import Change, Finding, Obligation, Safety
+from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import metrics
+from ddpify.rules.loop import decisions, metrics
 from ddpify.rules.process import cuda_visible_devices, setup
 from ddpify.rules.refuse import verdict
 
@@ -68,12 +69,9 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     changes: list[Change] = []
     findings: list[Finding] = []
     done: set[Obligation] = set()
-    first = list(metrics.changes(context))  # what it reduces, the other rules find reduced
-    reduced = metrics.reduced(first)
-    if reduced:
-        collect.settle(context.facts, reduced)
+    first = _agree(context)
     for rule in registry.PLANNING:
-        for item in first if rule is metrics else rule.changes(context):
+        for item in first.get(rule, ()) if rule in first else rule.changes(context):
             if isinstance(item, Change):
                 changes.append(item)
                 done.update(item.discharges)
@@ -89,6 +87,23 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     if context.facts.before.trace.exhausted:
         findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
     return changes, list(dict.fromkeys(findings))
+
+
+def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]:
+    """What is done so that ranks agree, until nothing is added: what one change agrees on, others need not, and later rules find agreed."""
+    made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
+    for _ in range(4):
+        items = {rule: list(rule.changes(context)) for rule in made}
+        new = {rule: [c for c in found if isinstance(c, Change)] for rule, found in items.items()}
+        for rule in made:
+            items[rule] += made[rule]
+            made[rule] += new[rule]
+        if not any(new.values()):
+            break
+        for change in (c for found in new.values() for c in found):
+            context.agree(change)
+        collect.settle(context.facts, context.settled, context.agreed)
+    return items
 
 
 def _unreached(context: Context) -> list[Finding]:

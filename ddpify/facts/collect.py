@@ -331,9 +331,9 @@ def place_wraps(facts: Facts) -> None:
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed))
 
 
-def settle(facts: Facts, settled: Mapping[ast.stmt, tuple[str, ...]]) -> None:
-    """Run once more with what is reduced after a loop known to be agreed."""
-    facts.after = Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, settled=settled))
+def settle(facts: Facts, settled: Mapping[ast.stmt, tuple[str, ...]], agreed: frozenset[ast.AST] = frozenset()) -> None:
+    """Run once more with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
+    facts.after = Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, settled=settled, agreed=agreed))
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:

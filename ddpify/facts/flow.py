@@ -46,7 +46,9 @@ _BUILTINS = frozenset(dir(builtins))
 _DEPTH = 24
 _BUDGET = 150_000
 State = tuple[dict[str, Value] | None, Memory]
-ELEMENT = "[]"
+ELEMENT = "[]"  # what any element of a container is
+GIVEN = library.GIVEN
+UNNAMED = "[?]"  # what was put in under keys that are not known
 
 
 class _Frame:
@@ -69,7 +71,7 @@ class Interpreter:
     """Runs a project abstractly.
 
     `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
-    `settled` the expressions whose numbers are those of all ranks after a statement.
+    `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class Interpreter:
         ignore_dp: bool = False,
         unwraps: frozenset[ast.expr] = frozenset(),
         settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
+        agreed: frozenset[ast.AST] = frozenset(),
     ) -> None:
         self.project = project
+        self.agreed = agreed
         self.unwraps = unwraps
         self.settled = settled or {}
         self.wraps = wraps or {}
@@ -102,6 +106,7 @@ class Interpreter:
         self.imported: set[str] = set()
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
+        self.keys: dict[Obj, set[str]] = {}
 
     # ------------------------------------------------------------------------------------------------ running
 
@@ -233,7 +238,12 @@ class Interpreter:
             for obj in receiver.objs:
                 for key in _keys(index):
                     self.set_attribute(obj, key, value, len(receiver.objs) == 1)
+                    self.keys.setdefault(obj, set()).add(key)
+                if _keys(index) and isinstance(obj, New) and obj.path in library.DICTS:
+                    self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
+                    continue
                 self.set_attribute(obj, ELEMENT, value, False)
+                self.set_attribute(obj, UNNAMED, value, False)
             origins = library.mixed([value, index], {}).origins
             if not receiver.objs and origins and isinstance(target.value, ast.Name):
                 self.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale))
@@ -331,6 +341,8 @@ class Interpreter:
 
     def _do_if(self, node: ast.If) -> bool:
         test = self.expression(node.test)
+        if node in self.agreed:
+            test = library.agreed(test)
         self._decide(node, test)
         known = self.truth(node.test, test)
         before, ends = self._fork(), []
@@ -418,8 +430,11 @@ class Interpreter:
         return value if told is None else Value(frozenset((Lit(told),)), frozenset((Origin("told", node),)))
 
     def _wrapped_test(self, node: ast.Call) -> bool | None:
-        """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known."""
-        asked, what = self.trace.values.get(node.args[0], NOTHING), self.trace.values.get(node.args[1], NOTHING)
+        """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known; or which sampler a loader has."""
+        asked, what = self.expression(node.args[0]), self.trace.values.get(node.args[1], NOTHING)
+        if library.DISTRIBUTED_SAMPLER in what.paths() and asked.objs:
+            distributed = {isinstance(o, New) and o.path == library.DISTRIBUTED_SAMPLER for o in asked.objs if not isinstance(o, Method)}
+            return distributed.pop() if len(distributed) == 1 else None
         wrappers = [
             p
             for o in what.objs
@@ -456,6 +471,7 @@ class Interpreter:
             over = self.expression(node.iter)
             element = self.element(over, node)
             self.assign(node.target, element)
+            self._note(node, element)
             return Loop(node, self.frame.file, over, element)
 
         return self._loop(node, node.body, node.orelse, enter, False)
@@ -488,7 +504,7 @@ class Interpreter:
         quiet = 0
         for item in node.items:
             value = self.expression(item.context_expr)
-            if value.kinds() & library.NO_GRAD:
+            if value.kinds() & library.NO_GRAD or any(_one(self.memory.get((o, "mode"), NOTHING)) is False for o in value.made()):
                 quiet += 1
             if item.optional_vars is not None:
                 entered = [self._invoke_named(o, "__enter__", node) for o in value.made() if o.cls is not None]
@@ -671,7 +687,10 @@ class Interpreter:
                     return self.attribute(inner, name)
             if name == "batch_size" and self.is_a(obj, library.DATALOADER):
                 return Value(frozenset(), frozenset((Origin("world"),)))  # this rank's already, once the loader is sharded
-            return Value(frozenset((self.objects.part(obj, name), self.objects.method(obj, name))), base.origins)
+            given = self.memory.get((obj, GIVEN), NOTHING)
+            return Value(
+                frozenset((self.objects.part(obj, name), self.objects.method(obj, name))), base.origins | given.origins, given.scale
+            )
         if isinstance(obj, Tup):
             return NOTHING
         return (
@@ -812,8 +831,12 @@ class Interpreter:
             if key is None:
                 self._update(obj, value)
                 continue
-            for name in _keys(self.expression(key)):
+            named = _keys(self.expression(key))
+            for name in named:
                 self.memory[obj, name] = value
+                self.keys.setdefault(obj, set()).add(name)
+            if not named:
+                self.set_attribute(obj, UNNAMED, value, False)
             self.memory[obj, ELEMENT] = self.memory[obj, ELEMENT] | value
         return just(obj)
 
@@ -821,7 +844,8 @@ class Interpreter:
         for other in value.objs:
             for (owner, name), held in list(self.memory.items()):
                 if owner == other:
-                    self.set_attribute(obj, name, held, name != ELEMENT)
+                    self.set_attribute(obj, name, held, name not in (ELEMENT, UNNAMED))
+                    self.keys.setdefault(obj, set()).add(name)
 
     def _ev_ifexp(self, node: ast.IfExp) -> Value:
         test = self.expression(node.test)
@@ -852,6 +876,8 @@ class Interpreter:
         if isinstance(op, ast.Div) and texts:
             return Value(left.objs, origins)
         scale = scales.binary(op, left.scale, right.scale)
+        if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
+            origins = frozenset(o for o in origins if o.kind != "batch")  # all ranks' batches have one length: this counts them all
         if isinstance(op, ast.Div) and left.scale == "sum" and right.scale is None and self._is_batch_size(right, left.of_kind("batch")):
             scale = "mean"
         constant = right if left.scale == "sum" else left

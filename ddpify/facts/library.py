@@ -15,6 +15,24 @@ if TYPE_CHECKING:
 
 DATALOADER = "torch.utils.data.DataLoader"
 DATAPARALLEL = "torch.nn.DataParallel"
+DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
+DICTS = frozenset(("dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"))
+GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
+_KNOWN = (
+    "torch.",
+    "tqdm.",
+    "argparse.",
+    "logging",
+    "list",
+    "dict",
+    "range",
+    "enumerate",
+    "zip",
+    "generator",
+    "open",
+    "os.",
+    "torchmetrics.",
+)
 DDP = "torch.nn.parallel.DistributedDataParallel"
 WRAPPERS = frozenset((DATAPARALLEL, DDP, "apex.parallel.DistributedDataParallel"))
 NO_GRAD = frozenset(("torch.no_grad", "torch.inference_mode"))
@@ -112,7 +130,9 @@ def without_graph(value: Value) -> Value:
 def tensor_attribute(base: Value, name: str) -> Value:
     """An attribute of something that is no known object, most often a tensor."""
     value = Value(frozenset(), base.origins, base.scale)
-    if name in ("data", "grad", "device", "dtype"):
+    if name in ("device", "dtype"):
+        return NOTHING
+    if name in ("data", "grad"):
         return without_graph(value)
     if name in ("shape",):
         return Value(frozenset(), base.origins, "count" if base.scale else None)
@@ -241,7 +261,9 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     ):
         return Value(frozenset(), frozenset((Origin("time"),)))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
-        return just(run.objects.new(path, node, run.stack))
+        made = run.objects.new(path, node, run.stack)
+        run.memory[made, "mode"] = args[0] if path == "torch.set_grad_enabled" and args else NOTHING
+        return just(made)
     if last in _FACTORIES and root in ("torch", "numpy", "np", "random"):
         if any(isinstance(o, Lit) and o.value is True for o in keywords.get("requires_grad", NOTHING).objs):
             return just(run.objects.new("torch.nn.Parameter", node, run.stack))
@@ -340,6 +362,9 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         for f in value.objs:
             if isinstance(f, Func):
                 run.call_function(f, event.node, [], {})
+    whole = mixed([*args], keywords)
+    if isinstance(obj, New) and obj.cls is None and obj.path and whole.of_kind("batch") and not obj.path.startswith(_KNOWN):
+        run.set_attribute(obj, GIVEN, Value(frozenset(), whole.origins, "other"), False)
     return Value(frozenset(), flow.origins | event.now.origins | {Origin("method", (obj, name))}, flow.scale)
 
 

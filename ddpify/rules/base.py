@@ -39,7 +39,8 @@ class Change:
     """One decision carried out in one file: the edits that belong together, and one sentence why.
 
     `file` is the path as the user gave it, `node` the place shown. `imports` are import statements that the edits need.
-    `group` names what the change stands or falls with, `needs` the pieces of the runtime block (templates/runtime) it calls.
+    `group` names what the change stands or falls with, `needs` the pieces of the runtime block (templates/runtime) it calls. `settles`
+    tells after which statement which expression holds the number of all ranks, `agrees` which branches all ranks then take alike.
     """
 
     code: str
@@ -52,6 +53,8 @@ class Change:
     group: str = "ddp"
     discharges: tuple[Obligation, ...] = ()
     needs: tuple[str, ...] = ()
+    settles: tuple[tuple[ast.stmt, str], ...] = ()
+    agrees: tuple[ast.AST, ...] = ()
 
     @property
     def line(self) -> int:

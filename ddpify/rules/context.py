@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ddpify.facts.collect import Facts, training_calls
-from ddpify.facts.model import NOTHING, Call, New
+from ddpify.facts.model import NOTHING, Call, New, Value
 from ddpify.facts.tree import Tree
 from ddpify.options import Options
-from ddpify.rules.base import Finding, Obligation, Safety
+from ddpify.rules.base import Change, Finding, Obligation, Safety
 
 if TYPE_CHECKING:
     from ddpify.rules.io.guards import Guards
@@ -28,6 +28,9 @@ NAMES = {
     "first_on_node": ("first_on_node", "local_rank_zero_first"),
     "sum_over_ranks": ("sum_over_ranks", "ddp_sum"),
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
+    "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
+    "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
+    "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
@@ -40,6 +43,9 @@ class Context:
 
     facts: Facts
     options: Options
+    assumed: frozenset[New] | None = None  # what `dealt` is taken to be while that is being found out
+    settled: dict[ast.stmt, tuple[str, ...]] = field(default_factory=dict)  # statement by statement, the names that hold all ranks' numbers
+    agreed: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
 
     @property
     def tree(self) -> Tree:
@@ -119,6 +125,32 @@ class Context:
         return next((s for s in self.tree.root.body if self.is_main(s)), None)  # type: ignore[return-value]
 
     # ------------------------------------------------------------------------------------------------ questions
+
+    @cached_property
+    def dealt(self) -> frozenset[New]:
+        """The loaders whose batches are dealt out among the ranks for evaluation."""
+        from ddpify.rules.data import evaluation
+
+        return evaluation.dealt(self) if self.assumed is None else self.assumed
+
+    @cached_property
+    def shares(self) -> frozenset[New]:
+        """The loaders that give each rank its own share of the data."""
+        return frozenset(self.facts.loaders) | self.dealt
+
+    def agree(self, change: Change) -> None:
+        """Take note of what all ranks agree on once a change is made."""
+        for statement, text in change.settles:
+            self.settled[statement] = (*self.settled.get(statement, ()), text)
+        self.agreed |= frozenset(change.agrees)
+
+    def shared(self, value: Value) -> bool:
+        """Whether a value is computed from a rank's own share of the data."""
+        return any(o.kind == "batch" and o.of in self.shares for o in value.origins)
+
+    def local(self, value: Value) -> bool:
+        """Whether a value, or the choice of it, depends on a rank's own share of the data or on its clock."""
+        return any((o.kind in ("batch", "decided") and o.of in self.shares) or o.kind == "time" for o in value.origins)
 
     def manual(
         self, code: str, node: ast.AST, message: str, fix: str = "", discharges: tuple[Obligation, ...] = (), level: Safety = Safety.MANUAL

@@ -12,11 +12,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace
+from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts.effects import effect
 from ddpify.facts.model import Call, Decision, Method, New, Value
-from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, own_statements
+from ddpify.rules.loop.numbers import own_parts
 
 CODE = "DDP403"
 TITLE = "decisions agree"
@@ -132,14 +133,13 @@ def _closures(context: Context) -> Iterator[Finding]:
 def _kept(context: Context) -> Iterator[Finding]:
     """Files written inside the training loop on the strength of a rank's own numbers."""
     run = context.facts.after
-    loaders = set(context.facts.loaders)
     loops = {t.batch.node for t in context.facts.loops if t.batch is not None}
     writing = {c.node for c in run.trace.calls if effect(c) == "file"}
     seen: set[ast.AST] = set()
     for d in run.trace.decisions:
         if not isinstance(d.node, ast.If) or d.node in seen or not any(loop.node in loops for loop in d.loops):
             continue
-        if any(o.kind in ("batch", "decided") and o.of in loaders for o in d.test.origins) and any(
+        if any(o.kind in ("batch", "decided") and o.of in context.shares for o in d.test.origins) and any(
             n in writing for s in d.node.body for n in ast.walk(s)
         ):
             seen.add(d.node)
@@ -149,12 +149,6 @@ def _kept(context: Context) -> Iterator[Finding]:
                 "what is written here is decided by rank 0's own batches, not by all of them",
                 "sum or average the numbers over the ranks before they are compared",
             )
-
-
-def _local(context: Context, value: Value) -> bool:
-    """Whether a value depends on a rank's own share of the training data, the clock, or nothing agreed."""
-    loaders = set(context.facts.loaders)
-    return any(o.kind in ("batch", "decided") and o.of in loaders for o in value.origins) or any(o.kind in ("time",) for o in value.origins)
 
 
 def _evaluated(context: Context, value: Value) -> bool:
@@ -167,35 +161,98 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
     for d in facts.after.trace.decisions:
         if isinstance(d.node, (ast.If, ast.While)):
             tests[d.node] = (d, tests[d.node][1] | d.test) if d.node in tests else (d, d.test)
-    agreed: set[ast.AST] = set()
+    agreed: set[ast.AST] = set(context.agreed)
     epochs = {loop.node for t in facts.loops for loop in t.backward.loops}
     for node, (decision, test) in tests.items():
-        if not _evaluated(context, test) and not _local(context, test):
+        if not _evaluated(context, test) and not context.local(test):
             continue
         tree = facts.tree_of(node)
-        if any(up in agreed for up in tree.ancestors(node)) or not steers(context, node):
+        if node in agreed or any(up in agreed for up in tree.ancestors(node)) or not steers(context, node):
             continue
         if not any(loop.node in epochs for loop in decision.loops) and not isinstance(node, ast.While):
             continue
         assert isinstance(node, (ast.If, ast.While))
+        if context.local(test) and _ends_the_job(context, node):
+            continue
         agreed.add(node)
-        if _local(context, test) or not facts.is_entry(node):
-            what = "the clock or a rank's own numbers" if _local(context, test) else "the evaluation's numbers"
-            yield context.manual(
-                CODE,
-                node,
-                f"this condition depends on {what}, and what follows must happen on all ranks or on none",
-                "agree on it first: flag = torch.tensor(float(condition), device=device); dist.all_reduce(flag, op=dist.ReduceOp.MAX)",
-            )
-        else:
-            yield Change(
-                CODE,
-                "all ranks follow rank 0's decision",
-                context.tree.shown,
-                node,
-                (Replace(node.test, f"{context.names['from_rank_zero']}({{0}})", (node.test,)),),
-                needs=("from_rank_zero",),
-            )
+        yield _agreed(context, node, test)
+
+
+def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:
+    """What makes all ranks take the same branch: rank 0's answer, any rank's, or the number of all ranks."""
+    names, local = context.names, context.local(test)
+    why, need, edits = "", "", list[Edit]()
+    if not context.facts.is_entry(node):
+        pass
+    elif not context.shared(test) and not test.of_kind("decided"):
+        why, need = "all ranks follow rank 0's clock" if local else "all ranks follow rank 0's decision", "from_rank_zero"
+    elif not local:
+        why, need = "all ranks follow rank 0's decision", "from_rank_zero"
+    elif _broken(context, node.test):
+        why, need = "what fails on one rank is skipped or ended on all", "on_any_rank"
+    else:
+        parts = list(own_parts(context, node.test, ""))
+        if parts and not any(context.local(context.facts.after.value(n)) for n in _outside(node.test, parts)):
+            for part in parts:
+                share = f" / {names['world_size']}" if context.facts.after.value(part).scale == "mean" else ""
+                edits.append(Replace(part, f"{names['sum_over_ranks']}({{0}}){share}", (part,)))
+            why, need = "all ranks decide by the numbers of all ranks", "sum_over_ranks"
+    if not why:
+        what = "the clock or a rank's own numbers" if local else "the evaluation's numbers"
+        return context.manual(
+            CODE,
+            node,
+            f"this condition depends on {what}, and what follows must happen on all ranks or on none",
+            "agree on it first: flag = torch.tensor(float(condition), device=device); dist.all_reduce(flag, op=dist.ReduceOp.MAX)",
+        )
+    if not edits:
+        edits.append(Replace(node.test, f"{names[need]}({{0}})", (node.test,)))
+    return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=(need,), agrees=(node,))
+
+
+def _outside(node: ast.expr, parts: list[ast.expr]) -> Iterator[ast.expr]:
+    """The names and calls of a test that are in none of its parts."""
+    if node in parts:
+        return
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield from _outside(child, parts)
+
+
+def _broken(context: Context, test: ast.expr) -> bool:
+    """Whether a test asks if a number is one: such a rank must not be the only one to skip its step."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("isnan", "isinf", "isfinite"):
+            return not any(isinstance(up, ast.Call) and _finite(up) for up in [node]) or _negated(test)
+        if (
+            isinstance(node, ast.Compare)
+            and isinstance(node.ops[0], ast.NotEq)
+            and ast.unparse(node.left) == ast.unparse(node.comparators[0])
+        ):
+            return True
+    return False
+
+
+def _finite(node: ast.Call) -> bool:
+    return ast.unparse(node.func).endswith("isfinite")
+
+
+def _negated(test: ast.expr) -> bool:
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+
+
+def _ends_the_job(context: Context, node: ast.If | ast.While) -> bool:
+    """Whether a branch ends with an error: the launcher then ends the other ranks, too."""
+    last = node.body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        ends = context.facts.after.value(last.value.func).paths() & {"sys.exit", "exit", "quit", "os._exit"}
+        code = last.value.args[0] if last.value.args else None
+        return bool(ends) and isinstance(code, ast.Constant) and code.value not in (0, None)
+    return False
 
 
 def steers(context: Context, node: ast.AST) -> bool:
@@ -231,9 +288,9 @@ def _schedulers(context: Context) -> Iterator[Change | Finding]:
             continue
         seen.add(call.node)
         value = call.args[0]
-        if not call.node.args or not (_evaluated(context, value) or _local(context, value)):
+        if not call.node.args or not (_evaluated(context, value) or context.local(value)):
             continue
-        if not context.facts.is_entry(call.node) or _local(context, value):
+        if not context.facts.is_entry(call.node) or context.local(value):
             yield context.manual(
                 CODE,
                 call.node,
@@ -256,24 +313,47 @@ def _is_scheduler(call: Call) -> bool:
     return any(isinstance(o, Method) and isinstance(o.of, New) and "lr_scheduler" in o.of.path for o in call.func.objs)
 
 
-def _handlers(context: Context) -> Iterator[Finding]:
+def _handlers(context: Context) -> Iterator[Change | Finding]:
     """`except` around training that goes on as if nothing had happened."""
     training = context.training
     for tree in context.facts.trees.values():
         for node in tree.nodes():
-            if isinstance(node, ast.Try) and any(n in training for s in node.body for n in ast.walk(s)):
-                for handler in node.handlers:
-                    ends = handler.body[-1]
-                    quits = isinstance(ends, ast.Raise) or (
-                        isinstance(ends, ast.Expr)
-                        and isinstance(ends.value, ast.Call)
-                        and ast.unparse(ends.value.func) in ("sys.exit", "exit", "quit", "os._exit")
+            if not (isinstance(node, ast.Try) and any(n in training for s in node.body for n in ast.walk(s))):
+                continue
+            for handler in node.handlers:
+                caught = ast.unparse(handler.type) if handler.type is not None else "everything"
+                if _quits(context, handler) or caught in _PASSED or tree.statement(node) not in context.facts.after.trace.visited:
+                    continue
+                if tree is not context.tree:
+                    yield context.manual(
+                        CODE,
+                        handler,
+                        f"an error caught here ({caught}) would stop one rank's step and hang the others",
+                        "raise, or agree on a flag with all_reduce before going on",
                     )
-                    caught = ast.unparse(handler.type) if handler.type is not None else "everything"
-                    if not quits and caught not in ("KeyboardInterrupt",) and tree.statement(node) in context.facts.after.trace.visited:
-                        yield context.manual(
-                            CODE,
-                            handler,
-                            f"an error caught here ({caught}) would stop one rank's step and hang the others",
-                            "raise, or agree on a flag with all_reduce before going on",
-                        )
+                    continue
+                yield Change(
+                    CODE,
+                    f"a rank that goes on alone after an error ({caught}) would leave the others waiting: with several ranks it is raised",
+                    tree.shown,
+                    handler,
+                    (InsertBefore(handler.body[0], f"if {context.names['world_size']} > 1:\n    raise"),),
+                    level=Safety.NOTE,
+                )
+
+
+_PASSED = ("KeyboardInterrupt", "StopIteration", "SystemExit")
+
+
+def _quits(context: Context, handler: ast.ExceptHandler) -> bool:
+    """Whether a handler ends with an error, or raises at once where there are several ranks."""
+    first, last = handler.body[0], handler.body[-1]
+    if isinstance(last, ast.Raise):
+        return not any(isinstance(n, (ast.Continue, ast.Break, ast.Return)) for s in handler.body for n in ast.walk(s))
+    if isinstance(first, ast.If) and isinstance(first.body[-1], ast.Raise) and context.facts.after.value(first.test).of_kind("world"):
+        return True
+    return (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and ast.unparse(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
+    )

@@ -79,10 +79,13 @@ _ORDER = (
     "per_rank",
     "workers_per_rank",
     "sharded",
+    "batches_of_rank",
     "first_on_node",
     "sum_over_ranks",
+    "gather_over_ranks",
     "reduce_meter",
     "from_rank_zero",
+    "on_any_rank",
     "agree_on_seed",
     "quiet",
 )
@@ -91,6 +94,7 @@ _NEEDS = {
     "sum_over_ranks": ("device",),
     "reduce_meter": ("device",),
     "from_rank_zero": ("device",),
+    "on_any_rank": ("device",),
 }
 _IMPORTS = {
     "sharded": ("from torch.utils.data.distributed import DistributedSampler",),

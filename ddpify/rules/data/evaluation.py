@@ -1,0 +1,354 @@
+"""Deal the evaluation's batches out among the ranks.
+
+What it does: a loader that only evaluates, in loops that do nothing but add up or collect, gives each rank every N-th of its batches:
+    whole batches, of the size they had, so that even a mean of batch means stays what it was. What the loops leave is then summed or
+    gathered over the ranks (DDP404). With `--eval replicate`, and where a loop does anything else, every rank evaluates all batches.
+Why: DistributedSampler repeats samples until all ranks have equally many, and counts them twice; evaluating on rank 0 alone leaves the
+    other ranks waiting. Ranks that evaluate with batch norm first take rank 0's statistics, which differ while training goes on.
+Safety: safe where every use of the loader and of what the loop builds up was seen; else replicated, with a NOTE that says why.
+References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Sampler
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit, InsertBefore, Replace, SetArgument
+from ddpify.facts import kept, library
+from ddpify.facts.effects import Effects
+from ddpify.facts.model import Lit, New
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.rules.context import Context, argument
+from ddpify.rules.loop.reductions import is_carried, left_behind, meter, reduce
+
+CODE = "DDP304"
+TITLE = "deal out the evaluation"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "an evaluation that shows each batch",
+        "with torch.no_grad():\n"
+        "    for x, y in test_loader:\n"
+        "        shape = tuple(model.training for _ in x)\n"
+        "        if len(x) > 3:\n"
+        "            break\n",
+        frame="end",
+    ),
+)  # fmt: skip
+_HARMLESS = frozenset(("enumerate", "len", "tqdm.tqdm", "print", "isinstance", "id"))
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Give the loaders that are dealt out their sampler, and say why others are not."""
+    tree, names = context.tree, context.names
+    done: set[ast.AST] = set()
+    for loader in sorted(context.dealt, key=lambda o: getattr(o.node, "lineno", 0)):
+        node = loader.node
+        if node in done or _is_dealt(context, loader) or not isinstance(node, ast.Call):
+            continue
+        done.add(node)
+        dataset, size = argument(node, 0, "dataset"), argument(node, 1, "batch_size")
+        assert dataset is not None
+        name, edits = ast.unparse(dataset), list[Edit]()
+        if not isinstance(dataset, (ast.Name, ast.Attribute)):
+            name = context.fresh("val_dataset", "test_dataset", "eval_dataset")
+            edits += [InsertBefore(tree.statement(node), f"{name} = {context.source(dataset)}"), Replace(dataset, name)]
+        batch = ast.unparse(size) if size is not None else "1"
+        sampler = f"{names['batches_of_rank']}({name}, {batch})".replace("{", "{{").replace("}", "}}")
+        edits.append(SetArgument(node, "sampler", sampler))
+        workers = argument(node, 5, "num_workers")
+        needs = ["batches_of_rank"]
+        if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
+            edits.append(Replace(workers, f"{names['workers_per_rank']}({{0}})", (workers,)))
+            needs.append("workers_per_rank")
+        yield Change(
+            CODE, "each rank evaluates every N-th batch, and none twice", tree.shown, node, tuple(edits), group="eval", needs=tuple(needs)
+        )
+    yield from _loops(context)
+
+
+def _loops(context: Context) -> Iterator[Change]:
+    """Before a loop over dealt batches the ranks agree on the model's buffers; after it, the number of batches is that of all."""
+    run, tree, names = context.facts.after, context.tree, context.names
+    for loop in tree.nodes():
+        if not isinstance(loop, ast.For):
+            continue
+        loaders = {o for o in run.value(loop).batches() if o in context.dealt}
+        if not loaders or all(_is_dealt(context, o) for o in loaders):
+            continue
+        for model in _normalised(context, loop) or ():
+            yield Change(
+                CODE,
+                "batch norm statistics differ between ranks after a step: all evaluate rank 0's",
+                tree.shown,
+                loop,
+                (InsertBefore(loop, f"for buffer in {model}.buffers():\n    {names['dist']}.broadcast(buffer, 0)"),),
+                (f"import torch.distributed as {names['dist']}",),
+                group="eval",
+            )
+        lengths = list(_lengths(context, loop, loaders))
+        if lengths:
+            first = min((tree.statement(n) for n in lengths), key=lambda s: s.lineno)
+            name = context.fresh("num_batches", "batches_of_all", "total_batches")
+            line = f"{name} = {names['sum_over_ranks']}({ast.unparse(lengths[0])})"
+            yield Change(
+                CODE,
+                "a rank's loader has its own batches only; the average is over those of all",
+                tree.shown,
+                first,
+                (_after(context, loop, line), *(Replace(n, name) for n in lengths)),
+                group="eval",
+                needs=("sum_over_ranks",),
+            )
+
+
+def _after(context: Context, loop: ast.For, line: str) -> Edit:
+    from ddpify.edits import InsertAfter
+
+    return InsertAfter(loop, line)
+
+
+def dealt(context: Context) -> frozenset[New]:
+    """The loaders whose evaluation is dealt out: those that are so already, and those that can be, with all that share a loop with them."""
+    run = context.facts.after
+    trained = set(context.facts.loaders)
+    others = {
+        o
+        for values in run.trace.values.values()
+        for o in values.made()
+        if o not in trained and run.is_loader(o) and context.facts.is_entry(o.node)
+    }
+    already = {o for o in others if _is_dealt(context, o)}
+    if context.options.eval == "replicate":
+        return frozenset(already)
+    candidates = {o for o in others - already if _plain(context, o)}
+    nodes = {n for n in (o.node for o in others | trained) if any(o.node is n and o not in candidates for o in others | trained)}
+    candidates = {o for o in candidates if o.node not in nodes}
+    loops = {n: run.value(n).batches() for n in context.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & others}
+    trial = Context(context.facts, context.options, frozenset(candidates | already))
+    effects = Effects(context.facts)
+    while candidates:
+        fine = {n for n, over in loops.items() if over <= candidates | already and not reason(trial, effects, n)}
+        left = {
+            o
+            for o in candidates
+            if all(n in fine for n, over in loops.items() if o in over) and any(o in over for over in loops.values()) and _seen(context, o)
+        }
+        if left == candidates:
+            break
+        candidates = left
+    return frozenset(candidates | already)
+
+
+def _is_dealt(context: Context, loader: New) -> bool:
+    """Whether a loader that does not train has a sampler made for this rank."""
+    return bool(
+        context.facts.after.held(loader, "sampler").of_kind("rank")
+        or any(o.kind == "rank" for o in context.facts.after.held(loader, "sampler").origins)
+    )
+
+
+def _plain(context: Context, loader: New) -> bool:
+    """Whether a loader is made by a plain call: in order, whole, with default sampling, over data with a length."""
+    node, run = loader.node, context.facts.after
+    if not isinstance(node, ast.Call) or library.DATALOADER not in run.value(node.func).paths():
+        return False
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords) or len(node.args) > 3:
+        return False
+    if any(argument(node, p, k) is not None for p, k in ((3, "sampler"), (4, "batch_sampler"))):
+        return False
+    for position, keyword in ((2, "shuffle"), (8, "drop_last")):
+        given = argument(node, position, keyword)
+        if given is not None and not (isinstance(given, ast.Constant) and given.value is False):
+            return False
+    dataset, size = argument(node, 0, "dataset"), argument(node, 1, "batch_size")
+    if dataset is None or (isinstance(size, ast.Constant) and size.value is None):
+        return False
+    statement = context.tree.statement(node)
+    if not isinstance(dataset, (ast.Name, ast.Attribute)) and not (isinstance(statement, ast.Assign) and statement.value is node):
+        return False
+    if any(isinstance(n, ast.Call) for n in ast.walk(size)) if size is not None else False:
+        return False
+    comprehended = any(isinstance(up, (ast.DictComp, ast.ListComp, ast.Lambda)) for up in context.tree.ancestors(node))
+    iterable = any(
+        "torch.utils.data.IterableDataset" in run.interpreter.library_bases(o.cls) for o in run.value(dataset).made() if o.cls is not None
+    )
+    return not comprehended and not iterable
+
+
+def _seen(context: Context, loader: New) -> bool:
+    """Whether every use of a loader is a loop, a length, or handing it on within the entry."""
+    run = context.facts.after
+    for call in run.trace.calls:
+        paths = call.func.paths()
+        takes = any(loader in v.objs for v in (*call.args, *call.keywords.values()))
+        if takes and (not call.func.objs or (paths and not paths <= _HARMLESS)):
+            return False
+        if takes and call.file != "__main__":
+            return False
+        if takes and "len" in paths and not _divides(context, call.node, loader):
+            return False
+    for tree in context.facts.trees.values():
+        for node in tree.nodes():
+            if isinstance(node, ast.Attribute) and loader in run.value(node.value).objs:
+                up = tree.parent[node]
+                measured = isinstance(up, ast.Call) and "len" in run.value(up.func).paths()
+                if not (node.attr == "dataset" and measured) and node.attr != "batch_size":
+                    return False
+            if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) and any(
+                loader in run.value(g.iter).objs for g in node.generators
+            ):
+                return False
+    return True
+
+
+def _divides(context: Context, node: ast.Call, loader: New) -> bool:
+    """Whether `len(loader)` is read after the loop over it, in the same function; or only to show a bar."""
+    tree, run = context.facts.tree_of(node), context.facts.after
+    up = tree.parent.get(node)
+    if isinstance(up, ast.keyword) and up.arg == "total":
+        return True
+    function = tree.function(node)
+    loops = [n for n in ast.walk(function) if isinstance(n, ast.For) and loader in run.value(n).batches()]
+    return len(loops) == 1 and node.lineno > (loops[0].end_lineno or 0)
+
+
+def _lengths(context: Context, loop: ast.For, loaders: set[New]) -> Iterator[ast.Call]:
+    """The reads of the number of a dealt loader's batches, after its loop."""
+    run = context.facts.after
+    for node in ast.walk(context.tree.function(loop)):
+        if not (isinstance(node, ast.Call) and node.args and node.lineno > (loop.end_lineno or 0)):
+            continue
+        if "len" in run.value(node.func).paths() and run.value(node.args[0]).made() and run.value(node.args[0]).made() <= loaders:
+            yield node
+
+
+def reason(context: Context, effects: Effects, loop: ast.For) -> str:
+    """Why the batches of an evaluation loop cannot be dealt out; empty where they can."""
+    facts, run, tree = context.facts, context.facts.after, context.tree
+    inside = [n for s in loop.body for n in ast.walk(s)]
+    if any(isinstance(n, (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for n in inside):
+        return "it may end early"
+    if loop.orelse or not isinstance(tree.statement(loop), ast.For) or isinstance(tree.parent.get(loop), ast.Try):
+        return "it is part of something larger"
+    for node in inside:
+        if isinstance(node, ast.Call) and (effects.kinds(node) or node in context.training):
+            return "it shows or writes something for each batch"
+        if (
+            isinstance(node, ast.Call)
+            and run.value(node.func).paths() & {"next", "iter", "zip"}
+            and not isinstance(tree.parent[node], ast.For)
+        ):
+            return "it draws from something else, too"
+    index = _index(loop)
+    if index and any(isinstance(n, ast.Name) and n.id == index for n in ast.walk(tree.function(loop)) if n is not _index_node(loop)):
+        return "it counts its batches"
+    left = {x.text: x for x in left_behind(context, loop)}
+    for write in kept.writes(loop):
+        base = write.text.partition("[")[0].partition(".")[0]
+        if write.text in left:
+            continue
+        if write.how == "last" and is_carried(loop, write.text):
+            return f"`{write.text}` goes on from batch to batch"
+        if write.how == "object" and _outlives(context, loop, base, write.node):
+            return f"`{write.text}` goes on from batch to batch"
+    expression = _loader_text(context, loop)
+    for found in left.values():
+        counts = any(_meters(context, o) for o in found.value.made())
+        if "last" in found.hows or (found.hows == {"object"} and not counts):
+            return f"`{found.text}` was not seen to be added up"
+        answer = reduce(context, loop, found, expression, dealt=True)
+        if answer is None or answer.problem or answer.edits:
+            return f"`{found.text}` was not seen to be added up"
+        if found.hows == {"samples"} and not expression:
+            return "its loader has no name"
+    for store in run.trace.stores:
+        if isinstance(store.node, ast.Subscript) or store.node in inside or not any(each.node is loop for each in store.loops):
+            continue
+        if any(isinstance(o, New) and not _made_under(o, loop) and not _meters(context, o) for o in store.receiver.objs):
+            return "a function that it calls changes what goes on from batch to batch"
+    if not any(c.method == "eval" and facts.model_of(c.receiver) is not None for c in run.trace.calls) and _may_normalise(context):
+        return "the model was not seen to be in evaluation mode"
+    if _normalised(context, loop) is None:
+        return "the evaluated model has no name here"
+    return ""
+
+
+def _meters(context: Context, obj: New) -> bool:
+    return meter(context, obj) is not None or obj.path.startswith("torchmetrics.")
+
+
+def _index(loop: ast.For) -> str:
+    node = _index_node(loop)
+    return node.id if node is not None else ""
+
+
+def _index_node(loop: ast.For) -> ast.Name | None:
+    iterates = loop.iter
+    while isinstance(iterates, ast.Call) and iterates.args and ast.unparse(iterates.func).rpartition(".")[2] == "tqdm":
+        iterates = iterates.args[0]
+    if isinstance(iterates, ast.Call) and ast.unparse(iterates.func) == "enumerate" and isinstance(loop.target, ast.Tuple):
+        first = loop.target.elts[0]
+        return first if isinstance(first, ast.Name) else None
+    return None
+
+
+def _outlives(context: Context, loop: ast.For, name: str, node: ast.AST) -> bool:
+    """Whether an object whose method a loop calls was made before the loop, and is neither a bar nor a tensor of the batch."""
+    run = context.facts.after
+    value = next((run.value(n) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name), None)
+    if value is None or context.shared(value) or any(o.path.startswith("tqdm") for o in value.made()):
+        return False
+    return any(not _made_under(o, loop) for o in value.made()) or not value.objs
+
+
+def _made_under(obj: New, loop: ast.For) -> bool:
+    return (
+        obj.node is loop
+        or any(obj.node is n for n in ast.walk(loop))
+        or any(n in obj.stack for n in ast.walk(loop) if isinstance(n, ast.Call))
+    )
+
+
+def _loader_text(context: Context, loop: ast.For) -> str:
+    from ddpify.rules.loop.metrics import loader_of
+
+    return loader_of(context, loop)
+
+
+def _may_normalise(context: Context) -> bool:
+    from ddpify.rules.model.wrap import may_hold_batch_norm
+
+    return any(may_hold_batch_norm(context, model) for model in context.facts.models)
+
+
+def _normalised(context: Context, loop: ast.For) -> list[str] | None:
+    """The names, before the loop, of the networks with batch norm that it runs; None where one has no name."""
+    if not _may_normalise(context):
+        return []
+    run = context.facts.after
+    out: list[str] = []
+    for call in run.trace.calls:
+        if not any(each.node is loop for each in call.loops) or context.facts.model_of(call.func) is None:
+            continue
+        objs = run.unwrap(call.func)
+        places = [call.node.func, *(a for n in call.stack if isinstance(n, ast.Call) for a in n.args)]
+        name = next(
+            (
+                ast.unparse(p)
+                for p in places
+                if isinstance(p, (ast.Name, ast.Attribute))
+                and run.unwrap(run.value(p)) & objs
+                and context.facts.is_entry(p)
+                and context.tree.function(p) is context.tree.function(loop)
+            ),
+            None,
+        )
+        if name is None:
+            return None
+        if name not in out:
+            out.append(name)
+    return out
+
+
+__all__ = ["Lit", "Safety", "changes", "dealt"]

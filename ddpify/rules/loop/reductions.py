@@ -1,0 +1,446 @@
+"""How each thing that a loop leaves behind becomes that of all ranks: what is added up is summed, lists are gathered, the rest is told."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ddpify.edits import Edit, Replace
+from ddpify.facts import kept
+from ddpify.facts.kept import Write
+from ddpify.facts.library import COLLECTIONS, DICTS
+from ddpify.facts.model import NOTHING, New, Value, join
+from ddpify.rules.context import Context
+from ddpify.rules.loop.decisions import steers
+from ddpify.rules.loop.numbers import own_parts
+
+_GROWS = ("append", "extend", "appendleft")
+_COUNTED = ("sum", "count", "total")
+Batches = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a loop leaves under one name, the writes that build it up, and a later read of it."""
+
+    text: str
+    writes: tuple[Write, ...]
+    node: ast.AST
+    value: Value
+    shown: str  # `text` as the script writes it
+
+    @property
+    def hows(self) -> set[str]:
+        """The ways in which it is written."""
+        return {w.how for w in self.writes}
+
+
+@dataclass
+class Reduction:
+    """What makes it all ranks': lines after the loop, edits inside it, or the reason why neither is known."""
+
+    lines: list[str] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
+    settles: list[tuple[ast.stmt, str]] = field(default_factory=list)
+    needs: set[str] = field(default_factory=set)
+    problem: str = ""
+    fix: str = ""
+
+
+# ------------------------------------------------------------------------------------------------ what a loop leaves
+
+
+def left_behind(context: Context, loop: Batches) -> list[Left]:
+    """What the statements of a loop build up and something reads later, in the order of their names."""
+    by_text: dict[str, list[Write]] = {}
+    for write in kept.writes(loop):
+        by_text.setdefault(write.text, []).append(write)
+    out = []
+    for text, writes in sorted(by_text.items()):
+        if any(text in context.settled.get(s, ()) for s in (loop, *(context.facts.tree_of(loop).statement(w.node) for w in writes))):
+            continue
+        node = _read_after(context, loop, text, writes)
+        if node is not None:
+            out.append(Left(text, tuple(writes), node, _value(context, text, node), context.source(writes[0].target)))
+    return out
+
+
+def _read_after(context: Context, loop: Batches, text: str, writes: list[Write]) -> ast.AST | None:
+    """A read, after the loop, of what it left under a name: in its function, or anywhere for what others hold, too."""
+    tree = context.facts.tree_of(loop)
+    function = tree.function(loop)
+    inside = set(ast.walk(loop))
+    end = loop.end_lineno or 0
+    base = text.partition("[")[0]
+    reads, rebound = [], 1 << 30
+    for node in ast.walk(function):
+        if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or node in inside or node.lineno <= end:
+            continue
+        if ast.unparse(node) not in (text, base):
+            continue
+        if isinstance(node.ctx, ast.Store) and not isinstance(tree.parent.get(node), ast.AugAssign):
+            statement = tree.statement(node)
+            if not any(ast.unparse(n) == text for n in ast.walk(getattr(statement, "value", None) or ast.Pass())):
+                rebound = min(rebound, node.lineno)
+        else:
+            reads.append(node)
+    here = [n for n in reads if n.lineno <= rebound and not reduced(context, n, text)]
+    ours = [n for n in reads if reduced(context, n, text)]
+    if ours:
+        here = [n for n in here if n.lineno < min(o.lineno for o in ours)]
+    if here:
+        return min(here, key=lambda n: (ast.unparse(n) != text, n.lineno, n.col_offset))
+    if ours or rebound < 1 << 30:
+        return None
+    if "." in base and isinstance(loop, ast.stmt):
+        attr = base.rpartition(".")[2]
+        return next(
+            (
+                n
+                for n in tree.nodes()
+                if isinstance(n, ast.Attribute) and n.attr == attr and isinstance(n.ctx, ast.Load) and n not in inside and _apart(n, base)
+            ),
+            None,
+        )
+    passed = {a.arg for a in getattr(function, "args", ast.arguments([], [], None, [], [], None, [])).args}
+    named = {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}
+    grows = any(w.how in ("entries", "samples", "cells") for w in writes)
+    if (base in passed and grows) or base in named or (grows and base not in _bound(function) and isinstance(function, ast.FunctionDef)):
+        return writes[0].node
+    return None
+
+
+def _apart(node: ast.Attribute, base: str) -> bool:
+    return ast.unparse(node).startswith(base.partition(".")[0])
+
+
+def _bound(function: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def reduced(context: Context, node: ast.AST, text: str) -> bool:
+    """Whether a read is the one that makes all ranks' number of this rank's own."""
+    statement = context.facts.tree_of(node).statement(node)
+    if isinstance(statement, ast.For) and ast.unparse(statement.iter) in (text, f"{text}.values()"):
+        return "reduce" in ast.unparse(statement) or "over_ranks" in ast.unparse(statement)
+    if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1 and ast.unparse(statement.targets[0]) == text):
+        return False
+    value = context.facts.after.value(statement.value)
+    inner = [context.facts.after.held(o, "[]") for o in value.made()]
+    return not any(context.shared(v) for v in (value, *inner))
+
+
+def _value(context: Context, text: str, node: ast.AST) -> Value:
+    """What a name, or the part of it that is meant, holds when it is read."""
+    run = context.facts.after
+    if not isinstance(node, ast.expr):
+        return NOTHING
+    value = run.value(node)
+    if text.endswith("]") and ast.unparse(node) != text:
+        key = ast.literal_eval(text[text.index("[") + 1 : text.index("]")])
+        held = [run.memory[o, str(key)] for o in value.made() if (o, str(key)) in run.memory]
+        return held[0] if held else value
+    return value
+
+
+# ------------------------------------------------------------------------------------------------ how it is reduced
+
+
+def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool) -> Reduction | None:
+    """What to do about one of them; None where it is nothing that differs between ranks. `loader` is the loop's loader, as text."""
+    out = Reduction()
+    text, value, total = left.shown, left.value, context.names["sum_over_ranks"]
+    made = value.made()
+    element = _element(context, left)
+    if any(is_meter(context, o) for o in made):
+        return _meter(context, loop, left, out)
+    if made and all(o.path.startswith("torchmetrics.") for o in made):
+        return None  # its compute() is a collective of its own
+    if left.hows <= {"entries"}:
+        return _list(context, loop, left, element, dealt, out)
+    if left.hows <= {"samples"} or (left.hows <= {"total"} and any(o.path == "list" for o in made)):
+        if not (context.shared(element) or dealt):
+            return None
+        trim = f"[: len({loader}.dataset)]" if loader and not dealt else ""
+        turns = f", {loader}.batch_size" if dealt else ""
+        return _gathered(context, loop, left, f"{text} = {{gather}}({text}{turns}){trim}", out)
+    if left.hows <= {"rows"}:
+        if not (context.shared(value) or dealt):
+            return None
+        join = next(ast.unparse(w.node.value.func) for w in left.writes if isinstance(getattr(w.node, "value", None), ast.Call))  # type: ignore[attr-defined]
+        join = join if not join.endswith("append") else join.rpartition(".")[0] + ".concatenate"
+        return _gathered(context, loop, left, f"{text} = {join}({{gather}}([{text}]))", out)
+    if "cells" in left.hows:
+        return _cells(context, loop, left, element, dealt, out)
+    if "object" in left.hows and made:
+        if not any(context.shared(v) for (o, _), v in context.facts.after.memory.items() if o in made):
+            return None
+        return _told(left, out)
+    if not (context.shared(value) or (dealt and left.hows <= {"total"})) or (value.scale is None and not dealt and not value.made()):
+        return None
+    if made or not (value.scale in (*_COUNTED, "mean") or dealt):
+        return _told(left, out)
+    if not is_fresh(context, loop, left.text) or (not dealt and _steers(context, loop, left.text)):
+        return _at_source(context, loop, left, out)
+    if value.scale == "mean" and not dealt:
+        out.lines.append(f"{text} = {total}({text}) / {context.names['world_size']}")
+    else:
+        out.lines.append(f"{text} = {total}({text})")
+    out.needs.add("sum_over_ranks")
+    return out
+
+
+def _told(left: Left, out: Reduction) -> Reduction:
+    out.problem = f"`{left.text}` holds what this rank computed from its own share of the data, and is read after the loop"
+    out.fix = f"gather it from all ranks first: dist.all_gather_object(parts, {left.text})"
+    return out
+
+
+def _element(context: Context, left: Left) -> Value:
+    """What a container holds that the loop filled."""
+    run = context.facts.after
+    values = [run.value(w.added) for w in left.writes if w.added is not None]
+    values += [run.held(o, "[]") for o in left.value.made() if o.path in COLLECTIONS]
+    out = values[0] if values else left.value
+    return out
+
+
+def _list(context: Context, loop: Batches, left: Left, element: Value, dealt: bool, out: Reduction) -> Reduction | None:
+    """A list with one entry for each batch: numbers are reduced as they are appended, the rest is gathered after the loop."""
+    if not dealt and not context.shared(element):
+        return None
+    if not dealt and element.scale in (*_COUNTED, "mean") and not element.made():
+        return _at_source(context, loop, left, out)
+    if element.made() and not dealt:
+        return _told(left, out)
+    return _gathered(context, loop, left, f"{left.shown} = {{gather}}({left.shown})", out)
+
+
+def _gathered(context: Context, loop: Batches, left: Left, line: str, out: Reduction) -> Reduction:
+    if not is_fresh(context, loop, left.text):
+        return _told(left, out)
+    out.lines.append(line.format(gather=context.names["gather_over_ranks"]))
+    out.needs.add("gather_over_ranks")
+    return out
+
+
+def _cells(context: Context, loop: Batches, left: Left, element: Value, dealt: bool, out: Reduction) -> Reduction | None:
+    """A list, a dict or an array whose elements are added to."""
+    text = left.shown
+    run = context.facts.after
+    objs = left.value.made()
+    if not dealt and not any(context.shared(v) for v in (element, left.value)):
+        return None
+    if not is_fresh(context, loop, left.text):
+        return _told(left, out)
+    if any(w.how not in ("cells", "total") for w in left.writes):
+        return _told(left, out)
+    share = f" / {context.names['world_size']}" if element.scale == "mean" and not dealt else ""
+    if not dealt and element.scale not in (*_COUNTED, "mean", "sample"):
+        return _told(left, out)
+    if any(o.path in DICTS for o in objs) and any(context.shared(run.value(k)) for w in left.writes for k in _subscripts(w.node)):
+        return _told(left, out)
+    line = _summed(context, text, left.value, share) if objs or left.value.of_kind("sized") else ""
+    if not line:
+        return _told(left, out)
+    out.lines.append(line)
+    out.needs.add("sum_over_ranks")
+    return out
+
+
+def _subscripts(node: ast.AST) -> Iterator[ast.expr]:
+    target = getattr(node, "target", None)
+    while isinstance(target, ast.Subscript):
+        yield target.slice
+        target = target.value
+
+
+def _at_source(context: Context, loop: Batches, left: Left, out: Reduction) -> Reduction:
+    """What goes on from one pass to the next, or steers inside the loop, is fed with the numbers of all ranks."""
+    run, names = context.facts.after, context.names
+    tree = context.facts.tree_of(loop)
+    for write in left.writes:
+        if write.how == "last" and isinstance(write.added, ast.Constant):
+            continue  # started anew inside the loop
+        parts = list(own_parts(context, write.added, left.text)) if write.added is not None else []
+        tests = [up for up in tree.ancestors(write.node) if isinstance(up, (ast.If, ast.While)) and up is not loop]
+        if not parts or any(context.shared(run.value(t.test)) for t in tests) or write.how not in ("total", "entries", "last"):
+            out.problem = f"`{left.text}` is carried on from one pass over the data to the next, so it cannot be reduced after each"
+            out.fix = f"start {left.text} anew before the loop, or reduce a copy of it where it is read"
+            return out
+        for part in parts:
+            scale = run.value(part).scale
+            if scale == "count":
+                factor = f"{{0}} * {names['world_size']}"
+                out.edits.append(
+                    Replace(part, factor if isinstance(part, (ast.Call, ast.Name)) else f"({{0}}) * {names['world_size']}", (part,))
+                )
+                continue
+            code = f"{names['sum_over_ranks']}({{0}})" + (f" / {names['world_size']}" if scale == "mean" else "")
+            whole = part is write.added
+            out.edits.append(Replace(part, code if whole or scale != "mean" else f"({code})", (part,)))
+            out.needs.add("sum_over_ranks")
+        out.settles.append((tree.statement(write.node), left.text))
+    return out
+
+
+def _steers(context: Context, loop: Batches, text: str) -> bool:
+    """Whether a test inside the loop reads the name and decides what is trained."""
+    return any(
+        isinstance(n, (ast.If, ast.While))
+        and any(ast.unparse(part) == text for part in ast.walk(n.test) if isinstance(part, (ast.Name, ast.Attribute)))
+        and steers(context, n)
+        for s in loop.body
+        for n in ast.walk(s)
+    )
+
+
+# ------------------------------------------------------------------------------------------------ meters
+
+
+@dataclass(frozen=True)
+class Meter:
+    """How a class of the project's own adds up what it is given: the attributes it adds to, and those it computes from them."""
+
+    totals: tuple[str, ...]
+    derived: tuple[tuple[str, ast.expr], ...]
+    others: frozenset[str]
+
+
+def meter(context: Context, obj: New) -> Meter | None:
+    """The meter that an object is; None where its class adds nothing up, or keeps more than that."""
+    if obj.cls is None or context.facts.after.interpreter.is_module(obj):
+        return None
+    totals: dict[str, None] = {}
+    assigned: dict[str, list[ast.expr]] = {}
+    for method in _methods(context, obj):
+        starts = method.name in ("__init__", "reset", "clear")
+        for node in ast.walk(method):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS and _own(node.func.value):
+                return None
+            if isinstance(node, ast.AugAssign) and _own(node.target):
+                totals.setdefault(_own(node.target))
+            elif isinstance(node, ast.Assign) and not starts:
+                for target in node.targets:
+                    if _own(target):
+                        assigned.setdefault(_own(target), []).append(node.value)
+    derived, others = [], set()
+    for name, values in assigned.items():
+        reads = {_own(n) for v in values for n in ast.walk(v) if isinstance(n, ast.Attribute)} - {""}
+        loose = {n.id for v in values for n in ast.walk(v) if isinstance(n, ast.Name)} - {"self", "float", "max"}
+        if len(values) == 1 and reads and reads <= set(totals) and not loose:
+            derived.append((name, values[0]))
+        elif name in totals:
+            return None
+        else:
+            others.add(name)
+    return Meter(tuple(totals), tuple(derived), frozenset(others)) if totals else None
+
+
+def _methods(context: Context, obj: New) -> Iterator[ast.FunctionDef]:
+    todo = [obj.cls]
+    while todo:
+        cls = todo.pop()
+        if cls is not None:
+            yield from (n for n in cls.node.body if isinstance(n, ast.FunctionDef))
+            todo += [b for base in cls.bases for b in base.objs if isinstance(b, type(cls))]
+
+
+def _own(node: ast.AST) -> str:
+    """The attribute of `self` that an expression is, or an element of."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" else ""
+
+
+def is_meter(context: Context, obj: New) -> bool:
+    """Whether an object of the project's own class adds up what a loop over shares gives it."""
+    found = meter(context, obj)
+    return found is not None and any(context.shared(context.facts.after.held(obj, n)) for n in found.totals)
+
+
+def _meter(context: Context, loop: Batches, left: Left, out: Reduction) -> Reduction:
+    if not is_fresh(context, loop, left.text):
+        out.problem = f"`{left.text}` is carried on from one pass over the data to the next, so it cannot be reduced after each"
+        out.fix = f"start {left.text} anew before the loop, or reduce a copy of it where it is read"
+        return out
+    found = {meter(context, o) for o in left.value.made()}
+    kind = next((m for m in found if m is not None), None)
+    if kind is None or len(found) > 1:
+        return _told(left, out)
+    names = {*kind.totals, *(n for n, _ in kind.derived)}
+    if names in ({"sum", "count", "avg"}, {"sum", "cnt", "avg"}):
+        out.lines.append(f"{context.names['reduce_meter']}({left.shown})")
+        out.needs.add("reduce_meter:cnt" if "cnt" in names else "reduce_meter")
+        return out
+    for name in kind.totals:
+        held = join([context.facts.after.held(o, name) for o in left.value.made()])
+        line = _summed(context, f"{left.shown}.{name}", held, "")
+        if not line:
+            return _told(left, out)
+        out.lines.append(line)
+    for name, value in kind.derived:
+        out.lines.append(f"{left.shown}.{name} = {re.sub(r'(?<![A-Za-z0-9_])self(?=[.])', lambda _: left.shown, ast.unparse(value))}")
+    out.needs.add("sum_over_ranks")
+    return out
+
+
+def _summed(context: Context, text: str, value: Value, share: str) -> str:
+    """The line that sums a number, a list, a dict or an array over the ranks; empty where what it is was not seen."""
+    total, objs = context.names["sum_over_ranks"], value.made()
+    if any(o.path in DICTS for o in objs):
+        return f"for key in {text}:\n    {text}[key] = {total}({text}[key]){share}"
+    if objs and all(o.path == "list" for o in objs):
+        return f"{text} = [{total}(value){share} for value in {text}]"
+    if objs:
+        return ""
+    if any("numpy" in p for n in value.of_kind("sized") for p in context.facts.after.value(getattr(n, "func", n)).paths()):
+        return f"{text} = {total}(torch.from_numpy({text})).cpu().numpy(){share}"
+    return f"{text} = {total}({text}){share}"
+
+
+# ------------------------------------------------------------------------------------------------ fresh for each pass
+
+
+def is_fresh(context: Context, loop: Batches, text: str) -> bool:
+    """Whether a name is set anew before each run of the loop."""
+    tree = context.facts.tree_of(loop)
+    around = next(
+        (up for up in tree.ancestors(loop) if isinstance(up, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))),
+        tree.root,
+    )
+    first, last = getattr(around, "lineno", 0), loop.lineno
+    base = text.partition("[")[0]
+    for node in ast.walk(around):
+        if not first <= getattr(node, "lineno", 0) < last:
+            continue
+        if (
+            isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+            and isinstance(node.ctx, ast.Store)
+            and ast.unparse(node) in (text, base)
+            and not isinstance(tree.parent.get(node), ast.AugAssign)
+        ):
+            return True
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("reset", "clear", "zero_", "fill")
+            and ast.unparse(node.func.value) == text
+        ):
+            return True
+    inside = [
+        n for n in ast.walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text
+    ]
+    return bool(inside) and not any(isinstance(tree.parent.get(n), ast.AugAssign) for n in inside) and not is_carried(loop, text)
+
+
+def is_carried(loop: Batches, text: str) -> bool:
+    """Whether the loop reads a name before it sets it."""
+    for node in sorted(
+        (n for s in loop.body for n in ast.walk(s) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text),
+        key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset),
+    ):
+        return isinstance(node.ctx, ast.Load)
+    return False
