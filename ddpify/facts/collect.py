@@ -264,7 +264,7 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
         together = {obj}
         for node in nodes:
             for call in run.calls(node):
-                together |= {o for o in run.unwrap(call.func) if o in touched}
+                together |= {o for o in run.unwrap(Value(_called(call))) if o in touched}
         merged = (together, set(nodes))
         rest = []
         for objs, ns in groups:
@@ -379,14 +379,21 @@ def _holds(facts: Facts, model: TrainedModel, run: Run) -> bool:
     seen = False
     for node in model.forwards:
         for call in run.calls(node):
-            mine = [o for o in call.func.objs if o in model.objs]
-            wrapped = [o for o in call.func.objs if isinstance(o, New) and o.path == library.DDP]
-            if mine or (not wrapped and call.func.objs):
+            called = _called(call)
+            mine = [o for o in called if o in model.objs]
+            wrapped = [o for o in called if isinstance(o, New) and o.path == library.DDP]
+            if mine or (not wrapped and called):
                 if call.no_grad:
                     continue
                 return False
             seen = True
     return seen
+
+
+def _called(call: Call) -> frozenset[Obj]:
+    """What a call runs; of `model.forward(x)`, the model."""
+    forward = isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "forward"
+    return call.receiver.objs if forward and call.receiver.objs else call.func.objs
 
 
 def _writes(
@@ -481,6 +488,11 @@ def _candidates(facts: Facts, model: TrainedModel) -> Iterator[tuple[ast.stmt, a
                     yield statement, target
                 if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                     return
+    for store in run.trace.stores:  # a model made in a call's arguments: where an object of the project takes it up
+        if isinstance(store.node, ast.Attribute) and store.order < train.order and run.unwrap(store.value) & model.objs:
+            tree = facts.tree_of(store.node)
+            if store.node in tree.parent and isinstance(tree.parent[store.node], ast.Assign):
+                yield tree.statement(store.node), store.node
 
 
 def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:

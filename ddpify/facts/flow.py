@@ -474,18 +474,34 @@ class Interpreter:
             self._note(node, element)
             return Loop(node, self.frame.file, over, element)
 
-        return self._loop(node, node.body, node.orelse, enter, False)
+        alive = self._loop(node, node.body, node.orelse, enter, False)
+        self._rewritten(node)
+        return alive
+
+    def _rewritten(self, node: ast.For) -> None:
+        """After `for key in d: d[key] = ...`, every element of the dict is what the statement gave it."""
+        only = node.body[0]
+        if not (len(node.body) == 1 and isinstance(only, ast.Assign) and isinstance(only.targets[0], ast.Subscript)):
+            return
+        target = only.targets[0]
+        if ast.dump(target.slice) != ast.dump(node.target).replace("Store()", "Load()") or ast.dump(target.value) != ast.dump(node.iter):
+            return
+        value = self.trace.values.get(only.value, NOTHING)
+        for obj in self.expression(node.iter).made():
+            for owner, name in [key for key, _ in self.memory.items()]:
+                if owner is obj:
+                    self.memory[obj, name] = value
 
     def _phases(self, node: ast.For) -> bool:
         """Run a loop over a few names or flags that are spelled out once for each."""
-        over, outer = self.expression(node.iter), self.loops
+        over, outer, calls = self.expression(node.iter), self.loops, self.stack
         self.breaks.append([])
         for item in getattr(node.iter, "elts", ()):
             element = told(self.expression(item))
             self.assign(node.target, element)
-            self.loops = (*outer, Loop(node, self.frame.file, over, element))
+            self.loops, self.stack = (*outer, Loop(node, self.frame.file, over, element)), (*calls, item)
             alive = self.block(node.body)
-            self.loops = outer
+            self.loops, self.stack = outer, calls
             if not self._merge([*self.breaks[-1], *([(self.frame.local, self.memory)] if alive else [])]):
                 self.breaks.pop()
                 return False
@@ -1139,6 +1155,9 @@ class Interpreter:
 
     def _invoke(self, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value]) -> Value:
         if isinstance(obj, Func):
+            owner, func = obj.owner, call.node.func
+            if isinstance(func, ast.Attribute) and func.attr == "forward" and isinstance(owner, New) and self.is_module(owner):
+                return self._call_instance(call, owner, args, keywords)
             return self.call_function(obj, call.node, args, keywords)
         if isinstance(obj, Class):
             made = self.objects.new("", call.node, self.stack, obj)

@@ -175,6 +175,11 @@ class Context:
         """All calls of the entry."""
         return [c for c in self.facts.after.trace.calls if c.file == "__main__"]
 
+    def quoted(self, text: str) -> str:
+        """A string as the file would write it."""
+        written = self.facts.project.entry.source.text
+        return repr(text) if written.count("'") > written.count('"') else f'"{text}"'
+
     def source(self, node: ast.expr) -> str:
         """The text of an expression as the file has it, its further lines moved to the left with its statement."""
         text = ast.get_source_segment(self.facts.project.entry.source.text, node) or ast.unparse(node)

@@ -49,6 +49,20 @@ def workers_per_rank(num_workers):
     return -(-num_workers // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
+def batches_of_rank(dataset, batch_size):
+    """Every world_size-th batch of a data set, as indices: together the ranks evaluate each sample once."""
+    starts = range(rank * batch_size, len(dataset), world_size * batch_size)
+    return [i for start in starts for i in range(start, min(start + batch_size, len(dataset)))]
+
+
+def reduce_meter(meter):
+    """Let a meter that each rank filled from its own share of the data speak for all of it."""
+    total = torch.tensor([float(meter.sum), float(meter.count)], dtype=torch.float64, device=rank_device)
+    dist.all_reduce(total)
+    meter.sum, meter.count = total.tolist()
+    meter.avg = meter.sum / meter.count
+
+
 parser = argparse.ArgumentParser(description='Synthetic ImageNet training')
 parser.add_argument('-j', '--workers', default=0, type=int, metavar='N', help='number of data loading workers (default: 0)')
 parser.add_argument('--epochs', default=3, type=int, metavar='N', help='number of total epochs to run')
@@ -132,9 +146,10 @@ def main():
         train_dataset, batch_size=per_rank(args.batch_size),
         num_workers=workers_per_rank(args.workers), pin_memory=torch.cuda.is_available(), sampler=DistributedSampler(train_dataset))
 
+    val_dataset = synthetic_images(171, seed=3)
     val_loader = DataLoader(
-        synthetic_images(171, seed=3), batch_size=args.batch_size, shuffle=False,
-        num_workers=args.workers, pin_memory=torch.cuda.is_available())
+        val_dataset, batch_size=args.batch_size, shuffle=False,
+        num_workers=workers_per_rank(args.workers), pin_memory=torch.cuda.is_available(), sampler=batches_of_rank(val_dataset, args.batch_size))
 
     if rank != 0:
         torch.manual_seed(torch.initial_seed() + rank)
@@ -207,6 +222,8 @@ def validate(val_loader, model, criterion, device):
     model.eval()
 
     with torch.no_grad():
+        for buffer in model.buffers():
+            dist.broadcast(buffer, 0)
         for images, target in val_loader:
             images = images.to(device, non_blocking=True)
             target = target.to(device, non_blocking=True)
@@ -220,6 +237,9 @@ def validate(val_loader, model, criterion, device):
             losses.update(loss.item(), images.size(0))
             top1.update(acc1[0].item(), images.size(0))
             top5.update(acc5[0].item(), images.size(0))
+        reduce_meter(losses)
+        reduce_meter(top1)
+        reduce_meter(top5)
 
     if rank == 0:
         print(' * Acc@1 {top1.avg:.3f} Acc@5 {top5.avg:.3f} Loss {losses.avg:.4f}'.format(top1=top1, top5=top5, losses=losses))

@@ -20,7 +20,6 @@ from torch.utils.data.distributed import DistributedSampler
 rank = int(os.environ.get("RANK", 0))
 local_rank = int(os.environ.get("LOCAL_RANK", 0))
 world_size = int(os.environ.get("WORLD_SIZE", 1))
-device = torch.device("cuda", local_rank) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def init_distributed():
@@ -44,21 +43,18 @@ def per_rank(batch_size):
     return batch_size // world_size
 
 
+def batches_of_rank(dataset, batch_size):
+    """Every world_size-th batch of a data set, as indices: together the ranks evaluate each sample once."""
+    starts = range(rank * batch_size, len(dataset), world_size * batch_size)
+    return [i for start in starts for i in range(start, min(start + batch_size, len(dataset)))]
+
+
 def sum_over_ranks(value):
-    """The total over all ranks of a number or tensor that each computed from its own share of the data."""
-    if torch.is_tensor(value):
-        total = value.detach().to(device, copy=True)
-    else:
-        total = torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None, device=device)
-    dist.all_reduce(total)
-    return total if torch.is_tensor(value) else total.item()
-
-
-def from_rank_zero(value):
-    """Rank 0's number on every rank, so that all take the same decision."""
-    agreed = torch.tensor(float(value), dtype=torch.float64, device=device)
-    dist.broadcast(agreed, 0)
-    return agreed.item()
+    """The total over all ranks of a number, array or tensor that each computed from its own share of the data."""
+    parts = [None] * world_size
+    dist.all_gather_object(parts, value.detach().cpu() if torch.is_tensor(value) else value)
+    total = sum(parts)
+    return total.to(value.device) if torch.is_tensor(value) else total
 
 
 def set_seed(seed):
@@ -103,7 +99,7 @@ class Trainer:
         n_val = len(dataset) // 5
         train_set, val_set = random_split(dataset, [len(dataset) - n_val, n_val])
         self.train_loader = DataLoader(train_set, batch_size=per_rank(config.batch_size), drop_last=True, sampler=DistributedSampler(train_set, drop_last=True))
-        self.val_loader = DataLoader(val_set, batch_size=config.batch_size)
+        self.val_loader = DataLoader(val_set, batch_size=config.batch_size, sampler=batches_of_rank(val_set, config.batch_size))
 
         self.model = RhythmModel(config.hidden_size).to(self.device)
         self.model = DistributedDataParallel(self.model, device_ids=[local_rank] if next(self.model.parameters()).is_cuda else None)
@@ -122,7 +118,7 @@ class Trainer:
         for epoch in range(1, self.config.epochs + 1):
             train_loss = self.train_epoch(epoch)
             val_loss, val_acc = self.evaluate()
-            self.scheduler.step(from_rank_zero(val_loss))
+            self.scheduler.step(val_loss)
             lr = self.optimizer.param_groups[0]["lr"]
             if rank == 0:
                 print(f"epoch {epoch}: train loss {train_loss:.4f}, val loss {val_loss:.4f}, val acc {val_acc:.3f}, lr {lr:.1e}")
@@ -165,6 +161,8 @@ class Trainer:
             logits = self.model.module(x)
             total_loss += self.criterion(logits, y).item() * y.size(0)
             correct += (logits.argmax(dim=1) == y).sum().item()
+        correct = sum_over_ranks(correct)
+        total_loss = sum_over_ranks(total_loss)
         n = len(self.val_loader.dataset)
         return total_loss / n, correct / n
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, InsertBefore, Replace, SetArgument
+from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import kept, library
 from ddpify.facts.effects import Effects
-from ddpify.facts.model import Lit, New
+from ddpify.facts.model import New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.loop.reductions import is_carried, left_behind, meter, reduce
@@ -26,12 +26,58 @@ CODE = "DDP304"
 TITLE = "deal out the evaluation"
 EXAMPLES: tuple[Example, ...] = (
     Example(
-        "an evaluation that shows each batch",
-        "with torch.no_grad():\n"
-        "    for x, y in test_loader:\n"
-        "        shape = tuple(model.training for _ in x)\n"
-        "        if len(x) > 3:\n"
-        "            break\n",
+        "an evaluation that may end early",
+        "val_loader = DataLoader(test_set, batch_size=100)\n"
+        "hits = 0\n"
+        "for x, y in val_loader:\n"
+        "    hits += (y == 0).sum().item()\n"
+        "    if hits > 50:\n"
+        "        break\n",
+        frame="end",
+    ),
+    Example(
+        "an evaluation that draws its order",
+        "val_loader = DataLoader(test_set, batch_size=100, shuffle=True)\n"
+        "hits = 0\n"
+        "for x, y in val_loader:\n"
+        "    hits += (y == 0).sum().item()\n",
+        frame="end",
+    ),
+    Example(
+        "an evaluation in one expression",
+        "val_loader = DataLoader(test_set, batch_size=100)\n"
+        "shapes = [x.shape for x, y in val_loader]\n",
+        frame="end",
+    ),
+    Example(
+        "a count over all batches",
+        "val_loader = DataLoader(test_set, batch_size=100, num_workers=2)\n"
+        "hits = 0\n"
+        "for x, y in val_loader:\n"
+        "    hits += (y == 0).sum().item()\n"
+        "accuracy = hits / len(test_set)\n",
+        "val_loader = DataLoader(test_set, batch_size=100, num_workers=workers_per_rank(2), sampler=batches_of_rank(test_set, 100))\n"
+        "hits = 0\n"
+        "for x, y in val_loader:\n"
+        "    hits += (y == 0).sum().item()\n"
+        "hits = sum_over_ranks(hits)\n"
+        "accuracy = hits / len(test_set)\n",
+        frame="end",
+    ),
+    Example(
+        "a mean of batch means",
+        "val_loader = DataLoader(test_set, batch_size=100)\n"
+        "total = 0.0\n"
+        "for x, y in val_loader:\n"
+        "    total += x.mean().item()\n"
+        "total /= len(val_loader)\n",
+        "val_loader = DataLoader(test_set, batch_size=100, sampler=batches_of_rank(test_set, 100))\n"
+        "total = 0.0\n"
+        "for x, y in val_loader:\n"
+        "    total += x.mean().item()\n"
+        "num_batches = sum_over_ranks(len(val_loader))\n"
+        "total = sum_over_ranks(total)\n"
+        "total /= num_batches\n",
         frame="end",
     ),
 )  # fmt: skip
@@ -65,6 +111,28 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             CODE, "each rank evaluates every N-th batch, and none twice", tree.shown, node, tuple(edits), group="eval", needs=tuple(needs)
         )
     yield from _loops(context)
+    yield from _whole(context)
+
+
+def _whole(context: Context) -> Iterator[Finding]:
+    """Why loops that only evaluate run over all of the data on every rank."""
+    run = context.facts.after
+    if context.options.eval == "replicate":
+        return
+    trial = Context(context.facts, context.options, frozenset(o for o in _others(context) if _plain(context, o)) | context.dealt)
+    effects = Effects(context.facts)
+    for loop in context.tree.nodes():
+        if isinstance(loop, ast.For) and run.value(loop).batches() and not run.value(loop).batches() & context.shares:
+            why = reason(trial, effects, loop) or "of how its loader is made or used elsewhere"
+            yield context.manual(CODE, loop, f"every rank evaluates all of this, not a share, since {why}", level=Safety.NOTE)
+
+
+def _others(context: Context) -> set[New]:
+    """The loaders made in the entry that do not train."""
+    run = context.facts.after
+    trained = set(context.facts.loaders)
+    made = {o for values in run.trace.values.values() for o in values.made()}
+    return {o for o in made if o not in trained and run.is_loader(o) and context.facts.is_entry(o.node)}
 
 
 def _loops(context: Context) -> Iterator[Change]:
@@ -96,28 +164,17 @@ def _loops(context: Context) -> Iterator[Change]:
                 "a rank's loader has its own batches only; the average is over those of all",
                 tree.shown,
                 first,
-                (_after(context, loop, line), *(Replace(n, name) for n in lengths)),
+                (InsertAfter(loop, line), *(Replace(n, name) for n in lengths)),
                 group="eval",
                 needs=("sum_over_ranks",),
             )
-
-
-def _after(context: Context, loop: ast.For, line: str) -> Edit:
-    from ddpify.edits import InsertAfter
-
-    return InsertAfter(loop, line)
 
 
 def dealt(context: Context) -> frozenset[New]:
     """The loaders whose evaluation is dealt out: those that are so already, and those that can be, with all that share a loop with them."""
     run = context.facts.after
     trained = set(context.facts.loaders)
-    others = {
-        o
-        for values in run.trace.values.values()
-        for o in values.made()
-        if o not in trained and run.is_loader(o) and context.facts.is_entry(o.node)
-    }
+    others = _others(context)
     already = {o for o in others if _is_dealt(context, o)}
     if context.options.eval == "replicate":
         return frozenset(already)
@@ -142,10 +199,7 @@ def dealt(context: Context) -> frozenset[New]:
 
 def _is_dealt(context: Context, loader: New) -> bool:
     """Whether a loader that does not train has a sampler made for this rank."""
-    return bool(
-        context.facts.after.held(loader, "sampler").of_kind("rank")
-        or any(o.kind == "rank" for o in context.facts.after.held(loader, "sampler").origins)
-    )
+    return bool(context.facts.after.held(loader, "sampler").of_kind("rank"))
 
 
 def _plain(context: Context, loader: New) -> bool:
@@ -244,11 +298,12 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
     if index and any(isinstance(n, ast.Name) and n.id == index for n in ast.walk(tree.function(loop)) if n is not _index_node(loop)):
         return "it counts its batches"
     left = {x.text: x for x in left_behind(context, loop)}
+    bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     for write in kept.writes(loop):
         base = write.text.partition("[")[0].partition(".")[0]
         if write.text in left:
             continue
-        if write.how == "last" and is_carried(loop, write.text):
+        if write.how == "last" and is_carried(loop, write.text) and write.text not in bound:
             return f"`{write.text}` goes on from batch to batch"
         if write.how == "object" and _outlives(context, loop, base, write.node):
             return f"`{write.text}` goes on from batch to batch"
@@ -349,6 +404,3 @@ def _normalised(context: Context, loop: ast.For) -> list[str] | None:
         if name not in out:
             out.append(name)
     return out
-
-
-__all__ = ["Lit", "Safety", "changes", "dealt"]

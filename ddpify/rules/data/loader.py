@@ -27,7 +27,7 @@ TITLE = "shard the training data"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a loader that is only evaluated",
-        "val_loader = DataLoader(test_set, batch_size=100)\n"
+        "val_loader = DataLoader(test_set, batch_size=100, shuffle=True)\n"
         "for x, y in val_loader:\n"
         "    shape = x.shape\n",
         frame="end",
@@ -109,6 +109,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield context.manual(
                 CODE, node, "the training loader is made in another module, and every rank would load all of it", _recipe(context), held
             )
+        elif any(e.node is node and e not in loaders for e in evaluated) and (phase := _phase(context, node, loaders)):
+            yield from _shard_phase(context, node, phase, held)
         elif any(e.node is node and e not in loaders for e in evaluated):
             yield context.manual(CODE, node, "this call makes the training loader and an evaluation loader", _recipe(context), held)
         elif loaders[0].cls is not None or library.DATALOADER not in run.value(node.func).paths():
@@ -285,6 +287,67 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
         edits.append(Replace(workers, f"{context.names['workers_per_rank']}({{0}})", (workers,)))
         needs.append("workers_per_rank")
     yield Change(CODE, _WHY, tree.shown, node, tuple(edits), tuple(imports), discharges=held, needs=tuple(needs))
+
+
+def _phase(context: Context, node: ast.Call, loaders: list[New]) -> str:
+    """Where one call makes the loaders of all phases: the condition under which it is the one that trains; else empty."""
+    around = next((up for up in context.tree.ancestors(node) if isinstance(up, (ast.DictComp, ast.stmt))), None)
+    if isinstance(around, ast.DictComp):
+        target, phases = around.generators[0].target, around.generators[0].iter
+    else:
+        loop = next((up for up in context.tree.ancestors(node) if isinstance(up, ast.For)), None)
+        if loop is None:
+            return ""
+        target, phases = loop.target, loop.iter
+    train = [part for part in getattr(phases, "elts", ()) if any(part in loader.stack for loader in loaders)]
+    if not isinstance(target, ast.Name) or len(train) != 1 or not isinstance(train[0], ast.Constant):
+        return ""
+    return f"{target.id} == {context.source(train[0])}"
+
+
+def _shard_phase(context: Context, node: ast.Call, phase: str, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+    """One call makes the loaders of all phases: the one that trains is sharded, the others stay."""
+    dataset = argument(node, 0, "dataset")
+    size = argument(node, _POSITIONS["batch_size"], "batch_size")
+    shuffle = argument(node, _POSITIONS["shuffle"], "shuffle")
+    drop_last = argument(node, _POSITIONS["drop_last"], "drop_last")
+    given = [argument(node, _POSITIONS[n], n) for n in ("sampler", "batch_sampler")]
+    plain = isinstance(dataset, (ast.Name, ast.Attribute, ast.Subscript)) and not any(isinstance(n, ast.Call) for n in ast.walk(dataset))
+    seen = not any(isinstance(a, ast.Starred) for a in node.args) and all(k.arg for k in node.keywords) and len(node.args) <= 3
+    if not plain or not seen or dataset is None or size is None or any(given) or _iterable(context, dataset):
+        yield context.manual(CODE, node, "this call makes the training loader and an evaluation loader", _recipe(context), held)
+        return
+    how = "" if shuffle is None or _is(context, shuffle, True) else f", shuffle={context.source(shuffle)}"
+    if shuffle is None:
+        how = ", shuffle=False"
+    if shuffle is not None and ast.unparse(shuffle) == ast.unparse(ast.parse(phase)):
+        how = ""
+    if drop_last is not None and not _is(context, drop_last, False):
+        how += f", drop_last={context.source(drop_last)}"
+    sampler = f"DistributedSampler({context.source(dataset)}{how}) if {phase} else None".replace("{", "{{").replace("}", "}}")
+    edits: list[Edit] = [Replace(size, f"{context.names['per_rank']}({{0}}) if {phase} else {{0}}", (size,))]
+    if shuffle is not None:
+        if not how:
+            left = "False" if not _is(context, shuffle, True) else phase.replace(" == ", " != ")
+        else:
+            left = f"{phase.replace(' == ', ' != ')} and {context.source(shuffle)}"
+        edits.append(Replace(shuffle, left))
+    edits.append(SetArgument(node, "sampler", sampler))
+    needs = ["per_rank"]
+    workers = argument(node, _POSITIONS["num_workers"], "num_workers")
+    if workers is not None and not _is(context, workers, 0):
+        edits.append(Replace(workers, f"{context.names['workers_per_rank']}({{0}})", (workers,)))
+        needs.append("workers_per_rank")
+    yield Change(
+        CODE,
+        "each rank loads its own share of each training batch; the other phases are evaluated whole",
+        context.tree.shown,
+        node,
+        tuple(edits),
+        (_SAMPLER,),
+        discharges=held,
+        needs=tuple(needs),
+    )
 
 
 def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:

@@ -1,9 +1,10 @@
 """Let all ranks take the same decisions.
 
-What it does: a stop, a skipped step or a learning rate that depends on numbers of the evaluation follows rank 0's; one that depends on a
-    rank's own batch is shown.
+What it does: a stop, a skipped step or a learning rate that depends on the clock, or on an evaluation that every rank makes for itself,
+    follows rank 0's; one that depends on a rank's own batch is decided by the numbers of all ranks, or, where a number is none (NaN),
+    by any rank. An error that the script catches around a training step is raised when there are several ranks.
 Why: a rank that leaves a loop, or steps with another learning rate, hangs the others or drifts away from them.
-Safety: safe for numbers every rank computed from the whole evaluation set; MANUAL for a rank's own.
+Safety: safe where the condition is a comparison of averages, totals and counts, of time, or a test for NaN; MANUAL for others.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
 
@@ -46,18 +47,38 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
-        "an early stop",
-        "if evaluate() > 0.95:\n"
+        "a limit of time",
+        "if time.time() > 1e9:\n"
         "    break\n",
-        "if from_rank_zero(evaluate() > 0.95):\n"
+        "if from_rank_zero(time.time() > 1e9):\n"
         "    break\n",
         frame="epoch",
     ),
     Example(
-        "a learning rate",
-        "scheduler.step(evaluate())\n",
-        "scheduler.step(from_rank_zero(evaluate()))\n",
+        "a learning rate, by an evaluation of which every rank makes all",
+        "with torch.no_grad():\n"
+        "    score = sum(model(x).sum().item() for x, y in test_loader)\n"
+        "scheduler.step(score)\n",
+        "with torch.no_grad():\n"
+        "    score = sum(model.module(x).sum().item() for x, y in test_loader)\n"
+        "scheduler.step(from_rank_zero(score))\n",
         frame="epoch",
+    ),
+    Example(
+        "a loss that is not a number",
+        "loss = criterion(model(x), y)\n"
+        "if torch.isnan(loss):\n"
+        "    return 0.0\n"
+        "loss.backward()\n"
+        "optimizer.step()\n"
+        "return loss.item()\n",
+        "loss = criterion(model(x), y)\n"
+        "if on_any_rank(torch.isnan(loss)):\n"
+        "    return 0.0\n"
+        "loss.backward()\n"
+        "optimizer.step()\n"
+        "return loss.item()\n",
+        frame="step",
     ),
 )  # fmt: skip
 

@@ -104,7 +104,7 @@ def _loops(context: Context) -> Iterator[Batches]:
         if training.batch is not None and training.loaders and isinstance(training.batch.node, (ast.For, ast.AsyncFor, ast.While)):
             yield training.batch.node
     for node in context.facts.entry.nodes():
-        if isinstance(node, ast.For) and context.facts.after.value(node).batches() & context.shares:
+        if isinstance(node, ast.For) and any(context.facts.after.value(part).made() & context.shares for part in ast.walk(node.iter)):
             yield node
 
 

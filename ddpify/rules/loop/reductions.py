@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import kept
+from ddpify.facts.effects import effect
 from ddpify.facts.kept import Write
 from ddpify.facts.library import COLLECTIONS, DICTS
 from ddpify.facts.model import NOTHING, New, Value, join
+from ddpify.facts.tree import Tree
 from ddpify.rules.context import Context
 from ddpify.rules.loop.decisions import steers
 from ddpify.rules.loop.numbers import own_parts
@@ -55,8 +57,11 @@ class Reduction:
 def left_behind(context: Context, loop: Batches) -> list[Left]:
     """What the statements of a loop build up and something reads later, in the order of their names."""
     by_text: dict[str, list[Write]] = {}
-    for write in kept.writes(loop):
+    for write in (*kept.writes(loop), *_passed(context, loop)):
         by_text.setdefault(write.text, []).append(write)
+    for text in [t for t in by_text if "[" in t and any(w.how == "cells" for w in by_text.get(t.partition("[")[0], ()))]:
+        base = text.partition("[")[0]
+        by_text[base] += [replace(w, text=base, how="cells" if w.how == "total" else w.how) for w in by_text.pop(text)]
     out = []
     for text, writes in sorted(by_text.items()):
         if any(text in context.settled.get(s, ()) for s in (loop, *(context.facts.tree_of(loop).statement(w.node) for w in writes))):
@@ -65,6 +70,19 @@ def left_behind(context: Context, loop: Batches) -> list[Left]:
         if node is not None:
             out.append(Left(text, tuple(writes), node, _value(context, text, node), context.source(writes[0].target)))
     return out
+
+
+def _passed(context: Context, loop: Batches) -> Iterator[Write]:
+    """Dicts that a loop hands to a function which adds to their elements."""
+    run = context.facts.after
+    for call in (n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)):
+        for arg in (*call.args, *(k.value for k in call.keywords)):
+            objs = {o for o in run.value(arg).made() if o.path in DICTS} if isinstance(arg, (ast.Name, ast.Attribute)) else set()
+            stores = [s for s in run.trace.stores if objs & s.receiver.objs and call in s.stack] if objs else []
+            for store in stores:
+                up = context.facts.tree_of(store.node).parent.get(store.node)
+                added = up.value if isinstance(up, ast.AugAssign) and isinstance(up.op, (ast.Add, ast.Sub)) else None
+                yield Write(ast.unparse(arg), "cells" if added is not None else "last", call, None, arg)
 
 
 def _read_after(context: Context, loop: Batches, text: str, writes: list[Write]) -> ast.AST | None:
@@ -84,7 +102,7 @@ def _read_after(context: Context, loop: Batches, text: str, writes: list[Write])
             statement = tree.statement(node)
             if not any(ast.unparse(n) == text for n in ast.walk(getattr(statement, "value", None) or ast.Pass())):
                 rebound = min(rebound, node.lineno)
-        else:
+        elif not _only_part(tree, node, text) and not _of_comprehension(tree, node):
             reads.append(node)
     here = [n for n in reads if n.lineno <= rebound and not reduced(context, n, text)]
     ours = [n for n in reads if reduced(context, n, text)]
@@ -92,8 +110,9 @@ def _read_after(context: Context, loop: Batches, text: str, writes: list[Write])
         here = [n for n in here if n.lineno < min(o.lineno for o in ours)]
     if here:
         return min(here, key=lambda n: (ast.unparse(n) != text, n.lineno, n.col_offset))
-    if ours or rebound < 1 << 30:
-        return None
+    steering = _steered(context, loop, text) if any(w.how == "total" for w in writes) else None
+    if ours or rebound < 1 << 30 or steering is not None:
+        return None if ours else steering
     if "." in base and isinstance(loop, ast.stmt):
         attr = base.rpartition(".")[2]
         return next(
@@ -110,6 +129,22 @@ def _read_after(context: Context, loop: Batches, text: str, writes: list[Write])
     if (base in passed and grows) or base in named or (grows and base not in _bound(function) and isinstance(function, ast.FunctionDef)):
         return writes[0].node
     return None
+
+
+def _only_part(tree: Tree, node: ast.expr, text: str) -> bool:
+    """Whether only another element of a container is read than the one that is meant."""
+    up = tree.parent.get(node)
+    return ast.unparse(node) != text and isinstance(up, ast.Subscript) and up.value is node and isinstance(up.slice, ast.Constant)
+
+
+def _of_comprehension(tree: Tree, node: ast.expr) -> bool:
+    """Whether a name is the variable of a comprehension around it."""
+    return isinstance(node, ast.Name) and any(
+        isinstance(n, ast.Name) and n.id == node.id
+        for up in tree.ancestors(node)
+        for generator in getattr(up, "generators", ())
+        for n in ast.walk(generator.target)
+    )
 
 
 def _apart(node: ast.Attribute, base: str) -> bool:
@@ -156,8 +191,8 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
     element = _element(context, left)
     if any(is_meter(context, o) for o in made):
         return _meter(context, loop, left, out)
-    if made and all(o.path.startswith("torchmetrics.") for o in made):
-        return None  # its compute() is a collective of its own
+    if made and all(o.path.startswith("torchmetrics.") or meter(context, o) is not None for o in made):
+        return None  # its compute() is a collective of its own, or its totals are those of all ranks already
     if left.hows <= {"entries"}:
         return _list(context, loop, left, element, dealt, out)
     if left.hows <= {"samples"} or (left.hows <= {"total"} and any(o.path == "list" for o in made)):
@@ -182,7 +217,11 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
         return None
     if made or not (value.scale in (*_COUNTED, "mean") or dealt):
         return _told(left, out)
-    if not is_fresh(context, loop, left.text) or (not dealt and _steers(context, loop, left.text)):
+    if any(
+        isinstance(w.added, ast.JoinedStr) or (isinstance(w.added, ast.Constant) and isinstance(w.added.value, str)) for w in left.writes
+    ):
+        return _told(left, out) if dealt else None
+    if not is_fresh(context, loop, left.text) or (not dealt and "total" in left.hows and _steered(context, loop, left.text) is not None):
         return _at_source(context, loop, left, out)
     if value.scale == "mean" and not dealt:
         out.lines.append(f"{text} = {total}({text}) / {context.names['world_size']}")
@@ -202,9 +241,7 @@ def _element(context: Context, left: Left) -> Value:
     """What a container holds that the loop filled."""
     run = context.facts.after
     values = [run.value(w.added) for w in left.writes if w.added is not None]
-    values += [run.held(o, "[]") for o in left.value.made() if o.path in COLLECTIONS]
-    out = values[0] if values else left.value
-    return out
+    return join(values or [run.held(o, "[]") for o in left.value.made() if o.path in COLLECTIONS] or [left.value])
 
 
 def _list(context: Context, loop: Batches, left: Left, element: Value, dealt: bool, out: Reduction) -> Reduction | None:
@@ -286,15 +323,15 @@ def _at_source(context: Context, loop: Batches, left: Left, out: Reduction) -> R
     return out
 
 
-def _steers(context: Context, loop: Batches, text: str) -> bool:
-    """Whether a test inside the loop reads the name and decides what is trained."""
-    return any(
-        isinstance(n, (ast.If, ast.While))
-        and any(ast.unparse(part) == text for part in ast.walk(n.test) if isinstance(part, (ast.Name, ast.Attribute)))
-        and steers(context, n)
-        for s in loop.body
-        for n in ast.walk(s)
-    )
+def _steered(context: Context, loop: Batches, text: str) -> ast.expr | None:
+    """A read of the name in a test inside the loop that decides what is trained or written."""
+    writing = {c.node for c in context.facts.after.trace.calls if effect(c) == "file"}
+    for node in (n for s in loop.body for n in ast.walk(s) if isinstance(n, (ast.If, ast.While))):
+        if steers(context, node) or any(n in writing for s in node.body for n in ast.walk(s)):
+            for part in ast.walk(node.test):
+                if isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) == text:
+                    return part
+    return None
 
 
 # ------------------------------------------------------------------------------------------------ meters
@@ -396,8 +433,6 @@ def _summed(context: Context, text: str, value: Value, share: str) -> str:
         return f"{text} = [{total}(value){share} for value in {text}]"
     if objs:
         return ""
-    if any("numpy" in p for n in value.of_kind("sized") for p in context.facts.after.value(getattr(n, "func", n)).paths()):
-        return f"{text} = {total}(torch.from_numpy({text})).cpu().numpy(){share}"
     return f"{text} = {total}({text}){share}"
 
 

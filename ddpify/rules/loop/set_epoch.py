@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore
 from ddpify.facts.collect import TrainingLoop
+from ddpify.facts.flow import spelled_out
 from ddpify.facts.model import Loop, New
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
@@ -133,13 +134,15 @@ def _advance(context: Context, training: TrainingLoop, loop: Loop, loader: New, 
     for place in places:
         if not context.facts.is_entry(place):
             continue
-        expression = _loader_expression(context, node.iter, loader) if place is node else None
-        text = ast.unparse(expression) if expression is not None else _name(context, place, loader)
+        text = _loader_text(context, node.iter, loader) if place is node else None
+        text = text or _name(context, place, loader)
         if text is not None:
             break
     else:
         yield context.manual(CODE, node, "the sampler's epoch must move on before this loop", "loader.sampler.set_epoch(epoch)", held)
         return
+    if text.endswith("]"):
+        place = _outside(context, place)
     epoch = _epoch(context, training, place)
     value = epoch or f"{text}.sampler.epoch + 1"
     yield Change(
@@ -170,15 +173,32 @@ def _name(context: Context, place: ast.stmt, loader: New) -> str | None:
     return None
 
 
-def _loader_expression(context: Context, node: ast.expr, loader: New) -> ast.expr | None:
-    """The innermost expression that is the loader itself."""
+def _loader_text(context: Context, node: ast.expr, loader: New) -> str | None:
+    """The innermost expression that is the loader itself, or the element that it is of the dict the loop takes its loaders from."""
     run = context.facts.after
     for part in ast.walk(node):
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             made = run.value(part).made()
-            if loader in made and all(run.is_loader(o) for o in made):
-                return part if all(o.node is loader.node for o in made) else None
+            if loader not in made or not all(run.is_loader(o) for o in made):
+                continue
+            if made <= set(context.facts.loaders):
+                return context.source(part)
+            for holder in run.value(part.value).made() if isinstance(part, ast.Subscript) else ():
+                for (owner, name), held in run.memory.items():
+                    if owner is holder and not name.startswith("[") and held.made() == {loader}:
+                        return f"{context.source(part.value)}[{context.quoted(name)}]"  # type: ignore[union-attr]
+            return None
     return None
+
+
+def _outside(context: Context, place: ast.stmt) -> ast.stmt:
+    """The loop over phases around a loop over batches, in front of which the epoch is set once."""
+    for up in context.tree.ancestors(place):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            break
+        if isinstance(up, ast.For) and spelled_out(up.iter):
+            return up
+    return place
 
 
 def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str | None:

@@ -111,6 +111,20 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 )
             if "isinstance" in run.value(node.func).paths() and len(node.args) == 2 and facts.wrapped(run.value(node.args[0])) is not False:
                 yield from _type_test(context, node.args[1])
+            if (
+                isinstance(node.func, ast.Attribute)
+                and node.func.attr == "forward"
+                and facts.wrapped(run.value(node.func.value))
+                and not _trains(context, node)
+                and run.calls(node)
+            ):
+                yield Change(
+                    CODE,
+                    "evaluation runs on the model itself: it needs no gradients from other ranks",
+                    tree.shown,
+                    node,
+                    (Replace(node.func.value, "{0}.module", (node.func.value,)),),
+                )
             if facts.wrapped(run.value(node.func)) and not _trains(context, node) and run.calls(node):
                 yield Change(
                     CODE,

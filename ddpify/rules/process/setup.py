@@ -91,7 +91,6 @@ _ORDER = (
 )
 _NEEDS = {
     "sharded": ("per_rank", "workers_per_rank"),
-    "sum_over_ranks": ("device",),
     "reduce_meter": ("device",),
     "from_rank_zero": ("device",),
     "on_any_rank": ("device",),
