@@ -102,7 +102,7 @@ def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]
             break
         for change in (c for found in new.values() for c in found):
             context.agree(change)
-        collect.settle(context.facts, context.settled, context.agreed)
+        collect.settle(context.facts, context.settled, context.agreed, context.shares)
     return items
 
 

@@ -2,6 +2,10 @@
 
 import textwrap
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import ddpify
+from ddpify import Conversion
 
 HEAD = """\
 import argparse
@@ -19,12 +23,17 @@ y = (x.sum(1) > 0).long()
 
 @dataclass
 class Script:
-    """A script after HEAD; `same` is how lines begin whose numbers are the whole data set's, and so the original's."""
+    """A script after HEAD, with the files beside it.
+
+    `same` is how lines begin whose numbers are the whole data set's, and so the original's. `told` holds the codes of what is
+    left to do by hand; without any, the conversion must be whole.
+    """
 
     text: str
     same: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     files: dict[str, str | bytes] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
 
 def text(script: Script) -> str:
@@ -34,3 +43,12 @@ def text(script: Script) -> str:
 def told(stdout: str, begin: tuple[str, ...]) -> list[str]:
     """The printed lines that begin in one of these ways."""
     return [line for line in stdout.splitlines() if line.startswith(begin)]
+
+
+def converted(script: Script, folder: Path) -> Conversion:
+    """The conversion of a script that lies in `folder` with its files."""
+    for name, content in {**script.files, "train.py": text(script)}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return ddpify.convert(folder / "train.py")

@@ -331,9 +331,14 @@ def place_wraps(facts: Facts) -> None:
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed))
 
 
-def settle(facts: Facts, settled: Mapping[ast.stmt, tuple[str, ...]], agreed: frozenset[ast.AST] = frozenset()) -> None:
+def settle(
+    facts: Facts, settled: Mapping[ast.stmt, tuple[str, ...]], agreed: frozenset[ast.AST], shares: frozenset[New] | None = None
+) -> None:
     """Run once more with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
-    facts.after = Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, settled=settled, agreed=agreed))
+    interpreter = Interpreter(
+        facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, settled=settled, agreed=agreed, shares=shares
+    )
+    facts.after = Run(interpreter)
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:

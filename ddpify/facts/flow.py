@@ -71,7 +71,8 @@ class Interpreter:
     """Runs a project abstractly.
 
     `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
-    `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike.
+    `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike,
+    `shares` the loaders whose batches those numbers are computed from.
     """
 
     def __init__(
@@ -82,9 +83,11 @@ class Interpreter:
         unwraps: frozenset[ast.expr] = frozenset(),
         settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
         agreed: frozenset[ast.AST] = frozenset(),
+        shares: frozenset[New] | None = None,
     ) -> None:
         self.project = project
         self.agreed = agreed
+        self.shares = shares
         self.unwraps = unwraps
         self.settled = settled or {}
         self.wraps = wraps or {}
@@ -158,9 +161,9 @@ class Interpreter:
         for obj in value.made():
             for (owner, name), held in self.memory.items():
                 if owner is obj:
-                    self.memory[obj, name] = library.agreed(held)
+                    self.memory[obj, name] = library.agreed(held, self.shares)
         if not value.made():
-            self.assign(target, library.agreed(value))
+            self.assign(target, library.agreed(value, self.shares))
 
     def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
         value = self.expression(target)

@@ -87,7 +87,7 @@ AGREEING = frozenset(
 _DETACHING = frozenset(["item", "tolist", "numpy", "detach", "detach_"])
 _PURE = frozenset(
     """
-    torch numpy math os random time json sys re shutil pathlib copy string glob itertools operator datetime
+    torch numpy math os random time json sys re shutil pathlib copy string glob itertools operator datetime sklearn scipy
 """.split()
 )
 _FACTORIES = frozenset(
@@ -499,9 +499,15 @@ def _partial(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
     return args[0] if args else NOTHING
 
 
-def agreed(value: Value) -> Value:
-    """The value when it is the same on every rank."""
-    return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("batch", "decided", "random", "time")))
+def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
+    """The value when it is the same on every rank, as far as it comes from `shares` (None: from any loader)."""
+
+    def own(origin: Origin) -> bool:
+        if origin.kind in ("batch", "decided"):
+            return shares is None or origin.of in shares
+        return origin.kind in ("random", "time")
+
+    return Value(value.objs, frozenset(o for o in value.origins if not own(o)))
 
 
 def _agreed(run: Interpreter, event: Call) -> None:

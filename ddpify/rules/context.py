@@ -181,10 +181,12 @@ class Context:
         return repr(text) if written.count("'") > written.count('"') else f'"{text}"'
 
     def source(self, node: ast.expr) -> str:
-        """The text of an expression as the file has it, its further lines moved to the left with its statement."""
-        text = ast.get_source_segment(self.facts.project.entry.source.text, node) or ast.unparse(node)
+        """The text of an expression as its file has it, its further lines moved to the left with its statement."""
+        name = self.facts.tree_of(node).name
+        file = self.facts.project.entry if name == "__main__" else self.facts.project.files[name]
+        text = ast.get_source_segment(file.source.text, node) or ast.unparse(node)
         first, *rest = text.replace("\r\n", "\n").split("\n")
-        line = self.facts.project.entry.source.text.splitlines()[node.lineno - 1]
+        line = file.source.text.splitlines()[node.lineno - 1]
         indent = len(line) - len(line.lstrip())
         return "\n".join([first, *(part[indent:] if not part[:indent].strip() else part.lstrip() for part in rest)])
 

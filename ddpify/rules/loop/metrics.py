@@ -175,7 +175,10 @@ def residue(context: Context) -> Iterator[Finding]:
             and "torch.save" not in call.func.paths()
             and any(v.scale != "count" for v in own)
         ):
-            yield context.manual(CODE, call.node, message, fix)
+            if all(v.scale in ("sample", "count") for v in own):
+                yield context.manual(CODE, call.node, "what is shown here are samples of rank 0's share", level=Safety.NOTE)
+            else:
+                yield context.manual(CODE, call.node, message, fix)
     for decision in facts.after.trace.decisions:
         mine = context.shared(decision.test)
         if mine and not any(loop.node in loops for loop in decision.loops) and isinstance(decision.node, (ast.If, ast.While)):
@@ -200,6 +203,8 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
         if found.problem:
             yield context.manual(CODE, left.node, found.problem, found.fix)
             continue
+        if found.doubt:
+            yield context.manual(CODE, left.node, found.doubt, "compare it with the original's", level=Safety.REVIEW)
         lines += found.lines
         edits += found.edits
         needs |= found.needs

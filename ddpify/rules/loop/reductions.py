@@ -49,6 +49,7 @@ class Reduction:
     needs: set[str] = field(default_factory=set)
     problem: str = ""
     fix: str = ""
+    doubt: str = ""  # applied, but not proven equal
 
 
 # ------------------------------------------------------------------------------------------------ what a loop leaves
@@ -102,7 +103,7 @@ def _read_after(context: Context, loop: Batches, text: str, writes: list[Write])
             statement = tree.statement(node)
             if not any(ast.unparse(n) == text for n in ast.walk(getattr(statement, "value", None) or ast.Pass())):
                 rebound = min(rebound, node.lineno)
-        elif not _only_part(tree, node, text) and not _of_comprehension(tree, node):
+        elif not (_only_part(tree, node, text) or _of_comprehension(tree, node) or _ended(context, node)):
             reads.append(node)
     here = [n for n in reads if n.lineno <= rebound and not reduced(context, n, text)]
     ours = [n for n in reads if reduced(context, n, text)]
@@ -110,7 +111,8 @@ def _read_after(context: Context, loop: Batches, text: str, writes: list[Write])
         here = [n for n in here if n.lineno < min(o.lineno for o in ours)]
     if here:
         return min(here, key=lambda n: (ast.unparse(n) != text, n.lineno, n.col_offset))
-    steering = _steered(context, loop, text) if any(w.how == "total" for w in writes) else None
+    totals = any(w.how == "total" for w in writes) and is_carried(loop, text)
+    steering = _steered(context, loop, text) if totals else None
     if ours or rebound < 1 << 30 or steering is not None:
         return None if ours else steering
     if "." in base and isinstance(loop, ast.stmt):
@@ -135,6 +137,15 @@ def _only_part(tree: Tree, node: ast.expr, text: str) -> bool:
     """Whether only another element of a container is read than the one that is meant."""
     up = tree.parent.get(node)
     return ast.unparse(node) != text and isinstance(up, ast.Subscript) and up.value is node and isinstance(up.slice, ast.Constant)
+
+
+def _ended(context: Context, node: ast.expr) -> bool:
+    """Whether a library's object is only told something, such as `bar.finish()`: nothing it was given is read."""
+    tree, made = context.facts.tree_of(node), context.facts.after.value(node).made()
+    attribute = tree.parent.get(node)
+    call = tree.parent.get(attribute) if isinstance(attribute, ast.Attribute) else None
+    told = isinstance(call, ast.Call) and call.func is attribute and isinstance(tree.parent.get(call), ast.Expr)
+    return told and bool(made) and all(o.cls is None for o in made)
 
 
 def _of_comprehension(tree: Tree, node: ast.expr) -> bool:
@@ -215,20 +226,33 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
         return _told(left, out)
     if not (context.shared(value) or (dealt and left.hows <= {"total"})) or (value.scale is None and not dealt and not value.made()):
         return None
-    if made or not (value.scale in (*_COUNTED, "mean") or dealt):
+    if value.scale == "sample" and left.hows <= {"last"} and _shown(context, left.node):
+        return None  # a picture or a line about some samples: rank 0's own
+    doubtful = not dealt and value.scale in ("weighted", "other") and left.hows == {"total"}
+    if made or not (value.scale in (*_COUNTED, "mean") or dealt or doubtful):
         return _told(left, out)
+    if doubtful:
+        out.doubt = (
+            f"`{left.text}` adds up numbers that are no plain averages over a batch: their mean over ranks may differ from the original's"
+        )
     if any(
         isinstance(w.added, ast.JoinedStr) or (isinstance(w.added, ast.Constant) and isinstance(w.added.value, str)) for w in left.writes
     ):
         return _told(left, out) if dealt else None
-    if not is_fresh(context, loop, left.text) or (not dealt and "total" in left.hows and _steered(context, loop, left.text) is not None):
+    if not is_fresh(context, loop, left.text) or (not dealt and _steers_total(context, loop, left)):
         return _at_source(context, loop, left, out)
-    if value.scale == "mean" and not dealt:
+    if not dealt and (value.scale == "mean" or doubtful):
         out.lines.append(f"{text} = {total}({text}) / {context.names['world_size']}")
     else:
         out.lines.append(f"{text} = {total}({text})")
     out.needs.add("sum_over_ranks")
     return out
+
+
+def _shown(context: Context, node: ast.AST) -> bool:
+    """Whether a read only goes into what is printed, drawn or written."""
+    effects = context.guards.effects
+    return any(up in effects.at for up in context.facts.tree_of(node).ancestors(node))
 
 
 def _told(left: Left, out: Reduction) -> Reduction:
@@ -251,8 +275,24 @@ def _list(context: Context, loop: Batches, left: Left, element: Value, dealt: bo
     if not dealt and element.scale in (*_COUNTED, "mean") and not element.made():
         return _at_source(context, loop, left, out)
     if element.made() and not dealt:
-        return _told(left, out)
+        return _entries_of_dicts(context, loop, left, element, out)
     return _gathered(context, loop, left, f"{left.shown} = {{gather}}({left.shown})", out)
+
+
+def _entries_of_dicts(context: Context, loop: Batches, left: Left, element: Value, out: Reduction) -> Reduction:
+    """A list of dicts of averages, one for each batch: each average becomes that of all ranks as it is appended."""
+    run, total = context.facts.after, context.names["sum_over_ranks"]
+    held = [v for o in element.made() for (owner, name), v in run.memory.items() if owner is o and not name.startswith("[")]
+    held = held or [run.held(o, "[]") for o in element.made()]
+    dicts = all(o.path in DICTS for o in element.made())
+    added = [w.added for w in left.writes if w.added is not None]
+    if not dicts or len(added) != 1 or not all(v.scale in ("mean", None) and not v.made() for v in held):
+        return _told(left, out)
+    mean = f"{{{{name: {total}(value) / {context.names['world_size']} for name, value in {{0}}.items()}}}}"
+    out.edits.append(Replace(added[0], mean, (added[0],)))
+    out.settles.append((context.facts.tree_of(loop).statement(left.writes[0].node), left.text))
+    out.needs.add("sum_over_ranks")
+    return out
 
 
 def _gathered(context: Context, loop: Batches, left: Left, line: str, out: Reduction) -> Reduction:
@@ -321,6 +361,10 @@ def _at_source(context: Context, loop: Batches, left: Left, out: Reduction) -> R
             out.needs.add("sum_over_ranks")
         out.settles.append((tree.statement(write.node), left.text))
     return out
+
+
+def _steers_total(context: Context, loop: Batches, left: Left) -> bool:
+    return "total" in left.hows and is_carried(loop, left.text) and _steered(context, loop, left.text) is not None
 
 
 def _steered(context: Context, loop: Batches, text: str) -> ast.expr | None:
@@ -472,10 +516,12 @@ def is_fresh(context: Context, loop: Batches, text: str) -> bool:
 
 
 def is_carried(loop: Batches, text: str) -> bool:
-    """Whether the loop reads a name before it sets it."""
+    """Whether the loop reads a name, or adds to it, before it sets it."""
+    nodes = [n for s in loop.body for n in ast.walk(s)]
+    added = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
     for node in sorted(
-        (n for s in loop.body for n in ast.walk(s) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text),
+        (n for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text),
         key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset),
     ):
-        return isinstance(node.ctx, ast.Load)
+        return isinstance(node.ctx, ast.Load) or node in added
     return False

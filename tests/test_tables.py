@@ -1,0 +1,65 @@
+"""Tables of scripts, each converted and executed: two ranks must train, print, write and decide as the one process did."""
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import table_numbers
+from ranks import Case, Outcome, run_many
+from scripts import Script, converted, text, told
+
+import ddpify
+from ddpify import Conversion
+from ddpify.rules.base import Safety
+
+TABLES: tuple[ModuleType, ...] = (table_numbers,)
+SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
+WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
+
+
+@pytest.fixture(scope="module")
+def conversions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conversion]:
+    return {title: converted(script, tmp_path_factory.mktemp("script")) for title, script in SCRIPTS.items()}
+
+
+@pytest.fixture(scope="module")
+def outcomes(conversions: dict[str, Conversion]) -> dict[str, Outcome]:
+    cases = [Case(text(SCRIPTS[title]), conversions[title].code, SCRIPTS[title].args, dict(SCRIPTS[title].files)) for title in WHOLE]
+    return dict(zip(WHOLE, run_many(cases), strict=True))
+
+
+@pytest.mark.parametrize("title", SCRIPTS)
+def test_what_is_left_to_do_is_told(conversions: dict[str, Conversion], title: str) -> None:
+    done = conversions[title]
+    findings = [(f.code, f.line, f.message) for f in done.findings if f.level >= Safety.REVIEW]
+    assert {code for code, _, _ in findings} >= set(SCRIPTS[title].told)
+    if not SCRIPTS[title].told:
+        assert findings == []
+    assert (done.status, done.exit_code) == ("convert", int(bool(SCRIPTS[title].told)))
+
+
+@pytest.mark.parametrize("title", WHOLE)
+def test_converting_again_changes_nothing(conversions: dict[str, Conversion], title: str, tmp_path: Path) -> None:
+    script = SCRIPTS[title]
+    again = _again(conversions[title], script, tmp_path)
+    assert (again.code, again.exit_code) == (conversions[title].code, 0)
+
+
+def _again(done: Conversion, script: Script, folder: Path) -> Conversion:
+    converted(script, folder)
+    (folder / "train.py").write_text(done.code)
+    return ddpify.convert(folder / "train.py")
+
+
+@pytest.mark.parametrize("title", WHOLE)
+def test_ranks_do_what_the_original_did(outcomes: dict[str, Outcome], title: str) -> None:
+    outcome = outcomes[title]
+    assert outcome.problems() == []
+    assert len(outcome.single.steps) >= 12
+
+
+@pytest.mark.parametrize("title", [title for title in WHOLE if SCRIPTS[title].same])
+def test_numbers_of_the_whole_data_set_are_the_originals(outcomes: dict[str, Outcome], title: str) -> None:
+    original = told(outcomes[title].single.stdout, SCRIPTS[title].same)
+    assert original
+    assert told(outcomes[title].ranks[0].stdout, SCRIPTS[title].same) == original
