@@ -721,7 +721,8 @@ SCRIPTS: dict[str, Script] = {
                 optimizer.zero_grad()
             result = evaluate(model, val_loader)
             result["train_loss"] = torch.stack(train_losses).mean().item()
-            print(f"Epoch [{epoch}], train_loss: {result['train_loss']:.4f}, val_loss: {result['val_loss']:.4f}, val_acc: {result['val_acc']:.4f}")
+            losses = f"train_loss: {result['train_loss']:.4f}, val_loss: {result['val_loss']:.4f}"
+            print(f"Epoch [{epoch}], {losses}, val_acc: {result['val_acc']:.4f}")
             history.append(result)
         """,
         same=("Epoch",),
@@ -1402,7 +1403,8 @@ def accuracy(output, target):
                 for data, target, index in val_loader:
                     prob = F.softmax(model(data.cuda()), dim=1)[:, 1]
                     predictions[index.numpy()] = prob.cpu().numpy()
-            print("epoch", epoch, "first", round(predictions[0], 5), "last", round(predictions[-1], 5), "mean", round(predictions.mean(), 5))
+            ends = round(predictions[0], 5), round(predictions[-1], 5)
+            print("epoch", epoch, "first and last", ends, "mean", round(predictions.mean(), 5))
         np.save("predictions.npy", predictions)
         """,
         same=("epoch",),

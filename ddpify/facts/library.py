@@ -84,6 +84,7 @@ AGREEING = frozenset(
         "torch.distributed.broadcast_object_list",
     )
 )
+COLLECTIVES = AGREEING | {"torch.distributed.barrier", "torch.distributed.all_gather", "torch.distributed.reduce"}
 _DETACHING = frozenset(["item", "tolist", "numpy", "detach", "detach_"])
 _PURE = frozenset(
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ddpify.facts import library
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.model import NOTHING, Call, New, Value
 from ddpify.facts.tree import Tree
@@ -163,6 +164,19 @@ class Context:
     def training(self) -> set[ast.AST]:
         """The calls under which a training forward runs, the forwards included."""
         return training_calls(self.facts)
+
+    @cached_property
+    def meetings(self) -> set[ast.AST]:
+        """The calls under which ranks wait for one another: they train, run over shares of the data, or hold a collective."""
+        run = self.facts.after
+        loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.shares]
+        inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
+        out = set(self.training)
+        for call in run.trace.calls:
+            collective = call.func.paths() & library.COLLECTIVES
+            if collective or call.node in inside:
+                out |= {call.node, *call.stack} if collective else set(call.stack)
+        return out
 
     @cached_property
     def guards(self) -> Guards:

@@ -262,6 +262,10 @@ def _divides(context: Context, node: ast.Call, loader: New) -> bool:
     up = tree.parent.get(node)
     if isinstance(up, ast.keyword) and up.arg == "total":
         return True
+    if context.options.eval == "shard" and context.facts.is_entry(node):
+        statements = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
+        if any(context.guards.only_speaks(s) for s in statements):
+            return True
     function = tree.function(node)
     loops = [n for n in ast.walk(function) if isinstance(n, ast.For) and loader in run.value(n).batches()]
     return len(loops) == 1 and node.lineno > (loops[0].end_lineno or 0)
@@ -285,8 +289,10 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
         return "it may end early"
     if loop.orelse or not isinstance(tree.statement(loop), ast.For) or isinstance(tree.parent.get(loop), ast.Try):
         return "it is part of something larger"
+    asked = context.options.eval == "shard"  # then each rank may show its own batches
     for node in inside:
-        if isinstance(node, ast.Call) and (effects.kinds(node) or node in context.training):
+        kinds = effects.kinds(node) if isinstance(node, ast.Call) else set()
+        if node in context.training or kinds - ({"print"} if asked else set()):
             return "it shows or writes something for each batch"
         if (
             isinstance(node, ast.Call)
@@ -294,8 +300,7 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
             and not isinstance(tree.parent[node], ast.For)
         ):
             return "it draws from something else, too"
-    index = _index(loop)
-    if index and any(isinstance(n, ast.Name) and n.id == index for n in ast.walk(tree.function(loop)) if n is not _index_node(loop)):
+    if _counts(context, loop, asked):
         return "it counts its batches"
     left = {x.text: x for x in left_behind(context, loop)}
     bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
@@ -333,9 +338,18 @@ def _meters(context: Context, obj: New) -> bool:
     return meter(context, obj) is not None or obj.path.startswith("torchmetrics.")
 
 
-def _index(loop: ast.For) -> str:
-    node = _index_node(loop)
-    return node.id if node is not None else ""
+def _counts(context: Context, loop: ast.For, asked: bool) -> bool:
+    """Whether the number of a batch is read; with `--eval shard`, for more than to show it."""
+    index = _index_node(loop)
+    if index is None:
+        return False
+    tree, guards = context.tree, context.guards
+    for node in ast.walk(tree.function(loop)):
+        if isinstance(node, ast.Name) and node.id == index.id and node is not index:
+            around = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
+            if not asked or not any(guards.only_speaks(s) for s in around):
+                return True
+    return False
 
 
 def _index_node(loop: ast.For) -> ast.Name | None:

@@ -201,9 +201,9 @@ class Guards:
 
     def _alone(self, call: ast.Call) -> bool:
         """Whether nothing inside a call must happen on every rank."""
-        training = self.context.training
+        meetings = self.context.meetings
         for node in ast.walk(call):
-            if isinstance(node, (ast.NamedExpr, ast.Yield, ast.Await)) or node in training:
+            if isinstance(node, (ast.NamedExpr, ast.Yield, ast.Await)) or node in meetings:
                 return False
             if isinstance(node, ast.Call):
                 paths = self.run.value(node.func).paths()
@@ -252,6 +252,7 @@ class Guards:
                 isinstance(n, ast.Call)
                 and (
                     n in self.effects.at
+                    or n in self.context.meetings
                     or "next" in self.run.value(n.func).paths()
                     or bool(self.context.facts.wrapped(self.run.value(n.func)))
                 )

@@ -283,7 +283,7 @@ def steers(context: Context, node: ast.AST) -> bool:
             return True
     for n in ast.walk(node):
         if isinstance(n, ast.Call):
-            if n in context.training or context.facts.after.value(n.func).paths() & {"sys.exit", "exit", "quit"}:
+            if n in context.meetings or context.facts.after.value(n.func).paths() & {"sys.exit", "exit", "quit"}:
                 return True
             if isinstance(n.func, ast.Attribute) and n.func.attr in _STEERS:
                 return True
