@@ -492,9 +492,12 @@ def is_fresh(context: Context, loop: Batches, text: str) -> bool:
     )
     first, last = getattr(around, "lineno", 0), loop.lineno
     base = text.partition("[")[0]
+    holding = set(tree.ancestors(loop))
     for node in ast.walk(around):
         if not first <= getattr(node, "lineno", 0) < last:
             continue
+        if any(isinstance(up, (ast.If, ast.For, ast.While, ast.Try)) and up not in holding for up in tree.ancestors(node)):
+            continue  # not on every way to the loop
         if (
             isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
             and isinstance(node.ctx, ast.Store)
