@@ -173,7 +173,8 @@ class Context:
         inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
         out = set(self.training)
         for call in run.trace.calls:
-            collective = call.func.paths() & library.COLLECTIVES
+            synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.made())
+            collective = synced or call.func.paths() & library.COLLECTIVES
             if collective or call.node in inside:
                 out |= {call.node, *call.stack} if collective else set(call.stack)
         return out

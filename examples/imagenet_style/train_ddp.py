@@ -222,7 +222,7 @@ def validate(val_loader, model, criterion, device):
     model.eval()
 
     with torch.no_grad():
-        for buffer in model.buffers():
+        for buffer in model.buffers():  # batch norm's statistics
             dist.broadcast(buffer, 0)
         for images, target in val_loader:
             images = images.to(device, non_blocking=True)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import kept, library
 from ddpify.facts.effects import Effects
-from ddpify.facts.model import New
+from ddpify.facts.model import Call, New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.loop.reductions import is_carried, left_behind, meter, reduce
@@ -81,6 +81,7 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
 )  # fmt: skip
+_COPIES = frozenset(("copy.deepcopy", "copy.copy", "torch.optim.swa_utils.AveragedModel"))
 _HARMLESS = frozenset(("enumerate", "len", "tqdm.tqdm", "print", "isinstance", "id"))
 
 
@@ -125,6 +126,15 @@ def _whole(context: Context) -> Iterator[Finding]:
         if isinstance(loop, ast.For) and run.value(loop).batches() and not run.value(loop).batches() & context.shares:
             why = reason(trial, effects, loop) or "of how its loader is made or used elsewhere"
             yield context.manual(CODE, loop, f"every rank evaluates all of this, not a share, since {why}", level=Safety.NOTE)
+            metric = next((x for x in left_behind(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.made())), None)
+            if metric is not None:
+                yield context.manual(
+                    CODE,
+                    metric.node,
+                    f"`{metric.text}` adds up what all ranks saw, and here each saw all of the data",
+                    "make this metric with sync_on_compute=False",
+                    level=Safety.REVIEW,
+                )
 
 
 def _others(context: Context) -> set[New]:
@@ -150,7 +160,11 @@ def _loops(context: Context) -> Iterator[Change]:
                 "batch norm statistics differ between ranks after a step: all evaluate rank 0's",
                 tree.shown,
                 loop,
-                (InsertBefore(loop, f"for buffer in {model}.buffers():\n    {names['dist']}.broadcast(buffer, 0)"),),
+                (
+                    InsertBefore(
+                        loop, f"for buffer in {model}.buffers():  # batch norm's statistics\n    {names['dist']}.broadcast(buffer, 0)"
+                    ),
+                ),
                 (f"import torch.distributed as {names['dist']}",),
                 group="eval",
             )
@@ -317,6 +331,8 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
         counts = any(_meters(context, o) for o in found.value.made())
         if "last" in found.hows or (found.hows == {"object"} and not counts):
             return f"`{found.text}` was not seen to be added up"
+        if found.value.made() and all(o.path.startswith("torchmetrics.") for o in found.value.made()):
+            continue
         answer = reduce(context, loop, found, expression, dealt=True)
         if answer is None or answer.problem or answer.edits:
             return f"`{found.text}` was not seen to be added up"
@@ -391,6 +407,15 @@ def _may_normalise(context: Context) -> bool:
     return any(may_hold_batch_norm(context, model) for model in context.facts.models)
 
 
+def _follows(context: Context, call: Call) -> bool:
+    """Whether a call runs a trained model or a copy of one, whose buffers follow its own rank's batches."""
+    run = context.facts.after
+    if context.facts.model_of(call.func) is not None:
+        return True
+    held = [v for o in call.func.made() for (owner, _), v in run.memory.items() if owner is o]
+    return any(o.path in _COPIES for v in (call.func, *held) for o in v.made())
+
+
 def _normalised(context: Context, loop: ast.For) -> list[str] | None:
     """The names, before the loop, of the networks with batch norm that it runs; None where one has no name."""
     if not _may_normalise(context):
@@ -398,7 +423,7 @@ def _normalised(context: Context, loop: ast.For) -> list[str] | None:
     run = context.facts.after
     out: list[str] = []
     for call in run.trace.calls:
-        if not any(each.node is loop for each in call.loops) or context.facts.model_of(call.func) is None:
+        if not any(each.node is loop for each in call.loops) or not _follows(context, call):
             continue
         objs = run.unwrap(call.func)
         places = [call.node.func, *(a for n in call.stack if isinstance(n, ast.Call) for a in n.args)]

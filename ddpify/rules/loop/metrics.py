@@ -126,16 +126,8 @@ def _divisors(context: Context) -> Iterator[Change]:
             or not any(o.kind == "batch" and o.of in loaders for o in own.origins)
         ):
             continue
-        if (
-            isinstance(right, ast.Call)
-            and "len" in run.value(right.func).paths()
-            and right.args
-            and isinstance(right.args[0], ast.Attribute)
-            and right.args[0].attr == "dataset"
-            and run.value(right.args[0].value).made()
-            and run.value(right.args[0].value).made() <= loaders
-        ):
-            loader = ast.unparse(right.args[0].value)
+        loader = _measured(context, right)
+        if loader:
             yield Change(
                 CODE,
                 "the sampler repeats samples until all ranks have equally many: the total counts those, too",
@@ -143,6 +135,26 @@ def _divisors(context: Context) -> Iterator[Change]:
                 right,
                 (Replace(right, f"(len({loader}.sampler) * {context.names['world_size']})"),),
             )
+
+
+def _measured(context: Context, node: ast.expr) -> str:
+    """The training loader, as the script writes it, whose whole data set a length is; empty where it is something else's."""
+    run = context.facts.after
+    loaders = set(context.facts.loaders)
+    if not (isinstance(node, ast.Call) and "len" in run.value(node.func).paths() and node.args):
+        return ""
+    data = node.args[0]
+    if isinstance(data, ast.Attribute) and data.attr == "dataset":
+        made = run.value(data.value).made()
+        return context.source(data.value) if made and made <= loaders else ""
+    function = context.tree.function(node)
+    for loop in _loops(context):
+        text = loader_of(context, loop)
+        over = {o for o in run.value(loop).batches() if isinstance(o, New)}
+        sets = {o for loader in over for o in run.held(loader, "dataset").made()}
+        if text and over and over <= loaders and sets and run.value(data).made() == sets and context.tree.function(loop) is function:
+            return text
+    return ""
 
 
 def _spoken(context: Context) -> Iterator[Call]:
