@@ -435,9 +435,14 @@ class Interpreter:
     def _wrapped_test(self, node: ast.Call) -> bool | None:
         """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known; or which sampler a loader has."""
         asked, what = self.expression(node.args[0]), self.trace.values.get(node.args[1], NOTHING)
-        if library.DISTRIBUTED_SAMPLER in what.paths() and asked.objs:
-            distributed = {isinstance(o, New) and o.path == library.DISTRIBUTED_SAMPLER for o in asked.objs if not isinstance(o, Method)}
-            return distributed.pop() if len(distributed) == 1 else None
+        classes = {o for o in what.objs if isinstance(o, Class)}
+        if (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and node.func.id == "isinstance")) and asked.objs:  # type: ignore[attr-defined]
+            kinds = {
+                isinstance(o, New) and (o.path == library.DISTRIBUTED_SAMPLER or (o.cls is not None and o.cls in classes))
+                for o in asked.objs
+                if not isinstance(o, Method)
+            }
+            return kinds.pop() if len(kinds) == 1 and _sampler_of(node.args[0]) else None
         wrappers = [
             p
             for o in what.objs
@@ -797,6 +802,8 @@ class Interpreter:
                     whole = "weighted"
                 elif (index.of_kind("random") or index.of_kind("index")) and base.of_kind("forward"):
                     whole = "other"  # rows paired with other rows
+            if base.scale == "count" and whole is None:
+                return library.agreed(Value(frozenset(), base.origins | index.origins))  # a length that is no batch's
             return Value(frozenset(), base.origins | index.origins, whole)
         out = []
         for obj in base.objs:
@@ -1371,6 +1378,10 @@ def spelled_out(node: ast.expr) -> bool:
 
 def _phase(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (str, bool))
+
+
+def _sampler_of(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "sampler"
 
 
 def _join_into(into: dict[str, Value], other: Mapping[str, Value]) -> None:

@@ -155,6 +155,8 @@ def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_gr
     if receiver.scale is None:
         scale = flow.scale
     value = Value(frozenset(), flow.origins, scale)
+    if scale is None and name in ("size", "dim"):
+        return agreed(value)  # a length that is no batch's
     return without_graph(value) if name in _DETACHING else value
 
 

@@ -30,6 +30,7 @@ NAMES = {
     "sum_over_ranks": ("sum_over_ranks", "ddp_sum"),
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
+    "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),

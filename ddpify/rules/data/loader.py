@@ -5,7 +5,8 @@ What it does: the DataLoader of a training loop gets a DistributedSampler that s
     left alone: every rank evaluates all of it.
 Why: without the sampler all ranks train on the same samples; with the batch size left, the global batch is N times the original's.
     `DistributedSampler` shuffles unless told not to, and must drop the tail itself where the loader drops it.
-Safety: safe for map-style data with default batching; own samplers, batch samplers and iterable data sets are MANUAL here.
+Safety: safe for map-style data with default batching and torch's own samplers; a sampler class of the script's, batch samplers and
+    iterable data sets are MANUAL here.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import Lit, New
+from ddpify.facts.model import NOTHING, Lit, New
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download
@@ -39,8 +40,22 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         "a sampler of the script's own, which is shown",
-        "sampler = torch.utils.data.WeightedRandomSampler(torch.ones(640), 640)\n"
-        "loader = DataLoader(train_set, batch_size=32, sampler=sampler)\n",
+        "class Backwards(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter(range(639, -1, -1))\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_size=32, sampler=Backwards())\n",
+        frame="data",
+    ),
+    Example(
+        "a data set that only yields, which is shown",
+        "class Lines(torch.utils.data.IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        return iter([(torch.ones(8), 0)] * 640)\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(Lines(), batch_size=32)\n",
         frame="data",
     ),
     Example(
@@ -64,6 +79,14 @@ EXAMPLES: tuple[Example, ...] = (
         "    num_workers=workers_per_rank(4),\n"
         "    sampler=DistributedSampler(train_set, shuffle=False, drop_last=True),\n"
         ")\n",
+        frame="data",
+    ),
+    Example(
+        "a sampler of torch's",
+        "sampler = torch.utils.data.WeightedRandomSampler(torch.ones(640), 640)\n"
+        "loader = DataLoader(train_set, batch_size=32, sampler=sampler)\n",
+        "sampler = torch.utils.data.WeightedRandomSampler(torch.ones(640), 640)\n"
+        "loader = DataLoader(train_set, batch_size=per_rank(32), sampler=RankSampler(sampler))\n",
         frame="data",
     ),
     Example(
@@ -188,6 +211,16 @@ def _elsewhere(context: Context) -> Iterator[Finding]:
                     )
 
 
+def sampler_name(context: Context, loaders: frozenset[New]) -> str:
+    """The class of the samplers that training loaders have after the conversion; empty where they differ."""
+    drawn = {
+        bool(isinstance(o.node, ast.Call) and (given := argument(o.node, 3, "sampler")) is not None and _drawing(context, given))
+        or any(_of_rank(context, s) for s in context.facts.after.held(o, "sampler").made())
+        for o in loaders
+    }
+    return "" if len(drawn) != 1 else context.names["rank_sampler"] if drawn.pop() else "DistributedSampler"
+
+
 def refused(context: Context, loader: New) -> bool:
     """Whether a training loader is left as it is, with a finding."""
     return not _sharded(context, loader) and any(
@@ -214,7 +247,16 @@ def _evaluated(context: Context) -> set[New]:
 
 def _sharded(context: Context, loader: New) -> bool:
     run = context.facts.after
-    return any(o.path == "torch.utils.data.DistributedSampler" for o in run.held(loader, "sampler").made())
+    samplers = run.held(loader, "sampler").made()
+    return any(o.path == library.DISTRIBUTED_SAMPLER or _of_rank(context, o) for o in samplers)
+
+
+def _of_rank(context: Context, sampler: New) -> bool:
+    """Whether a sampler of the script's own class reads the rank."""
+    if sampler.cls is None or context.facts.after.interpreter.find(sampler.cls, "set_epoch") is None:
+        return False
+    names = {n.id for n in ast.walk(sampler.cls.node) if isinstance(n, ast.Name)}
+    return any(context.facts.after.memory.get((sampler.cls.file, name), NOTHING).of_kind("rank") for name in names)
 
 
 def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
@@ -225,6 +267,9 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
     for name in ("sampler", "batch_sampler"):
         given = argument(node, _POSITIONS[name], name)
         if given is not None and not _is(context, given, None):
+            if name == "sampler" and _drawing(context, given):
+                yield from _drawn(context, node, given, held)
+                return
             yield context.manual(
                 CODE,
                 given,
@@ -348,6 +393,35 @@ def _shard_phase(context: Context, node: ast.Call, phase: str, held: tuple[Oblig
         discharges=held,
         needs=tuple(needs),
     )
+
+
+_DRAWING = frozenset(f"torch.utils.data.{name}Sampler" for name in ("Random", "SubsetRandom", "WeightedRandom", "Sequential"))
+
+
+def _drawing(context: Context, sampler: ast.expr) -> bool:
+    """Whether a sampler is one of torch's own, which draw from torch's generator alone."""
+    value = context.facts.after.value(sampler)
+    return bool(value.objs) and all(isinstance(o, New) and o.path in _DRAWING for o in value.objs)
+
+
+def _drawn(context: Context, node: ast.Call, sampler: ast.expr, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+    """A loader with a sampler of torch's: every rank takes its share of the same draw."""
+    size = argument(node, _POSITIONS["batch_size"], "batch_size")
+    if size is None or any(k.arg is None for k in node.keywords):
+        yield context.manual(CODE, node, "the loader's arguments cannot be seen", _recipe(context), held)
+        return
+    drop_last = argument(node, _POSITIONS["drop_last"], "drop_last")
+    dropping = "" if drop_last is None or _is(context, drop_last, False) else f", drop_last={context.source(drop_last)}"
+    edits: list[Edit] = [
+        Replace(sampler, f"{context.names['rank_sampler']}({{0}}{dropping})", (sampler,)),
+        Replace(size, f"{context.names['per_rank']}({{0}})", (size,)),
+    ]
+    needs = ["per_rank", "rank_sampler"]
+    workers = argument(node, _POSITIONS["num_workers"], "num_workers")
+    if workers is not None and not _is(context, workers, 0):
+        edits.append(Replace(workers, f"{context.names['workers_per_rank']}({{0}})", (workers,)))
+        needs.append("workers_per_rank")
+    yield Change(CODE, _WHY, context.tree.shown, node, tuple(edits), discharges=held, needs=tuple(needs))
 
 
 def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:

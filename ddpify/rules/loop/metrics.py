@@ -19,6 +19,7 @@ from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, New, Tup, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.data.loader import sampler_name
 from ddpify.rules.loop.reductions import Batches, is_meter, left_behind, reduce
 
 CODE = "DDP404"
@@ -93,6 +94,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         yield from _reduce(context, node)
     yield from _divisors(context)
+    yield from _sampled(context)
     shown = next((c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)), None)
     if shown is not None:
         yield context.manual(CODE, shown.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
@@ -134,6 +136,27 @@ def _divisors(context: Context) -> Iterator[Change]:
                 context.tree.shown,
                 right,
                 (Replace(right, f"(len({loader}.sampler) * {context.names['world_size']})"),),
+            )
+
+
+def _sampled(context: Context) -> Iterator[Change]:
+    """The length of a training loader's sampler, which draws this rank's share from now on."""
+    run = context.facts.after
+    for node in context.tree.nodes():
+        if not (isinstance(node, ast.Call) and node.args and "len" in run.value(node.func).paths()):
+            continue
+        sampler, up = node.args[0], context.tree.parent[node]
+        made = run.value(sampler.value).made() if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler" else None
+        counted = (
+            isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult) and any(run.value(s).of_kind("world") for s in (up.left, up.right))
+        )
+        if made and made <= set(context.facts.loaders) and not counted:
+            yield Change(
+                CODE,
+                "a rank's sampler draws its share only: the ranks together draw this many",
+                context.tree.shown,
+                node,
+                (Replace(node, f"({{0}} * {context.names['world_size']})", (node,)),),
             )
 
 
@@ -200,6 +223,8 @@ def residue(context: Context) -> Iterator[Finding]:
 def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
     dealt = bool(context.facts.after.value(loop).batches() & context.dealt)
     mixed = _also_evaluates(context, loop)
+    over = frozenset(o for o in context.facts.after.value(loop).batches() if isinstance(o, New))
+    kind = sampler_name(context, over & frozenset(context.facts.loaders)) if mixed else ""
     loader = loader_of(context, loop)
     lines: list[str] = []
     edits: list[Edit] = []
@@ -209,7 +234,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
         found = reduce(context, loop, left, loader, dealt)
         if found is None:
             continue
-        if mixed and not found.problem and (not loader or (found.edits and left.value.scale != "mean")):
+        if mixed and not found.problem and (not loader or not kind or (found.edits and left.value.scale != "mean")):
             found.problem = f"`{left.text}` is this rank's share in training, and all of the data in evaluation, of the same loop"
             found.fix = f"sum {left.text} over the ranks where the loop trained, and only there"
         if found.problem:
@@ -224,7 +249,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
     if lines:
         if mixed:
             lines = [
-                f"if isinstance({loader}.sampler, DistributedSampler):  # the evaluation sees all of the data on every rank",
+                f"if isinstance({loader}.sampler, {kind}):  # the evaluation sees all of the data on every rank",
                 *(textwrap.indent(line, "    ") for line in lines),
             ]
         edits.append(InsertAfter(loop, "\n".join(lines)))
@@ -235,7 +260,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
             context.tree.shown,
             loop,
             tuple(edits),
-            ("from torch.utils.data.distributed import DistributedSampler",) if mixed and lines else (),
+            ("from torch.utils.data.distributed import DistributedSampler",) if lines and kind == "DistributedSampler" else (),
             needs=tuple(sorted(needs)),
             settles=tuple(settles),
         )

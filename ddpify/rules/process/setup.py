@@ -79,6 +79,7 @@ _ORDER = (
     "per_rank",
     "workers_per_rank",
     "sharded",
+    "rank_sampler",
     "batches_of_rank",
     "first_on_node",
     "sum_over_ranks",
@@ -97,6 +98,7 @@ _NEEDS = {
 }
 _IMPORTS = {
     "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
+    "rank_sampler": ("from torch.utils.data import Sampler",),
     "first_on_node": ("from contextlib import contextmanager",),
     "quiet": ("import sys",),
 }
