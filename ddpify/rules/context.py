@@ -14,6 +14,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 
 if TYPE_CHECKING:
+    from ddpify.rules.data.prepare import Preparation
     from ddpify.rules.io.guards import Guards
 
 NAMES = {
@@ -32,6 +33,7 @@ NAMES = {
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
+    "same_on_all_ranks": ("same_on_all_ranks", "ddp_same_on_all_ranks"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
 }
@@ -170,6 +172,26 @@ class Context:
         from ddpify.rules.io.guards import Guards
 
         return Guards(self)
+
+    @cached_property
+    def preparation(self) -> Preparation:
+        """Which statements prepare files."""
+        from ddpify.rules.data import prepare
+
+        return prepare.found(self)
+
+    def prepared(self, call: Call) -> bool:
+        """Whether a call is made where one rank of each node prepares files for the others."""
+        return self.preparation.covers(call)
+
+    def by_rank_zero(self, call: Call) -> bool:
+        """Whether a call stands, or will stand, under the guard of rank 0."""
+        guards, tree = self.guards, self.tree
+        return any(
+            guards.guarded(n) or any(isinstance(s, ast.stmt) and guards.only_speaks(s) for s in (tree.statement(n), *tree.ancestors(n)))
+            for n in (*call.stack, call.node)
+            if n in tree.parent
+        )
 
     def calls(self) -> list[Call]:
         """All calls of the entry."""

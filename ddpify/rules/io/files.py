@@ -12,10 +12,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace, SetArgument, Under
+from ddpify.edits import InsertBefore, Replace, SetArgument, Under
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
+from ddpify.rules.io import run_names
 from ddpify.rules.io.guards import Guards
 
 CODE = "DDP503"
@@ -85,13 +86,15 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit opens, folders and loads in the entry."""
     guards = context.guards
     run, tree = context.facts.after, context.tree
+    agreed = run_names.shared(context).made
+    yield from _taken_from_lists(context)
     for node in tree.nodes():
         if not isinstance(node, ast.Call):
             continue
         paths = run.value(node.func).paths()
         if paths & {"open", "io.open", "codecs.open", "gzip.open", "logging.FileHandler"} and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
-        elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node):
+        elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node, agreed):
             yield Change(
                 CODE,
                 "this folder's name is rank 0's own, and so is the folder",
@@ -142,6 +145,36 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             )
 
 
+def _taken_from_lists(context: Context) -> Iterator[Change]:
+    """`os.remove(saved.pop(0))`: every rank takes the name from its list, rank 0 removes the file."""
+    tree, guards = context.tree, context.guards
+    for node in tree.nodes():
+        statement = tree.parent.get(node)
+        if not isinstance(node, ast.Call) or not isinstance(statement, ast.Expr) or len(node.args) != 1 or guards.guarded(node):
+            continue
+        taken = node.args[0]
+        if (
+            guards.effects.at.get(node) == "file"
+            and context.facts.after.value(node.func).paths() & {"os.remove", "os.unlink", "shutil.rmtree"}
+            and isinstance(taken, ast.Call)
+            and isinstance(taken.func, ast.Attribute)
+            and taken.func.attr in ("pop", "popleft")
+        ):
+            name = context.fresh("oldest", "old_path")
+            yield Change(
+                "DDP501",
+                "every rank keeps its list, rank 0 removes the file",
+                tree.shown,
+                statement,
+                (
+                    InsertBefore(statement, f"{name} = {context.source(taken)}"),
+                    Replace(taken, name),
+                    Under(statement, f"if {context.names['rank']} == 0"),
+                ),
+                group="guards",
+            )
+
+
 def _checkpoint(context: Context, node: ast.Call) -> bool:
     """Whether what is loaded is a model or reaches one; data stay where they were saved from."""
     run = context.facts.after
@@ -173,10 +206,12 @@ def _tried(context: Context, node: ast.Call) -> bool:
     return False
 
 
-def _momentary(context: Context, node: ast.Call) -> bool:
+def _momentary(context: Context, node: ast.Call, agreed: list[ast.Assign]) -> bool:
     """Whether a folder's name comes from the clock or from chance, in a statement of its own that is not guarded yet."""
     statement = context.tree.statement(node)
-    drawn = any(o.kind in ("time", "random", "listing") for a in node.args[:1] for o in context.facts.after.value(a).origins)
+    drawn = any(
+        run_names.momentary(context.facts.after.value(a)) and not set(run_names.sources(context, a)) <= set(agreed) for a in node.args[:1]
+    )
     return drawn and isinstance(statement, ast.Expr) and statement.value is node and not context.guards.guarded(node)
 
 
@@ -186,7 +221,8 @@ def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     if path is None:
         path = argument(node, 0, "filename")
     holders = [s for s in (tree.statement(node), *tree.ancestors(node)) if isinstance(s, ast.stmt)]
-    if path is None or guards.guarded(node) or any(guards.only_speaks(s) for s in holders) or "devnull" in ast.unparse(path):
+    covered = any(context.prepared(c) for c in context.facts.after.calls(node))
+    if path is None or covered or guards.guarded(node) or any(guards.only_speaks(s) for s in holders) or "devnull" in ast.unparse(path):
         return
     yield Change(
         "DDP503",
