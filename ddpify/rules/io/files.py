@@ -51,6 +51,17 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "data that stay where they were saved from",
+        'labels = torch.load("labels.pt")\n',
+        frame="start",
+    ),
+    Example(
+        "a checkpoint that goes to the device of the model",
+        "where = torch.device(\"cuda\" if torch.cuda.is_available() else \"cpu\")\n"
+        'state = torch.load("last.pt", map_location=where)\n',
+        frame="start",
+    ),
+    Example(
         "a folder",
         'if not os.path.exists("runs"):\n'
         '    os.makedirs("runs")\n',
@@ -78,6 +89,16 @@ EXAMPLES: tuple[Example, ...] = (
         'model.load_state_dict(torch.load("last.pt", map_location=device))\n'
         "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
         frame="model",
+    ),
+    Example(
+        "a checkpoint with the state of the random numbers",
+        'state = torch.load("last.pt", weights_only=False)\n'
+        'model.load_state_dict(state["model"])\n'
+        'torch.set_rng_state(state["random"])\n',
+        'state = torch.load("last.pt", weights_only=False, map_location="cpu")\n'
+        'model.module.load_state_dict(state["model"])\n'
+        'torch.set_rng_state(state["random"])\n',
+        frame="end",
     ),
 )  # fmt: skip
 
@@ -135,14 +156,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     group="guards",
                 )
         elif "torch.load" in paths and argument(node, 1, "map_location") is None and _checkpoint(context, node):
-            yield Change(
-                CODE,
-                "each rank loads to its own device",
-                tree.shown,
-                node,
-                (SetArgument(node, "map_location", context.names["device"]),),
-                needs=("device",),
-            )
+            name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
+            why = "a random state lies on the CPU" if name == '"cpu"' else "each rank loads to its own device"
+            yield Change(CODE, why, tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs)
 
 
 def _taken_from_lists(context: Context) -> Iterator[Change]:
@@ -178,18 +194,29 @@ def _taken_from_lists(context: Context) -> Iterator[Change]:
 def _checkpoint(context: Context, node: ast.Call) -> bool:
     """Whether what is loaded is a model or reaches one; data stay where they were saved from."""
     run = context.facts.after
-    if not run.calls(node):
+    if not run.calls(node) or _given(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
         return True
+    return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
+        c.method in ("eval", "train") and any(getattr(o, "node", None) is node for o in c.receiver.objs) for c in run.trace.calls
+    )
+
+
+def _random_state(context: Context, node: ast.Call) -> bool:
+    """Whether what is loaded holds the state of a random generator, which is set again."""
+    return _given(context, node, frozenset(("set_rng_state", "set_rng_state_all", "set_state")))
+
+
+def _given(context: Context, node: ast.Call, methods: frozenset[str]) -> bool:
+    """Whether one of these functions is given what is loaded, or a part of it."""
+    run = context.facts.after
     for call in run.trace.calls:
-        if call.method in ("load_state_dict", "load_checkpoint", "update"):
+        if call.method in methods:
             for value in (*call.args, *call.keywords.values()):
                 if any(
                     getattr(root, "node", None) is node for o in value.objs if isinstance(o, (New, Part)) for root in run.roots(o)
                 ) or any(getattr(o.of, "node", None) is node for o in value.origins if o.kind == "from"):
                     return True
-    return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
-        c.method in ("eval", "train") and any(getattr(o, "node", None) is node for o in c.receiver.objs) for c in run.trace.calls
-    )
+    return False
 
 
 def _tried(context: Context, node: ast.Call) -> bool:
