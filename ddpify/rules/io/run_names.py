@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ddpify.edits import InsertAfter, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
-from ddpify.facts.model import Func, Value
+from ddpify.facts.model import NOTHING, Func, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
 from ddpify.rules.process.setup import works_at_import
@@ -75,6 +75,7 @@ class Names:
     made: list[ast.Assign] = field(default_factory=list)
     found: dict[ast.stmt, list[str]] = field(default_factory=dict)
     unknown: list[ast.expr] = field(default_factory=list)
+    defaults: list[ast.expr] = field(default_factory=list)
 
 
 def shared(context: Context) -> Names:
@@ -93,7 +94,36 @@ def shared(context: Context) -> Names:
                 out.unknown.append(touch.path)
             elif source not in out.made:
                 out.made.append(source)
+    for default, name in _defaults(context):
+        if any(_needed(context, t) and _mentions(context, t.path, name, 0) for t in touched):
+            kept = out.defaults if _everywhere(context, context.tree.statement(default)) else out.unknown
+            kept.append(default)
     return out
+
+
+def _defaults(context: Context) -> Iterator[tuple[ast.expr, str]]:
+    """The momentary defaults of command-line options, with the option's name."""
+    for call in context.calls():
+        if call.method == "add_argument" and momentary(call.keywords.get("default", NOTHING)) and call.node.args:
+            options = [a.value for a in call.node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            name = next((o for o in options if o.startswith("--")), options[0] if options else "")
+            yield next(k.value for k in call.node.keywords if k.arg == "default"), name.lstrip("-").replace("-", "_")
+
+
+def _mentions(context: Context, path: ast.expr, name: str, depth: int) -> bool:
+    """Whether a path is made from an option."""
+    tree = context.tree
+    if depth > 4 or path not in tree.parent:
+        return False
+    for node in ast.walk(path):
+        if isinstance(node, ast.Attribute) and node.attr == name:
+            return True
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            for store in (n for n in tree.nodes() if disk.stores(n, node)):
+                statement = tree.parent[store]
+                if isinstance(statement, ast.Assign) and _mentions(context, statement.value, name, depth + 1):
+                    return True
+    return False
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -104,6 +134,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         yield Change(
             CODE, _WHY, tree.shown, source, (Replace(source.value, f"{helper}({{0}})", (source.value,)),), needs=("same_on_all_ranks",)
         )
+    for default in names.defaults:
+        yield Change(CODE, _WHY, tree.shown, default, (Replace(default, f"{helper}({{0}})", (default,)),), needs=("same_on_all_ranks",))
     for loop, bound in names.found.items():
         if not _everywhere(context, loop):
             yield context.manual(CODE, loop, "each rank would find another free name", f"{bound[0]} = {helper}({bound[0]})")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import InsertBefore
+from ddpify.edits import InsertAfter, InsertBefore
 from ddpify.facts import disk
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import Call, Value
@@ -44,6 +44,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a question asked and answered before anything is written",
+        'there = os.path.exists("names.npy")\n',
+        frame="start",
+    ),
+    Example(
         "the checkpoint that training has written",
         'torch.save(model.state_dict(), "last.pt")\n'
         'model.load_state_dict(torch.load("last.pt", map_location="cpu"))\n',
@@ -65,6 +70,19 @@ EXAMPLES: tuple[Example, ...] = (
         'weights = np.load("weights.npy")\n',
         frame="start",
     ),
+    Example(
+        "a file that is looked for first and written then",
+        'there = os.path.exists("ones.npy")\n'
+        "if not there:\n"
+        '    np.save("ones.npy", np.ones(3))\n'
+        "classes = 2 if there else 3\n",
+        'there = os.path.exists("ones.npy")\n'
+        "dist.barrier()\n"
+        "if rank == 0 and not there:\n"
+        '    np.save("ones.npy", np.ones(3))\n'
+        "classes = 2 if there else 3\n",
+        frame="start",
+    ),
 )  # fmt: skip
 
 
@@ -84,6 +102,33 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         placed.setdefault(where, touch.call.order)
         yield from _barrier(context, touch, where, before)
+    for touch in touched:
+        yield from _asked(context, paths, touch, alone)
+
+
+def _asked(context: Context, paths: Paths, touch: Touch, alone: list[Touch]) -> Iterator[Change]:
+    """`there = os.path.exists(f)`, where rank 0 writes the file next: all ranks ask before it does."""
+    tree = context.tree
+    statement = tree.statement(touch.call.node) if touch.kind == "look" and context.facts.is_entry(touch.call.node) else None
+    trained = min((loop.backward.order for loop in context.facts.loops), default=0)
+    next_ = [
+        t
+        for t in alone
+        if t.kind == "write" and touch.call.order < t.call.order < trained and disk.may_be_one(paths.of(t), paths.of(touch))
+    ]
+    if not isinstance(statement, ast.Assign) or not next_ or not _by_all(context, touch) or not shared_by_all(context, touch.call.tests):
+        return
+    block = tree.block(statement)
+    at = block.index(statement) + 1
+    if at < len(block) and is_barrier(context, block[at]):
+        return
+    yield Change(
+        CODE,
+        "all ranks look before rank 0 writes the file",
+        tree.shown,
+        statement,
+        (InsertAfter(statement, f"{context.names['dist']}.barrier()"),),
+    )
 
 
 def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch]) -> Iterator[Change | Finding]:
@@ -200,15 +245,24 @@ def is_barrier(context: Context, statement: ast.stmt) -> bool:
 
 def _fenced(context: Context, earlier: Touch, touch: Touch, barriers: list[Call], placed: dict[ast.stmt, int]) -> bool:
     """Whether all ranks pass a barrier between the two."""
-    if touch.call.order < earlier.call.order:
-        return False
+    here = _place(context, touch)
+    if touch.call.order < earlier.call.order:  # written in the round before: what all ranks pass in this round counts
+        return here is not None and any(s in placed or is_barrier(context, s) for s in _passed(context, here, True))
     if any(earlier.call.last < b.last and b.order < touch.call.order for b in barriers):
         return True
-    here = _place(context, touch)
-    if here is None:
-        return False
-    passed = {s for up in context.tree.path(here) for s in _until(context.tree.block(up), up)}
+    passed = _passed(context, here, False) if here is not None else set()
     return any(earlier.call.last < order < touch.call.order and where in passed for where, order in placed.items())
+
+
+def _passed(context: Context, here: ast.stmt, round_only: bool) -> set[ast.stmt]:
+    """The statements of a function, or of one round of the loop, that are passed on the way to one of them, itself included."""
+    tree = context.tree
+    out: set[ast.stmt] = set()
+    for up in tree.path(here):
+        out.update(_until(tree.block(up), up))
+        if round_only and isinstance(tree.parent[up], (ast.For, ast.While)):
+            break
+    return out
 
 
 def _until(block: list[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
