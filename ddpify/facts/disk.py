@@ -61,6 +61,7 @@ _REMOVES = frozenset(("shutil.rmtree", "os.remove", "os.unlink", "os.rmdir"))
 _MAKES = frozenset(("os.makedirs", "os.mkdir"))
 _LISTS = frozenset(("os.listdir", "glob.glob", "glob.iglob", "os.scandir", "os.walk"))
 _LOOKS = frozenset(("os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists"))
+_BINARY = frozenset(("torch.load", "torch.jit.load", "numpy.load", "joblib.load"))
 _OPENS = frozenset(("open", "io.open", "codecs.open", "gzip.open", "bz2.open"))
 _METHODS: dict[str, Kind] = {
     "write_text": "write",
@@ -157,6 +158,9 @@ class Paths:
             return self._joined([node.left, node.right], "/" if isinstance(node.op, ast.Div) else "", stack, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             return frozenset(re.sub(r"%[-+ #0-9.]*[a-zA-Z]", ANY, t) for t in self._text(node.left, stack, depth + 1))
+        if isinstance(node, (ast.BoolOp, ast.IfExp)):
+            ways = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+            return frozenset().union(*(self._text(way, stack, depth + 1) for way in ways))
         if isinstance(node, ast.Call):
             return self._called(node, stack, depth)
         if isinstance(node, (ast.Name, ast.Attribute)):
@@ -217,6 +221,22 @@ def passed(call: ast.AST | None, names: list[str], name: str) -> ast.expr | None
 def _normal(pattern: str) -> str:
     pattern = re.sub(r"/+", "/", pattern.replace("\\", "/"))
     return re.sub(f"{ANY}+", ANY, pattern.removeprefix("./").rstrip("/"))
+
+
+def one_format(written: Touch, read: Touch) -> bool:
+    """Whether what one call writes another one can read: torch and numpy read what they wrote themselves, or what was copied."""
+    reader = read.call.func.paths() & _BINARY
+    if not reader:
+        return True
+    root = min(reader).partition(".")[0]
+    for path in written.call.func.paths() or {"shutil."}:
+        if path in _OPENS:
+            mode = written.call.argument(1, "mode")
+            if mode is None or any(not isinstance(o, Lit) or "b" in str(o.value) for o in mode.objs) or not mode.objs:
+                return True
+        elif path.startswith((f"{root}.", "shutil.", "os.")):
+            return True
+    return False
 
 
 def may_be_one(one: frozenset[str], two: frozenset[str]) -> bool:

@@ -291,7 +291,7 @@ def _before_the_group(context: Context, node: ast.stmt, calls: list[Call]) -> bo
     if main is None or works_at_import(context):
         return False
     inside = set(ast.walk(main))
-    return any((c.stack[1] if len(c.stack) > 1 else c.node) not in inside for c in calls) and node not in inside
+    return any((*c.stack, c.node)[0] not in inside for c in calls) and node not in inside
 
 
 def _fetches(call: Call) -> bool:

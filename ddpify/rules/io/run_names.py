@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ddpify.edits import InsertAfter, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
-from ddpify.facts.model import NOTHING, Func, Value
+from ddpify.facts.model import NOTHING, Func, Origin, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
 from ddpify.rules.process.setup import works_at_import
@@ -86,8 +86,10 @@ def shared(context: Context) -> Names:
         names = _read_after(context, loop)
         if names and any(_leads_to(context, t.path, loop, names, 0) for t in touched):
             out.found[loop] = names
+    new = {o for t in touched if t.kind in ("write", "make") for o in context.facts.after.value(t.path).origins if o.kind == "listing"}
     for touch in touched:
-        if not momentary(context.facts.after.value(touch.path)) or not _needed(context, touch):
+        value = context.facts.after.value(touch.path)
+        if not momentary(value) or not _needed(context, touch) or (touch.kind != "make" and _walks(value, new)):
             continue
         for source in sources(context, touch.path):
             if source is None or not _everywhere(context, source):
@@ -162,17 +164,17 @@ def _needed(context: Context, touch: Touch) -> bool:
     entry = [n for n in (*touch.call.stack, touch.call.node) if n in tree.parent]
     if touch.kind not in ("read", "list", "make") or not entry:
         return False
-    if context.by_rank_zero(touch.call) or _walks(context, touch):
+    if context.by_rank_zero(touch.call):
         return False
     statement = tree.statement(touch.call.node) if context.facts.is_entry(touch.call.node) else None
     alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node and bool(touch.call.func.paths())
     return touch.kind != "make" or not alone
 
 
-def _walks(context: Context, touch: Touch) -> bool:
-    """Whether a path is one of those that were listed: all ranks list the same."""
-    origins = context.facts.after.value(touch.path).origins
-    return {o.kind for o in origins if o.kind in _MOMENTARY} == {"listing"} and touch.kind != "make"
+def _walks(path: Value, new: set[Origin]) -> bool:
+    """Whether a path is one of those that were listed, not a new one made from them: all ranks list the same."""
+    kinds = {o.kind for o in path.origins if o.kind in _MOMENTARY}
+    return kinds == {"listing"} and not path.origins & new
 
 
 def sources(context: Context, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Iterator[ast.Assign | None]:
@@ -234,7 +236,7 @@ def _everywhere(context: Context, statement: ast.stmt) -> bool:
     if main is None or works_at_import(context):
         return True
     inside = set(ast.walk(main))
-    return bool(calls) and all((c.stack[1] if len(c.stack) > 1 else c.node) in inside for c in calls) and statement in tree.parent
+    return bool(calls) and all((*c.stack, c.node)[0] in inside for c in calls) and statement in tree.parent
 
 
 def _searches(context: Context) -> Iterator[ast.stmt]:

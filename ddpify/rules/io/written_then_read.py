@@ -73,14 +73,19 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         "a file that is looked for first and written then",
         'there = os.path.exists("ones.npy")\n'
-        "if not there:\n"
-        '    np.save("ones.npy", np.ones(3))\n'
-        "classes = 2 if there else 3\n",
+        "if there:\n"
+        '    ones = np.load("ones.npy")\n'
+        "else:\n"
+        "    ones = np.ones(3)\n"
+        '    np.save("ones.npy", ones)\n',
         'there = os.path.exists("ones.npy")\n'
         "dist.barrier()\n"
-        "if rank == 0 and not there:\n"
-        '    np.save("ones.npy", np.ones(3))\n'
-        "classes = 2 if there else 3\n",
+        "if there:\n"
+        '    ones = np.load("ones.npy")\n'
+        "else:\n"
+        "    ones = np.ones(3)\n"
+        "    if rank == 0:\n"
+        '        np.save("ones.npy", ones)\n',
         frame="start",
     ),
 )  # fmt: skip
@@ -103,20 +108,19 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         placed.setdefault(where, touch.call.order)
         yield from _barrier(context, touch, where, before)
     for touch in touched:
-        yield from _asked(context, paths, touch, alone)
+        if touch.kind == "look" and context.facts.is_entry(touch.call.node):
+            yield from _asked(context, paths, touch, touched, alone)
 
 
-def _asked(context: Context, paths: Paths, touch: Touch, alone: list[Touch]) -> Iterator[Change]:
-    """`there = os.path.exists(f)`, where rank 0 writes the file next: all ranks ask before it does."""
+def _asked(context: Context, paths: Paths, touch: Touch, touched: list[Touch], alone: list[Touch]) -> Iterator[Change]:
+    """`there = os.path.exists(f)`, where rank 0 writes next what all ranks read if it is there: all ranks ask before it does."""
     tree = context.tree
-    statement = tree.statement(touch.call.node) if touch.kind == "look" and context.facts.is_entry(touch.call.node) else None
+    statement = tree.statement(touch.call.node)
     trained = min((loop.backward.order for loop in context.facts.loops), default=0)
-    next_ = [
-        t
-        for t in alone
-        if t.kind == "write" and touch.call.order < t.call.order < trained and disk.may_be_one(paths.of(t), paths.of(touch))
-    ]
-    if not isinstance(statement, ast.Assign) or not next_ or not _by_all(context, touch) or not shared_by_all(context, touch.call.tests):
+    same = [t for t in touched if t.kind in ("read", "write") and disk.may_be_one(paths.of(t), paths.of(touch))]
+    written = [t for t in same if t in alone and touch.call.order < t.call.order < trained]
+    read = any(disk.one_format(w, r) for w in written for r in same if r.kind == "read")
+    if not isinstance(statement, ast.Assign) or not read or not _by_all(context, touch) or not shared_by_all(context, touch.call.tests):
         return
     block = tree.block(statement)
     at = block.index(statement) + 1
@@ -187,7 +191,7 @@ def _meet(paths: Paths, earlier: Touch, touch: Touch) -> bool:
     one, two = paths.of(earlier), paths.of(touch)
     if earlier.kind == "remove":
         return earlier.call.func.paths() == {"shutil.rmtree"} and disk.may_hold(one, two)
-    return disk.may_hold(two, one) if touch.kind == "list" else disk.may_be_one(one, two)
+    return disk.may_hold(two, one) if touch.kind == "list" else disk.may_be_one(one, two) and disk.one_format(earlier, touch)
 
 
 def _idle(context: Context, touch: Touch) -> bool:
