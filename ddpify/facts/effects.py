@@ -73,6 +73,7 @@ _LOGGERS = ("logging.getLogger", "loguru.logger")
 _WRITING_METHODS = frozenset(
     ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump")
 )
+_PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
 _LOG_METHODS = frozenset(("info", "debug", "warning", "warn", "error", "critical", "log", "exception"))
 
 
@@ -106,6 +107,12 @@ def effect(call: Call) -> Effect | None:
         and not any(isinstance(o, Lit) for o in call.receiver.objs)
         and (call.method != "dump")
         and isinstance(call.node.func, ast.Attribute)
+    ):
+        return "file"
+    if call.method in _PATH_METHODS and isinstance(call.node.func, ast.Attribute) and not call.func.paths():
+        return "file"
+    if call.method in ("rename", "replace", "rmdir") and any(
+        isinstance(o, New) and o.path.startswith("pathlib.") for o in call.receiver.objs
     ):
         return "file"
     if call.method == "mkdir" and isinstance(call.node.func, ast.Attribute):

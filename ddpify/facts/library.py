@@ -86,6 +86,13 @@ AGREEING = frozenset(
 )
 COLLECTIVES = AGREEING | {"torch.distributed.barrier", "torch.distributed.all_gather", "torch.distributed.reduce"}
 _DETACHING = frozenset(["item", "tolist", "numpy", "detach", "detach_"])
+_CLOCKS = frozenset(
+    """
+        time.time time.time_ns time.perf_counter time.monotonic time.process_time timeit.default_timer time.strftime time.ctime
+        time.asctime time.localtime time.gmtime os.getpid
+    """.split()
+)
+_DRAWN = frozenset(("uuid.uuid1", "uuid.uuid4", "tempfile.mkdtemp", "tempfile.mktemp", "secrets.token_hex"))
 _PURE = frozenset(
     """
     torch numpy math os random time json sys re shutil pathlib copy string glob itertools operator datetime sklearn scipy
@@ -259,9 +266,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         if path == "torch.nn.Parameter":
             return Value(frozenset((run.objects.new(path, node, run.stack),)), value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
-    if path in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer") or path.endswith(
-        (".now", ".today")
-    ):
+    if path in _CLOCKS or path.endswith((".now", ".today", ".utcnow")):
         return Value(frozenset(), frozenset((Origin("time"),)))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
         made = run.objects.new(path, node, run.stack)
@@ -278,7 +283,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         )
     if path in ("os.listdir", "glob.glob", "os.scandir", "os.walk", "glob.iglob"):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("listing", node)})
-    if path in _RANDOM or path.startswith(("random.", "numpy.random.")):
+    if path in _RANDOM or path in _DRAWN or path.startswith(("random.", "numpy.random.")):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("random", root)}, scales.mixed(args))
     if path.startswith("torch.nn.functional.") or (
         root == "torch"
@@ -508,7 +513,7 @@ def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
     def own(origin: Origin) -> bool:
         if origin.kind in ("batch", "decided"):
             return shares is None or origin.of in shares
-        return origin.kind in ("random", "time")
+        return origin.kind in ("random", "time", "listing")
 
     return Value(value.objs, frozenset(o for o in value.origins if not own(o)))
 
@@ -520,6 +525,9 @@ def _agreed(run: Interpreter, event: Call) -> None:
         if isinstance(target, ast.Name):
             value = run.lookup(target.id)
             run.bind(target.id, agreed(value))
+            held = [(key, v) for key, v in run.memory.items() if key[0] in value.objs and getattr(key[0], "path", "") == "list"]
+            for key, inner in held:  # a list that is broadcast: what it holds
+                run.memory[key] = agreed(inner)
 
 
 def _test(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

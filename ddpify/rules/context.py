@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.collect import Facts, training_calls
-from ddpify.facts.model import NOTHING, Call, New, Value
+from ddpify.facts.model import NOTHING, Call, Lit, New, Value
 from ddpify.facts.tree import Tree
 from ddpify.options import Options
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 
 if TYPE_CHECKING:
+    from ddpify.rules.data.prepare import Preparation
     from ddpify.rules.io.guards import Guards
 
 NAMES = {
@@ -34,6 +35,7 @@ NAMES = {
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
+    "same_on_all_ranks": ("same_on_all_ranks", "ddp_same_on_all_ranks"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
 }
@@ -106,6 +108,43 @@ class Context:
                         1 for n in self.tree.nodes() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
                     )
         return next((name for name, count in found.items() if count == 1), None)
+
+    def device_at(self, node: ast.AST) -> tuple[str, tuple[str, ...]]:
+        """This rank's device by its name at a place, the script's own where it has one, and what the runtime block needs for it."""
+        if self.own_device is None:
+            function = self.tree.function(node)
+            before = [s for up in self.tree.path(node) for s in self._earlier(up)]
+            for statement in before if function is self.tree.root else [*before, *self._bound_once()]:
+                if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and self._is_device(statement.value):
+                    return statement.targets[0].id, ()
+            names = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
+            for inner in ast.walk(function):
+                if isinstance(inner, ast.Name) and inner.id in names and self._is_device(inner):
+                    return inner.id, ()
+        return self.names["device"], ("device",)
+
+    def _earlier(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements before another one in its block, nearest first."""
+        block = self.tree.block(statement)
+        return block[: block.index(statement)][::-1]
+
+    def _bound_once(self) -> list[ast.stmt]:
+        """The module's assignments of names that are bound nowhere else."""
+        stores = [n.id for n in self.tree.nodes() if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        return [
+            s
+            for s in self.main_body()
+            if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and stores.count(s.targets[0].id) == 1
+        ]
+
+    def _is_device(self, node: ast.expr) -> bool:
+        """Whether an expression is a device: torch.device(...) or its name."""
+        objs = self.facts.after.value(node).objs
+        return bool(objs) and all(
+            (isinstance(o, New) and o.path == "torch.device")
+            or (isinstance(o, Lit) and isinstance(o.value, str) and o.value.partition(":")[0] in ("cuda", "cpu"))
+            for o in objs
+        )
 
     def main_body(self) -> list[ast.stmt]:
         """The module's statements, those of its main block included."""
@@ -186,6 +225,26 @@ class Context:
         from ddpify.rules.io.guards import Guards
 
         return Guards(self)
+
+    @cached_property
+    def preparation(self) -> Preparation:
+        """Which statements prepare files."""
+        from ddpify.rules.data import prepare
+
+        return prepare.found(self)
+
+    def prepared(self, call: Call) -> bool:
+        """Whether a call is made where one rank of each node prepares files for the others."""
+        return self.preparation.covers(call)
+
+    def by_rank_zero(self, call: Call) -> bool:
+        """Whether a call stands, or will stand, under the guard of rank 0."""
+        guards, tree = self.guards, self.tree
+        return any(
+            guards.guarded(n) or any(isinstance(s, ast.stmt) and guards.only_speaks(s) for s in (tree.statement(n), *tree.ancestors(n)))
+            for n in (*call.stack, call.node)
+            if n in tree.parent
+        )
 
     def calls(self) -> list[Call]:
         """All calls of the entry."""

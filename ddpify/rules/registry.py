@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ddpify.rules.data import batch_size, download, evaluation, loader
-from ddpify.rules.io import files, guards, progress, written_then_read
+from ddpify.rules.data import batch_size, download, evaluation, loader, prepare
+from ddpify.rules.io import files, guards, progress, run_names, written_then_read
 from ddpify.rules.loop import decisions, loss, metrics, set_epoch
 from ddpify.rules.model import dataparallel, device, names, wrap
 from ddpify.rules.process import cuda_visible_devices, seed, setup
@@ -19,6 +19,7 @@ PLANNING = (
     loader,
     evaluation,
     download,
+    prepare,
     batch_size,
     set_epoch,
     loss,
@@ -26,6 +27,7 @@ PLANNING = (
     metrics,
     guards,
     progress,
+    run_names,
     files,
     written_then_read,
 )

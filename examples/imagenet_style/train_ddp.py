@@ -20,7 +20,6 @@ from torch.utils.data.distributed import DistributedSampler
 rank = int(os.environ.get("RANK", 0))
 local_rank = int(os.environ.get("LOCAL_RANK", 0))
 world_size = int(os.environ.get("WORLD_SIZE", 1))
-rank_device = torch.device("cuda", local_rank) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def init_distributed():
@@ -126,7 +125,7 @@ def main():
         if os.path.isfile(args.resume):
             if rank == 0:
                 print("=> loading checkpoint '{}'".format(args.resume))
-            checkpoint = torch.load(args.resume, map_location=rank_device)
+            checkpoint = torch.load(args.resume, map_location=device)
             args.start_epoch = checkpoint['epoch']
             best_acc1 = checkpoint['best_acc1']
             model.load_state_dict(checkpoint['state_dict'])

@@ -12,10 +12,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace, SetArgument, Under
+from ddpify.edits import InsertBefore, Replace, SetArgument, Under
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
+from ddpify.rules.io import run_names
 from ddpify.rules.io.guards import Guards
 
 CODE = "DDP503"
@@ -50,6 +51,17 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "data that stay where they were saved from",
+        'labels = torch.load("labels.pt")\n',
+        frame="start",
+    ),
+    Example(
+        "a checkpoint that goes to the device of the model",
+        "where = torch.device(\"cuda\" if torch.cuda.is_available() else \"cpu\")\n"
+        'state = torch.load("last.pt", map_location=where)\n',
+        frame="start",
+    ),
+    Example(
         "a folder",
         'if not os.path.exists("runs"):\n'
         '    os.makedirs("runs")\n',
@@ -78,6 +90,16 @@ EXAMPLES: tuple[Example, ...] = (
         "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
         frame="model",
     ),
+    Example(
+        "a checkpoint with the state of the random numbers",
+        'state = torch.load("last.pt", weights_only=False)\n'
+        'model.load_state_dict(state["model"])\n'
+        'torch.set_rng_state(state["random"])\n',
+        'state = torch.load("last.pt", weights_only=False, map_location="cpu")\n'
+        'model.module.load_state_dict(state["model"])\n'
+        'torch.set_rng_state(state["random"])\n',
+        frame="end",
+    ),
 )  # fmt: skip
 
 
@@ -85,13 +107,15 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit opens, folders and loads in the entry."""
     guards = context.guards
     run, tree = context.facts.after, context.tree
+    agreed = run_names.shared(context).made
+    yield from _taken_from_lists(context)
     for node in tree.nodes():
         if not isinstance(node, ast.Call):
             continue
         paths = run.value(node.func).paths()
         if paths & {"open", "io.open", "codecs.open", "gzip.open", "logging.FileHandler"} and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
-        elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node):
+        elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node, agreed):
             yield Change(
                 CODE,
                 "this folder's name is rank 0's own, and so is the folder",
@@ -132,31 +156,67 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     group="guards",
                 )
         elif "torch.load" in paths and argument(node, 1, "map_location") is None and _checkpoint(context, node):
+            name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
+            why = "a random state lies on the CPU" if name == '"cpu"' else "each rank loads to its own device"
+            yield Change(CODE, why, tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs)
+
+
+def _taken_from_lists(context: Context) -> Iterator[Change]:
+    """`os.remove(saved.pop(0))`: every rank takes the name from its list, rank 0 removes the file."""
+    tree, guards = context.tree, context.guards
+    for node in tree.nodes():
+        statement = tree.parent.get(node)
+        if not isinstance(node, ast.Call) or not isinstance(statement, ast.Expr) or len(node.args) != 1 or guards.guarded(node):
+            continue
+        taken = node.args[0]
+        if (
+            guards.effects.at.get(node) == "file"
+            and context.facts.after.value(node.func).paths() & {"os.remove", "os.unlink", "shutil.rmtree"}
+            and isinstance(taken, ast.Call)
+            and isinstance(taken.func, ast.Attribute)
+            and taken.func.attr in ("pop", "popleft")
+        ):
+            name = context.fresh("oldest", "old_path")
             yield Change(
-                CODE,
-                "each rank loads to its own device",
+                "DDP501",
+                "every rank keeps its list, rank 0 removes the file",
                 tree.shown,
-                node,
-                (SetArgument(node, "map_location", context.names["device"]),),
-                needs=("device",),
+                statement,
+                (
+                    InsertBefore(statement, f"{name} = {context.source(taken)}"),
+                    Replace(taken, name),
+                    Under(statement, f"if {context.names['rank']} == 0"),
+                ),
+                group="guards",
             )
 
 
 def _checkpoint(context: Context, node: ast.Call) -> bool:
     """Whether what is loaded is a model or reaches one; data stay where they were saved from."""
     run = context.facts.after
-    if not run.calls(node):
+    if not run.calls(node) or _given(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
         return True
+    return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
+        c.method in ("eval", "train") and any(getattr(o, "node", None) is node for o in c.receiver.objs) for c in run.trace.calls
+    )
+
+
+def _random_state(context: Context, node: ast.Call) -> bool:
+    """Whether what is loaded holds the state of a random generator, which is set again."""
+    return _given(context, node, frozenset(("set_rng_state", "set_rng_state_all", "set_state")))
+
+
+def _given(context: Context, node: ast.Call, methods: frozenset[str]) -> bool:
+    """Whether one of these functions is given what is loaded, or a part of it."""
+    run = context.facts.after
     for call in run.trace.calls:
-        if call.method in ("load_state_dict", "load_checkpoint", "update"):
+        if call.method in methods:
             for value in (*call.args, *call.keywords.values()):
                 if any(
                     getattr(root, "node", None) is node for o in value.objs if isinstance(o, (New, Part)) for root in run.roots(o)
                 ) or any(getattr(o.of, "node", None) is node for o in value.origins if o.kind == "from"):
                     return True
-    return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
-        c.method in ("eval", "train") and any(getattr(o, "node", None) is node for o in c.receiver.objs) for c in run.trace.calls
-    )
+    return False
 
 
 def _tried(context: Context, node: ast.Call) -> bool:
@@ -173,10 +233,12 @@ def _tried(context: Context, node: ast.Call) -> bool:
     return False
 
 
-def _momentary(context: Context, node: ast.Call) -> bool:
+def _momentary(context: Context, node: ast.Call, agreed: list[ast.Assign]) -> bool:
     """Whether a folder's name comes from the clock or from chance, in a statement of its own that is not guarded yet."""
     statement = context.tree.statement(node)
-    drawn = any(o.kind in ("time", "random", "listing") for a in node.args[:1] for o in context.facts.after.value(a).origins)
+    drawn = any(
+        run_names.momentary(context.facts.after.value(a)) and not set(run_names.sources(context, a)) <= set(agreed) for a in node.args[:1]
+    )
     return drawn and isinstance(statement, ast.Expr) and statement.value is node and not context.guards.guarded(node)
 
 
@@ -186,7 +248,8 @@ def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     if path is None:
         path = argument(node, 0, "filename")
     holders = [s for s in (tree.statement(node), *tree.ancestors(node)) if isinstance(s, ast.stmt)]
-    if path is None or guards.guarded(node) or any(guards.only_speaks(s) for s in holders) or "devnull" in ast.unparse(path):
+    covered = any(context.prepared(c) for c in context.facts.after.calls(node))
+    if path is None or covered or guards.guarded(node) or any(guards.only_speaks(s) for s in holders) or "devnull" in ast.unparse(path):
         return
     yield Change(
         "DDP503",

@@ -340,7 +340,7 @@ def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) 
             for handler in getattr(statement, "handlers", ()):
                 yield from _block(context, guards, handler.body, header)
             continue
-        if guards.guarded(statement) or guards.done(statement):
+        if guards.guarded(statement) or guards.done(statement) or context.preparation.writes(statement):
             continue
         edits: tuple[Edit, ...] = (Under(statement, header),)
         if isinstance(statement, ast.If) and not statement.orelse:
@@ -392,7 +392,11 @@ def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Change | Find
     for call in context.facts.after.trace.calls:
         if call.file == "__main__" or call.node in seen or guards.effects.at.get(call.node) not in ("file", "folder"):
             continue
-        if guards.effects_guarded(call.node, call.stack) or any(s in {w.value for w in guards.writers.values()} for s in call.stack):
+        if (
+            context.prepared(call)
+            or guards.effects_guarded(call.node, call.stack)
+            or any(s in {w.value for w in guards.writers.values()} for s in call.stack)
+        ):
             continue
         name = call.file
         if name not in context.facts.trees or _own_guard(context, call.node):

@@ -100,6 +100,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 statement = tree.statement(node)
                 if isinstance(statement, ast.Expr) and statement.value is node:
                     yield Change(CODE, "the set-up has chosen this rank's device", tree.shown, statement, (Drop(statement),))
+            elif "torch.device" in run.value(func).paths() and _loaded_to(context, node) and _fixed(node):
+                yield _to_own(context, node)
             elif "torch.device" in run.value(func).paths():
                 yield from _device(context, node, rank_text)
             elif isinstance(func, ast.Attribute) and func.attr == "to":
@@ -113,6 +115,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         ):
             if isinstance(tree.parent.get(node), (ast.JoinedStr, ast.FormattedValue)):
                 continue
+            if _loaded_to(context, node):
+                yield _to_own(context, node)
+                continue
             yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
     for node in tree.nodes():
         if (
@@ -123,6 +128,29 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         ):
             yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
     yield from _elsewhere(context)
+
+
+def _loaded_to(context: Context, node: ast.expr) -> bool:
+    """Whether an expression says where `torch.load` puts what it reads."""
+    up = context.tree.parent.get(node)
+    call = context.tree.parent.get(up) if isinstance(up, ast.keyword) else up
+    return (
+        isinstance(call, ast.Call)
+        and "torch.load" in context.facts.after.value(call.func).paths()
+        and argument(call, 1, "map_location") is node
+    )
+
+
+def _fixed(node: ast.Call) -> bool:
+    """Whether `torch.device(...)` names one device by its number."""
+    first, index = argument(node, 0, "type"), argument(node, 1, "index")
+    return isinstance(first, ast.Constant) and (bool(_INDEXED.match(str(first.value))) or (first.value == "cuda" and index is not None))
+
+
+def _to_own(context: Context, node: ast.expr) -> Change:
+    """A checkpoint goes to this rank's device, which may be the CPU."""
+    name, needs = context.device_at(node)
+    return Change(CODE, _WHY, context.tree.shown, node, (Replace(node, name),), needs=needs)
 
 
 def _built(node: ast.expr) -> bool:

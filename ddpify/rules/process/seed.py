@@ -1,7 +1,8 @@
 """Random numbers agree before training, and differ in it.
 
 What it does: a script that draws something before training that all ranks must share (a split, a permutation, a subset) and does not seed
-    it starts from rank 0's seed. Before the training loop of a seeded script each rank moves its seed on by its rank.
+    it starts from rank 0's seed. Before the training loop of a script that is seeded, or takes up the random state of a checkpoint, each
+    rank moves its seed on by its rank.
 Why: ranks that split the data differently train on each other's validation set; ranks with one seed draw the same dropout masks, noise and
     augmentation.
 Safety: NOTE; rank 0 goes on with the script's own seed, so a group of one trains as before.
@@ -98,6 +99,14 @@ _DRAWS = (
     "torch.randn",
     "torch.randint",
 )
+_RESTORES = {
+    "torch.set_rng_state": "torch",
+    "torch.random.set_rng_state": "torch",
+    "torch.cuda.set_rng_state": "torch",
+    "torch.cuda.set_rng_state_all": "torch",
+    "numpy.random.set_state": "numpy",
+    "random.setstate": "random",
+}
 _SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
 
 
@@ -178,7 +187,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             Safety.NOTE,
             needs=("agree_on_seed", *others),
         )
-    if not seeds and not draws:
+    restored = [c for c in run.trace.calls for path in c.func.paths() if path in _RESTORES]
+    if not seeds and not draws and not restored:
         yield from _unordered(context)
         return
     if any(o.kind == "rank" for c in seeds for a in c.args for o in a.origins):
@@ -196,10 +206,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not calls:
             return
         node = context.tree.statement(calls[-1])
-    if any(c.order > loop.backward.order and set(c.stack) & set(context.training) for c in seeds):
+    again = [c for c in seeds if c.order > loop.backward.order and set(c.stack) & set(context.training)]
+    again += [c for c in restored if any(inner.node in [up.node for up in around] for inner in c.loops)]
+    if again:
         yield context.manual(
             CODE,
-            seeds[-1].node,
+            again[-1].node,
             "the seed is set while training: all ranks draw the same numbers from here on",
             f"torch.manual_seed(... + {context.names['rank']})",
             level=Safety.REVIEW,
@@ -207,6 +219,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         return
     lines = ["torch.manual_seed(torch.initial_seed() + {0})"]
     roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and any(path in c.func.paths() for c in run.trace.calls)}
+    roots |= {_RESTORES[path] for c in restored for path in c.func.paths() if path in _RESTORES} - {"torch"}
     roots |= {root if root != "sklearn" else "numpy" for _, root in draws} - {"torch"}
     for root in sorted(roots):
         module = _bound(context, root)

@@ -86,6 +86,7 @@ _ORDER = (
     "gather_over_ranks",
     "reduce_meter",
     "from_rank_zero",
+    "same_on_all_ranks",
     "on_any_rank",
     "agree_on_seed",
     "quiet",

@@ -1,0 +1,259 @@
+"""Which calls touch which files, and whether two paths may name one file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+from ddpify.facts import effects
+from ddpify.facts.collect import Facts
+from ddpify.facts.model import Call, Lit, New
+
+Kind = Literal["write", "read", "make", "remove", "look", "list"]
+ANY = "\0"  # in a pattern: text that is not known
+_MOST = 8  # patterns of one path that are told apart
+
+_WRITES: dict[str, tuple[int | None, str]] = {
+    "torch.save": (1, "f"),
+    "numpy.save": (0, "file"),
+    "numpy.savez": (0, "file"),
+    "numpy.savez_compressed": (0, "file"),
+    "numpy.savetxt": (0, "fname"),
+    "joblib.dump": (1, "filename"),
+    "shutil.copy": (1, "dst"),
+    "shutil.copy2": (1, "dst"),
+    "shutil.copyfile": (1, "dst"),
+    "shutil.copytree": (1, "dst"),
+    "shutil.move": (1, "dst"),
+    "os.rename": (1, "dst"),
+    "os.replace": (1, "dst"),
+    "torchvision.utils.save_image": (1, "fp"),
+    "cv2.imwrite": (0, "filename"),
+    "scipy.io.savemat": (0, "file_name"),
+    "logging.basicConfig": (None, "filename"),
+    "logging.FileHandler": (0, "filename"),
+    "matplotlib.pyplot.savefig": (0, "fname"),
+    "matplotlib.pyplot.imsave": (0, "fname"),
+    "safetensors.torch.save_file": (1, "filename"),
+}
+_READS: dict[str, tuple[int | None, str]] = {
+    "torch.load": (0, "f"),
+    "torch.jit.load": (0, "f"),
+    "numpy.load": (0, "file"),
+    "numpy.loadtxt": (0, "fname"),
+    "numpy.genfromtxt": (0, "fname"),
+    "numpy.fromfile": (0, "file"),
+    "joblib.load": (0, "filename"),
+    "scipy.io.loadmat": (0, "file_name"),
+    "cv2.imread": (0, "filename"),
+    "PIL.Image.open": (0, "fp"),
+    "matplotlib.pyplot.imread": (0, "fname"),
+    "matplotlib.image.imread": (0, "fname"),
+    "safetensors.torch.load_file": (0, "filename"),
+    "os.path.getsize": (0, "filename"),
+    "os.path.getmtime": (0, "filename"),
+}
+_REMOVES = frozenset(("shutil.rmtree", "os.remove", "os.unlink", "os.rmdir"))
+_MAKES = frozenset(("os.makedirs", "os.mkdir"))
+_LISTS = frozenset(("os.listdir", "glob.glob", "glob.iglob", "os.scandir", "os.walk"))
+_LOOKS = frozenset(("os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists"))
+_BINARY = frozenset(("torch.load", "torch.jit.load", "numpy.load", "joblib.load"))
+_OPENS = frozenset(("open", "io.open", "codecs.open", "gzip.open", "bz2.open"))
+_METHODS: dict[str, Kind] = {
+    "write_text": "write",
+    "write_bytes": "write",
+    "touch": "write",
+    "read_text": "read",
+    "read_bytes": "read",
+    "mkdir": "make",
+    "unlink": "remove",
+    "exists": "look",
+    "is_file": "look",
+    "is_dir": "look",
+    "iterdir": "list",
+}
+_FRAMES = frozenset(("to_csv", "to_json", "to_pickle", "to_excel", "to_parquet", "savefig", "save_pretrained"))
+_ENDINGS = {"numpy.save": ".npy", "numpy.savez": ".npz", "numpy.savez_compressed": ".npz"}
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One call on one path; `path` is the expression, `ending` what the library adds where the path lacks it."""
+
+    kind: Kind
+    call: Call
+    path: ast.expr
+    ending: str = ""
+
+
+def touches(call: Call) -> Iterator[Touch]:
+    """What a call does to files whose path it is given."""
+    for path in sorted(call.func.paths()):
+        if path in _OPENS:
+            yield from _given(call, "write" if effects.writes(call) else "read", 0, "file")
+        elif path in _WRITES:
+            yield from _given(call, "write", *_WRITES[path], _ENDINGS.get(path, ""))
+            if path in ("os.rename", "os.replace", "shutil.move"):
+                yield from _given(call, "remove", 0, "src")
+            elif path.startswith("shutil."):
+                yield from _given(call, "read", 0, "src")
+        elif path in _READS or path.startswith("pandas.read_"):
+            yield from _given(call, "read", *_READS.get(path, (0, "filepath_or_buffer")))
+        elif path in _REMOVES:
+            yield from _given(call, "remove", 0, "path")
+        elif path in _MAKES:
+            yield from _given(call, "make", 0, "name")
+        elif path in _LISTS:
+            yield from _given(call, "list", 0, "path")
+        elif path in _LOOKS:
+            yield from _given(call, "look", 0, "path")
+    function = call.node.func
+    if not call.func.paths() and isinstance(function, ast.Attribute):
+        if function.attr in _METHODS:
+            yield Touch(_METHODS[function.attr], call, function.value)
+        elif function.attr in _FRAMES:
+            yield from _given(call, "write", 0, "path_or_buf")
+
+
+def _given(call: Call, kind: Kind, position: int | None, keyword: str, ending: str = "") -> Iterator[Touch]:
+    """The touch of a path that is an argument; a handle's path is where it was opened."""
+    path = next((k.value for k in call.node.keywords if k.arg == keyword), None)
+    if path is None and position is not None and position < len(call.node.args):
+        path = call.node.args[position]
+    value = call.argument(-1 if position is None else position, keyword)
+    if path is None or isinstance(path, ast.Starred):
+        return
+    if value is not None and any(isinstance(o, New) and o.path in ("open", "io.BytesIO", "io.StringIO") for o in value.objs):
+        return
+    yield Touch(kind, call, path, ending)
+
+
+class Paths:
+    """The names that path expressions may stand for."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.run = facts.after
+
+    def of(self, touch: Touch) -> frozenset[str]:
+        """The patterns of a path that is touched."""
+        found = {_normal(p) for p in self._text(touch.path, touch.call.stack, 0)}
+        return frozenset(p if not touch.ending or p.endswith((touch.ending, ANY)) else p + touch.ending for p in found)
+
+    def _text(self, node: ast.expr, stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
+        """What text an expression may be, with ANY for what is not known."""
+        if depth > 8:
+            return frozenset((ANY,))
+        if isinstance(node, ast.Constant):
+            return frozenset((str(node.value),))
+        if isinstance(node, ast.JoinedStr):
+            return self._joined(list(node.values), "", stack, depth)
+        if isinstance(node, ast.FormattedValue):
+            return self._text(node.value, stack, depth + 1) if node.format_spec is None else frozenset((ANY,))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
+            return self._joined([node.left, node.right], "/" if isinstance(node.op, ast.Div) else "", stack, depth)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return frozenset(re.sub(r"%[-+ #0-9.]*[a-zA-Z]", ANY, t) for t in self._text(node.left, stack, depth + 1))
+        if isinstance(node, (ast.BoolOp, ast.IfExp)):
+            ways = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+            return frozenset().union(*(self._text(way, stack, depth + 1) for way in ways))
+        if isinstance(node, ast.Call):
+            return self._called(node, stack, depth)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            return self._named(node, stack, depth)
+        return frozenset((ANY,))
+
+    def _joined(self, parts: list[ast.expr], by: str, stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
+        texts = [self._text(p, stack, depth + 1) for p in parts]
+        combined = frozenset(by.join(c) for c in product(*texts))
+        return combined if len(combined) <= _MOST else frozenset((ANY,))
+
+    def _called(self, node: ast.Call, stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
+        paths = self.run.value(node.func).paths()
+        if paths & {"os.path.join", "pathlib.Path"} and not any(isinstance(a, ast.Starred) for a in node.args):
+            return self._joined(list(node.args), "/", stack, depth)
+        if paths & {"str", "os.path.abspath", "os.path.expanduser", "os.fspath"} and len(node.args) == 1:
+            return self._text(node.args[0], stack, depth + 1)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+            return frozenset(re.sub(r"\{[^{}]*\}", ANY, t) for t in self._text(node.func.value, stack, depth + 1))
+        return frozenset((ANY,))
+
+    def _named(self, node: ast.Name | ast.Attribute, stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
+        objs = self.run.value(node).objs
+        if objs and all(isinstance(o, Lit) and isinstance(o.value, str) for o in objs):
+            return frozenset(str(o.value) for o in objs if isinstance(o, Lit))
+        tree = self.facts.tree_of(node)
+        function = tree.function(node)
+        if isinstance(node, ast.Name) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+            if node.id in names:
+                given = passed(stack[-1] if stack else None, names, node.id)
+                return self._text(given, stack[:-1], depth + 1) if given is not None else frozenset((ANY,))
+        scopes = [function] if isinstance(node, ast.Name) else [tree.root]
+        for scope in (*scopes, tree.root):
+            stored = [n for n in ast.walk(scope) if stores(n, node)]
+            if stored:
+                statement = tree.parent[stored[0]]
+                alone = len(stored) == 1 and isinstance(statement, ast.Assign) and stored[0] in statement.targets
+                return self._text(statement.value, stack, depth + 1) if alone else frozenset((ANY,))  # type: ignore[attr-defined]
+        return frozenset((ANY,))
+
+
+def stores(node: ast.AST, name: ast.Name | ast.Attribute) -> bool:
+    """Whether a node is a store into a name, or into an attribute of that name."""
+    if isinstance(name, ast.Name):
+        return isinstance(node, ast.Name) and node.id == name.id and isinstance(node.ctx, ast.Store)
+    return isinstance(node, ast.Attribute) and node.attr == name.attr and isinstance(node.ctx, ast.Store)
+
+
+def passed(call: ast.AST | None, names: list[str], name: str) -> ast.expr | None:
+    """The argument that a call passes as a parameter."""
+    if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    at = names.index(name) - (1 if names[0] in ("self", "cls") else 0)
+    return next((k.value for k in call.keywords if k.arg == name), call.args[at] if 0 <= at < len(call.args) else None)
+
+
+def _normal(pattern: str) -> str:
+    pattern = re.sub(r"/+", "/", pattern.replace("\\", "/"))
+    return re.sub(f"{ANY}+", ANY, pattern.removeprefix("./").rstrip("/"))
+
+
+def one_format(written: Touch, read: Touch) -> bool:
+    """Whether what one call writes another one can read: torch and numpy read what they wrote themselves, or what was copied."""
+    reader = read.call.func.paths() & _BINARY
+    if not reader:
+        return True
+    root = min(reader).partition(".")[0]
+    for path in written.call.func.paths() or {"shutil."}:
+        if path in _OPENS:
+            mode = written.call.argument(1, "mode")
+            if mode is None or any(not isinstance(o, Lit) or "b" in str(o.value) for o in mode.objs) or not mode.objs:
+                return True
+        elif path.startswith((f"{root}.", "shutil.", "os.")):
+            return True
+    return False
+
+
+def may_be_one(one: frozenset[str], two: frozenset[str]) -> bool:
+    """Whether two paths may name the same file: no pair of their patterns contradicts."""
+    return any(_agree(p, q) for p in one for q in two)
+
+
+def may_hold(folder: frozenset[str], path: frozenset[str]) -> bool:
+    """Whether a path may lie in a folder, or be it."""
+    return any(_agree(f, p) or _agree(f + "/" + ANY, p) for f in folder for p in path)
+
+
+def _agree(one: str, two: str) -> bool:
+    if ANY not in one and ANY not in two:
+        return one == two
+    if ANY not in one or ANY not in two:
+        fixed, open_ = (one, two) if ANY not in one else (two, one)
+        return re.fullmatch(".*".join(re.escape(part) for part in open_.split(ANY)), fixed, re.DOTALL) is not None
+    (head, other), (tail, end) = ((p.split(ANY)[0] for p in (one, two)), (p.split(ANY)[-1] for p in (one, two)))
+    return (head.startswith(other) or other.startswith(head)) and (tail.endswith(end) or end.endswith(tail))

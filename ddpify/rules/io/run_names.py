@@ -1,0 +1,304 @@
+"""One name on all ranks for a folder or file that every rank uses.
+
+What it does: a name made from the time, by chance or from what lies on the disk becomes rank 0's where other ranks read the file, list the
+    folder or make it too; a number found by trying which folder is free becomes rank 0's after the loop.
+Why: the clocks of the ranks differ, and a folder that one rank makes is counted by the next: each would look in a folder of its own.
+Safety: safe where the name is made by a statement of its own that every rank runs; MANUAL elsewhere.
+References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.broadcast_object_list
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ddpify.edits import InsertAfter, Replace
+from ddpify.facts import disk
+from ddpify.facts.disk import Touch
+from ddpify.facts.model import NOTHING, Func, Origin, Value
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context, own_statements
+from ddpify.rules.process.setup import works_at_import
+
+CODE = "DDP505"
+TITLE = "one name on all ranks"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a fixed name",
+        'run = os.path.join("runs", "first")\n'
+        "os.makedirs(run, exist_ok=True)\n",
+        frame="start",
+    ),
+    Example(
+        "a time that names nothing",
+        "start = time.time()\n",
+        frame="start",
+    ),
+    Example(
+        "a dated folder that rank 0 alone uses",
+        'name = time.strftime("%H-%M-%S")\n',
+        frame="start",
+    ),
+    Example(
+        "a dated folder that all ranks read",
+        'name = os.path.join("runs", time.strftime("%H-%M-%S"))\n'
+        "os.makedirs(name)\n"
+        "files = os.listdir(name)\n",
+        'name = same_on_all_ranks(os.path.join("runs", time.strftime("%H-%M-%S")))\n'
+        "os.makedirs(name, exist_ok=True)\n"
+        "files = os.listdir(name)\n",
+        frame="start",
+    ),
+    Example(
+        "the first number that is free",
+        "number = 0\n"
+        'while os.path.exists(f"run{number}"):\n'
+        "    number += 1\n"
+        'os.mkdir(f"run{number}")\n',
+        "number = 0\n"
+        'while os.path.exists(f"run{number}"):\n'
+        "    number += 1\n"
+        "number = same_on_all_ranks(number)\n"
+        'os.makedirs(f"run{number}", exist_ok=True)\n',
+        frame="start",
+    ),
+)  # fmt: skip
+_MOMENTARY = ("time", "random", "listing")
+_WHY = "rank 0's name, for all ranks use what it names"
+
+
+@dataclass
+class Names:
+    """The statements that make names which all ranks must share, and the places where none was found."""
+
+    made: list[ast.Assign] = field(default_factory=list)
+    found: dict[ast.stmt, list[str]] = field(default_factory=dict)
+    unknown: list[ast.expr] = field(default_factory=list)
+    defaults: list[ast.expr] = field(default_factory=list)
+
+
+def shared(context: Context) -> Names:
+    """Which names must be rank 0's."""
+    out = Names()
+    touched = [t for call in context.facts.after.trace.calls for t in disk.touches(call)]
+    for loop in _searches(context):
+        names = _read_after(context, loop)
+        if names and any(_leads_to(context, t.path, loop, names, 0) for t in touched):
+            out.found[loop] = names
+    new = {o for t in touched if t.kind in ("write", "make") for o in context.facts.after.value(t.path).origins if o.kind == "listing"}
+    for touch in touched:
+        value = context.facts.after.value(touch.path)
+        if not momentary(value) or not _needed(context, touch) or (touch.kind != "make" and _walks(value, new)):
+            continue
+        for source in sources(context, touch.path):
+            if source is None or not _everywhere(context, source):
+                out.unknown.append(touch.path)
+            elif source not in out.made:
+                out.made.append(source)
+    for default, name in _defaults(context):
+        if any(_needed(context, t) and _mentions(context, t.path, name, 0) for t in touched):
+            kept = out.defaults if _everywhere(context, context.tree.statement(default)) else out.unknown
+            kept.append(default)
+    return out
+
+
+def _defaults(context: Context) -> Iterator[tuple[ast.expr, str]]:
+    """The momentary defaults of command-line options, with the option's name."""
+    for call in context.calls():
+        if call.method == "add_argument" and momentary(call.keywords.get("default", NOTHING)) and call.node.args:
+            options = [a.value for a in call.node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            name = next((o for o in options if o.startswith("--")), options[0] if options else "")
+            yield next(k.value for k in call.node.keywords if k.arg == "default"), name.lstrip("-").replace("-", "_")
+
+
+def _mentions(context: Context, path: ast.expr, name: str, depth: int) -> bool:
+    """Whether a path is made from an option."""
+    tree = context.tree
+    if depth > 4 or path not in tree.parent:
+        return False
+    for node in ast.walk(path):
+        if isinstance(node, ast.Attribute) and node.attr == name:
+            return True
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            for store in (n for n in tree.nodes() if disk.stores(n, node)):
+                statement = tree.parent[store]
+                if isinstance(statement, ast.Assign) and _mentions(context, statement.value, name, depth + 1):
+                    return True
+    return False
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Agree on names."""
+    names, tree = shared(context), context.tree
+    helper = context.names["same_on_all_ranks"]
+    for source in names.made:
+        yield Change(
+            CODE, _WHY, tree.shown, source, (Replace(source.value, f"{helper}({{0}})", (source.value,)),), needs=("same_on_all_ranks",)
+        )
+    for default in names.defaults:
+        yield Change(CODE, _WHY, tree.shown, default, (Replace(default, f"{helper}({{0}})", (default,)),), needs=("same_on_all_ranks",))
+    for loop, bound in names.found.items():
+        if not _everywhere(context, loop):
+            yield context.manual(CODE, loop, "each rank would find another free name", f"{bound[0]} = {helper}({bound[0]})")
+            continue
+        lines = "\n".join(f"{name} = {helper}({name})" for name in bound)
+        yield Change(CODE, _WHY, tree.shown, loop, (InsertAfter(loop, lines),), needs=("same_on_all_ranks",))
+    for path in dict.fromkeys(names.unknown):
+        yield context.manual(
+            CODE,
+            path,
+            "this name comes from the time, from chance or from a listing, so that every rank has its own",
+            f"make it in a statement of its own: name = {helper}(...)",
+        )
+
+
+def momentary(value: Value) -> bool:
+    """Whether a value may differ from rank to rank because of when, or by what chance, it was made."""
+    return any(o.kind in _MOMENTARY for o in value.origins)
+
+
+def _needed(context: Context, touch: Touch) -> bool:
+    """Whether a path that is touched must be the same on all ranks."""
+    tree = context.tree
+    entry = [n for n in (*touch.call.stack, touch.call.node) if n in tree.parent]
+    if touch.kind not in ("read", "list", "make") or not entry:
+        return False
+    if context.by_rank_zero(touch.call):
+        return False
+    statement = tree.statement(touch.call.node) if context.facts.is_entry(touch.call.node) else None
+    alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node and bool(touch.call.func.paths())
+    return touch.kind != "make" or not alone
+
+
+def _walks(path: Value, new: set[Origin]) -> bool:
+    """Whether a path is one of those that were listed, not a new one made from them: all ranks list the same."""
+    kinds = {o.kind for o in path.origins if o.kind in _MOMENTARY}
+    return kinds == {"listing"} and not path.origins & new
+
+
+def sources(context: Context, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Iterator[ast.Assign | None]:
+    """The statements that make what is momentary in an expression; None where there is no statement of its own."""
+    run, tree = context.facts.after, context.tree
+    if node not in tree.parent or node in seen or len(seen) > 30:
+        yield None
+        return
+    seen |= {node}
+    for part in ast.walk(node):
+        if not isinstance(part, (ast.Name, ast.Attribute, ast.Call)) or not momentary(run.value(part)):
+            continue
+        if isinstance(part, ast.Call):
+            for function in (o.node for o in run.value(part.func).objs if isinstance(o, Func)):
+                for returned in (s for s in own_statements(function) if isinstance(s, ast.Return) and s.value is not None):
+                    if momentary(run.value(returned.value)):  # type: ignore[arg-type]
+                        yield from sources(context, returned.value, seen)  # type: ignore[arg-type]
+        elif isinstance(part.ctx, ast.Load):
+            yield from _bound(context, part, seen)
+
+
+def _bound(context: Context, part: ast.Name | ast.Attribute, seen: frozenset[ast.AST]) -> Iterator[ast.Assign | None]:
+    """Where a momentary name or attribute gets its value."""
+    run, tree = context.facts.after, context.tree
+    function = tree.function(part)
+    if isinstance(part, ast.Name) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+        if part.id in names:
+            for call in run.trace.calls:
+                passed = disk.passed(call.node, names, part.id) if any(_is(o, function) for o in call.func.objs) else None
+                if passed is not None and momentary(run.value(passed)):
+                    yield from list(sources(context, passed, seen)) or [None]
+            return
+    scopes = [function, tree.root] if isinstance(part, ast.Name) else [tree.root]
+    for scope in scopes:
+        stores = [n for n in ast.walk(scope) if disk.stores(n, part)]
+        for store in stores:
+            statement = tree.parent[store]
+            if not isinstance(statement, ast.Assign):
+                yield None
+            elif momentary(run.value(statement.value)):
+                yield from list(sources(context, statement.value, seen)) or [statement]
+        if stores:
+            return
+
+
+def _is(obj: object, function: ast.AST) -> bool:
+    return isinstance(obj, Func) and obj.node is function
+
+
+def _everywhere(context: Context, statement: ast.stmt) -> bool:
+    """Whether every rank runs a statement, when the process group is joined."""
+    run, tree, main = context.facts.after, context.tree, context.main_block
+    calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in run.calls(n)]
+    if context.guards.guarded(statement) or any(context.guards.effects_guarded(c.node, c.stack) for c in calls):
+        return False
+    if any(o.kind in ("batch", "decided", "rank") for c in calls for _, test in c.tests for o in test.origins):
+        return False
+    if main is None or works_at_import(context):
+        return True
+    inside = set(ast.walk(main))
+    return bool(calls) and all((*c.stack, c.node)[0] in inside for c in calls) and statement in tree.parent
+
+
+def _searches(context: Context) -> Iterator[ast.stmt]:
+    """Loops that end at the first name which is not taken, and do nothing else."""
+    run = context.facts.after
+    for node in context.tree.nodes():
+        if isinstance(node, (ast.While, ast.For)) and node in run.trace.visited:
+            tests = [node.test] if isinstance(node, ast.While) else []
+            tests += [s.test for s in node.body if isinstance(s, ast.If) and any(isinstance(n, ast.Break) for n in s.body)]
+            if any(_looks(context, test) for test in tests) and not node.orelse and _only_names(node):
+                yield node
+
+
+def _looks(context: Context, test: ast.expr) -> bool:
+    run = context.facts.after
+    return any(t.kind == "look" for n in ast.walk(test) if isinstance(n, ast.Call) for c in run.calls(n) for t in disk.touches(c))
+
+
+def _only_names(loop: ast.While | ast.For) -> bool:
+    inner = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.stmt)]
+    return all(isinstance(s, (ast.Assign, ast.AugAssign, ast.If, ast.Break, ast.Continue, ast.Pass)) for s in inner)
+
+
+def _read_after(context: Context, loop: ast.stmt) -> list[str]:
+    """The names that a loop binds and that are read after it."""
+    inside = set(ast.walk(loop))
+    bound = [n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    after = [n for n in ast.walk(context.tree.function(loop)) if isinstance(n, ast.Name) and n not in inside and n.lineno > loop.lineno]
+    read = {n.id for n in after if isinstance(n.ctx, ast.Load)}
+    agreed = {
+        t.id
+        for s in own_statements(context.tree.function(loop))
+        if isinstance(s, ast.Assign) and s.lineno > loop.lineno and _agrees(context, s.value)
+        for t in s.targets
+        if isinstance(t, ast.Name)
+    }
+    return [name for name in dict.fromkeys(bound) if name in read - agreed]
+
+
+def _agrees(context: Context, value: ast.expr) -> bool:
+    """Whether an expression is a broadcast: a function of the script's own that broadcasts an object."""
+    run = context.facts.after
+    return isinstance(value, ast.Call) and any(
+        isinstance(n, ast.Call) and "torch.distributed.broadcast_object_list" in run.value(n.func).paths()
+        for o in run.value(value.func).objs
+        if isinstance(o, Func)
+        for n in ast.walk(o.node)
+    )
+
+
+def _leads_to(context: Context, path: ast.expr, loop: ast.stmt, names: list[str], depth: int) -> bool:
+    """Whether a path outside a loop is made from a name that the loop has found."""
+    tree = context.tree
+    if depth > 4 or path not in tree.parent or path in set(ast.walk(loop)):
+        return False
+    for node in ast.walk(path):
+        if isinstance(node, ast.Name) and tree.function(node) is tree.function(loop):
+            if node.id in names and node.lineno > loop.lineno:
+                return True
+            stores = [tree.parent[n] for n in ast.walk(tree.function(loop)) if disk.stores(n, node)]
+            if any(
+                isinstance(s, ast.Assign) and s.lineno > loop.lineno and _leads_to(context, s.value, loop, names, depth + 1) for s in stores
+            ):
+                return True
+    return False
