@@ -20,6 +20,7 @@ from torch.utils.data.distributed import DistributedSampler
 rank = int(os.environ.get("RANK", 0))
 local_rank = int(os.environ.get("LOCAL_RANK", 0))
 world_size = int(os.environ.get("WORLD_SIZE", 1))
+rank_device = torch.device("cuda", local_rank) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def init_distributed():
