@@ -404,9 +404,9 @@ class _Rewriter(cst.CSTTransformer):
         values = {}
         for name, hole in zip(_hole_names(step.edit.holes), step.edit.holes, strict=True):
             key = id(self.pairs.partner[hole])
-            value = self.lifted.get((step.change, key), self.updated[key])
+            value: Any = self.lifted.get((step.change, key), self.updated[key])
             values[name] = emit.parenthesize(value) if self._breaks(value) else value
-        return _Fill(values).fill(code) if values else code  # type: ignore[no-any-return]
+        return _Fill(values).fill(code) if values else code
 
     def _unwrapped(self, statement: Any, indent: str | None) -> tuple[list[Any], Sequence[cst.EmptyLine]]:
         """The statements of the body of `statement`, and the comments at its end."""
@@ -564,7 +564,9 @@ def _check_losses(steps: Sequence[_Step]) -> None:
         if any(hole not in below for hole in holes):
             raise _Conflict(step.change)
         if place is not None:
-            lost = edited.keys() & set(ast.walk(place)) - {node for hole in holes for node in ast.walk(hole)} - moved.get(step.change, set())
+            lost = edited.keys() & set(ast.walk(place)) - {node for hole in holes for node in ast.walk(hole)} - moved.get(
+                step.change, set()
+            )
             _blame(step, [s for node in lost for s in edited[node] if node is not edit.node or _precedes(s, step)])
         if isinstance(edit, (SetArgument, DropArgument)):
             same = (SetArgument, DropArgument)

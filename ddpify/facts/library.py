@@ -32,6 +32,17 @@ _KNOWN = (
     "open",
     "os.",
     "torchmetrics.",
+    "tensorboardX.",
+    "tensorboard_logger.",
+    "visdom.",
+    "wandb.",
+    "mlflow.",
+    "neptune.",
+    "comet_ml.",
+    "aim.",
+    "clearml.",
+    "loguru.",
+    "matplotlib.",
 )
 DDP = "torch.nn.parallel.DistributedDataParallel"
 WRAPPERS = frozenset((DATAPARALLEL, DDP, "apex.parallel.DistributedDataParallel"))
@@ -501,7 +512,8 @@ def _partial(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
 
 def agreed(value: Value) -> Value:
     """The value when it is the same on every rank."""
-    return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("batch", "decided", "random", "time")))
+    kept = frozenset(o for o in value.origins if o.kind not in ("batch", "decided", "random", "time"))
+    return Value(value.objs, kept if kept or not value.origins else frozenset((Origin("agreed"),)))
 
 
 def _agreed(run: Interpreter, event: Call) -> None:

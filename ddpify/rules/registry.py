@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddpify.rules.data import batch_size, download, evaluation, loader
-from ddpify.rules.io import files, guards, progress, written_then_read
+from ddpify.rules.io import files, guards, progress, writers, written_then_read
 from ddpify.rules.loop import decisions, loss, metrics, set_epoch
 from ddpify.rules.model import dataparallel, device, names, wrap
 from ddpify.rules.process import cuda_visible_devices, seed, setup
@@ -25,6 +25,7 @@ PLANNING = (
     decisions,
     metrics,
     guards,
+    writers,
     progress,
     files,
     written_then_read,

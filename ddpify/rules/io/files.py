@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument, Under
+from ddpify.facts.effects import HANDLERS
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
@@ -89,7 +90,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not isinstance(node, ast.Call):
             continue
         paths = run.value(node.func).paths()
-        if paths & {"open", "io.open", "codecs.open", "gzip.open", "logging.FileHandler"} and guards.effects.at.get(node) == "file":
+        if paths & ({"open", "io.open", "codecs.open", "gzip.open"} | HANDLERS) and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
         elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node):
             yield Change(
