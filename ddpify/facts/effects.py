@@ -23,6 +23,7 @@ _SPEAKS = (
     "torchinfo.summary",
     "IPython.display",
     "prettytable",
+    "rich.print",
 )
 _WRITES = (
     "torch.save",
@@ -98,6 +99,7 @@ HANDLERS = frozenset(
     )
 )
 _DRAWN = ("matplotlib.", "seaborn.")
+_CONSOLES = frozenset(("print", "log", "rule", "print_json"))
 _LOGGERS = ("logging.getLogger", "loguru.logger")
 _WRITING_METHODS = frozenset(
     ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump")
@@ -131,7 +133,9 @@ def effect(call: Call) -> Effect | None:
         if is_writer(made) or made.path.startswith(_DRAWN):
             return "file"
         if isinstance(obj, Method) and (
-            (made.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS) or (made.path.startswith("tqdm.") and obj.name == "write")
+            (made.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS)
+            or (made.path.startswith("tqdm.") and obj.name == "write")
+            or (made.path.startswith("rich.") and obj.name in _CONSOLES)
         ):
             return "print"
     if not isinstance(call.node.func, ast.Attribute):

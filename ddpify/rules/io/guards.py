@@ -147,7 +147,7 @@ class Guards:
 
     def done(self, statement: ast.stmt) -> bool:
         """Whether all that speaks in a statement already runs on rank 0 alone."""
-        speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.With)) and self.only_speaks(n)]
+        speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_speaks(n)]
         return bool(speaking) and all(self.guarded(n) for n in speaking)
 
     def _muted(self) -> frozenset[ast.AST]:
@@ -222,16 +222,19 @@ class Guards:
             return True
         if any(self.effects.is_writer(o) for o in self.run.value(call).made()) or self._unseen(call):
             return True
-        if any(isinstance(o, Func) and o.node in self.muted for o in self.run.value(call.func).objs):
+        called = [o.node for o in self.run.value(call.func).objs if isinstance(o, Func)]
+        if any(f in self.muted for f in called):
             return True
+        if called and all(isinstance(f, ast.Lambda) for f in called) and self.effects.output_only(call):
+            return not self.quiet or self.effects.kinds(call) > {"print"}
         inner = self.effects.under.get(call, [])
         elsewhere = bool(inner) and all(c.file != "__main__" or c.node not in self.effects.at for c in inner)
         return elsewhere and self.effects.output_only(call) and not (self.quiet and self.effects.kinds(call) <= {"print"})
 
     def of_writer(self, value: Value) -> bool:
         """Whether a value is a writer, or a part of one."""
-        made = [maker(o) for o in value.objs]
-        return any(m is not None and self.effects.is_writer(m) for m in made)
+        given = [] if value.objs else [o.of[0] for o in value.origins if o.kind == "method"]  # type: ignore[index]
+        return any(self.effects.is_writer(m) for m in (*map(maker, value.objs), *map(maker, given)) if m is not None)
 
     def _unseen(self, call: ast.Call) -> bool:
         """Whether a call prints that was not seen to run, in a function that was."""
@@ -269,6 +272,7 @@ class Guards:
                 not self.required.any(statement.iter)
                 and not statement.orelse
                 and all(self.only_speaks(s) for s in statement.body)
+                and any(not isinstance(s, ast.Pass) for s in statement.body)
                 and not any(self.run.is_loader(o) for o in self.run.value(statement.iter).objs)
             )
         if isinstance(statement, ast.With):

@@ -130,13 +130,11 @@ def _before(node: ast.AST, nodes: list[ast.expr], top: ast.AST) -> Iterator[ast.
     for child in ast.iter_child_nodes(node):
         if child in nodes:
             continue
-        if any(n in nodes for n in ast.walk(child)):
+        if isinstance(child, (ast.keyword, ast.FormattedValue)) or any(n in nodes for n in ast.walk(child)):
             yield from _before(child, nodes, top)
         elif isinstance(child, ast.expr) and not isinstance(child, ast.Constant) and (child.lineno, child.col_offset) < last:
             if not (isinstance(node, ast.Call) and node.func is child):
                 yield child
-        elif isinstance(child, (ast.keyword, ast.FormattedValue)):
-            yield from _before(child, nodes, top)
 
 
 # ------------------------------------------------------------------------------------------------ names
@@ -167,14 +165,18 @@ def _label(context: Context, node: ast.expr, top: ast.expr) -> str:
         if isinstance(up, ast.Dict) and child in up.values:
             return _word(_text(context, up.keys[up.values.index(child)]))
         if isinstance(up, ast.JoinedStr):
-            before = up.values[: [*up.values].index(child)]
+            before = up.values[: next(i for i, v in enumerate(up.values) if v is child)]
             return _word(_text(context, before[-1])) if before else ""
         if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and child is up.right:
-            return _placed(_text(context, up.left), node, up.right)
+            told = _placed(_text(context, up.left), node, up.right)
+            if told:
+                return told
         if isinstance(up, ast.Call) and child in up.args:
             at = up.args.index(child)
             if isinstance(up.func, ast.Attribute) and up.func.attr == "format":
-                return _placed(_text(context, up.func.value), child, ast.Tuple(up.args))
+                told = _placed(_text(context, up.func.value), child, ast.Tuple(up.args))
+                if told:
+                    return told
             text = _text(context, up.args[at - 1]) if at else ""
             if text or up is top:
                 return _placed(text, child, ast.Tuple(up.args[at:]))

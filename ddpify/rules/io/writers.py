@@ -11,12 +11,13 @@ References: https://docs.pytorch.org/docs/stable/tensorboard.html, https://docs.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.effects import SWITCHES
-from ddpify.facts.model import Class, Func, New
+from ddpify.facts.flow import UNNAMED
+from ddpify.facts.model import Class, Func, New, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -98,18 +99,23 @@ def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str,
     for call in context.facts.after.trace.calls:
         for path in call.func.paths() & SWITCHES.keys():
             root = path.partition(".")[0]
-            here = call.file == "__main__" and not guarded(call.node) and _argument(call.node, path) is not _UNKNOWN
+            here = call.file == "__main__" and not guarded(call.node) and _settled(context, call.node, path)
             opened[f"{root}."] = opened.get(f"{root}.", True) and here
     return tuple(root for root, here in opened.items() if here)
 
 
-_UNKNOWN = ast.Constant(None)
+def _settled(context: Context, call: ast.Call, path: str) -> bool:
+    """Whether it is known if a call is passed the argument that switches its run off: `**settings` may hold one."""
+    name = SWITCHES[path][0]
+    run = context.facts.after
+    spread = [run.value(k.value).objs for k in call.keywords if k.arg is None]
+    return argument(call, None, name) is not None or all(
+        objs and all(isinstance(o, New) and o.path == "dict" and not _may_hold(run.memory, o, name) for o in objs) for objs in spread
+    )
 
 
-def _argument(call: ast.Call, path: str) -> ast.expr | None:
-    """The argument that switches a run off; `_UNKNOWN` where `**` may hold one."""
-    given = argument(call, None, SWITCHES[path][0])
-    return _UNKNOWN if given is None and any(k.arg is None for k in call.keywords) else given
+def _may_hold(memory: Mapping[tuple[object, str], Value], obj: New, name: str) -> bool:
+    return (obj, name) in memory or (obj, UNNAMED) in memory
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -125,10 +131,23 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 made.setdefault(call.node, set()).add(obj)
     for node, objs in made.items():
         yield from _made(context, guards, node, objs)
+    yield from _read_without_run(context, guards)
     for call in context.facts.after.trace.calls:
         steered = call.func.paths() & set(_STEERED)
         if steered and guards.effects.switched and context.facts.is_entry(call.node):
             yield context.manual(CODE, call.node, f"other ranks' runs are switched off, and get nothing from `{min(steered)}`", _SHARE)
+
+
+def _read_without_run(context: Context, guards: Guards) -> Iterator[Finding]:
+    """What all ranks read of a tracker's run that rank 0 alone opens."""
+    opened = {p.partition(".")[0] for c in context.calls() for p in c.func.paths() & SWITCHES.keys()}
+    for node in context.tree.nodes():
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and not guards.silent(node):
+            roots = {p.partition(".")[0] for p in context.facts.after.value(node).paths() if p.endswith((".config", ".run", ".summary"))}
+            if any(f"{root}." not in guards.effects.switched for root in roots & opened):
+                fix = "give the run's settings one by one, so that it can be switched off on other ranks"
+                yield context.manual(CODE, node, f"every rank reads `{ast.unparse(node)}`, and rank 0 alone has a run", fix)
+                return
 
 
 _SHARE = "ask on rank 0, and pass the answer on with dist.broadcast_object_list"
