@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from ddpify.facts.collect import Facts
@@ -98,7 +98,7 @@ HANDLERS = frozenset(
         "logging.handlers.WatchedFileHandler",
     )
 )
-_DRAWN = ("matplotlib.", "seaborn.")
+DRAWN = ("matplotlib.", "seaborn.")
 _CONSOLES = frozenset(("print", "log", "rule", "print_json"))
 _LOGGERS = ("logging.getLogger", "loguru.logger")
 _WRITING_METHODS = frozenset(
@@ -130,7 +130,7 @@ def effect(call: Call) -> Effect | None:
         made = maker(obj) if isinstance(obj, (Method, Part)) else None
         if made is None:
             continue
-        if is_writer(made) or made.path.startswith(_DRAWN):
+        if is_writer(made) or made.path.startswith(DRAWN):
             return "file"
         if isinstance(obj, Method) and (
             (made.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS)
@@ -160,7 +160,7 @@ def _effect_of(path: str, call: Call) -> Effect | None:
         return "print" if path.rpartition(".")[2] in _LOG_METHODS else "file" if path in HANDLERS else None
     if path.startswith(_SPEAKS) or path == "tqdm.tqdm.write":
         return "print"
-    if path.startswith(_WRITES) and path not in _READS:
+    if (path.startswith(_WRITES) and path not in _READS) or path.endswith(WRITERS):
         return "file"
     return "file" if path in ("open", "io.open", "codecs.open", "gzip.open") and writes(call) else None
 
@@ -204,6 +204,15 @@ class Effects:
         for store in facts.after.trace.stores:
             for above in dict.fromkeys(store.stack):
                 self.stores_under[above].append(store)
+        self.boards = frozenset(self._boards())
+
+    def _boards(self) -> Iterator[New]:
+        """The objects of other modules' classes that open files, or writers, when they are made, and do no more."""
+        for call in self.facts.after.trace.calls:
+            for obj in call.result.made() if call.file == "__main__" else ():
+                elsewhere = obj.cls is not None and obj.cls.file != "__main__"
+                if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.marks(call.node):
+                    yield obj
 
     def _is_switched(self, func: Value) -> bool:
         """Whether what is called belongs to a tracker that does nothing on other ranks; logging in to it is not part of a run."""
@@ -214,7 +223,7 @@ class Effects:
 
     def is_writer(self, obj: object) -> bool:
         """Whether an object writes on every rank that has it."""
-        return is_writer(obj) and isinstance(obj, New) and not obj.path.startswith(self.switched or ("\0",))
+        return obj in self.boards or (is_writer(obj) and isinstance(obj, New) and not obj.path.startswith(self.switched or ("\0",)))
 
     def kinds(self, node: ast.AST) -> set[Effect]:
         """The effects of a call and of all that runs under it."""
@@ -301,7 +310,7 @@ class Effects:
     def _store_marks(self, store: Store, root: ast.AST) -> bool:
         if not store.receiver.objs:
             return not self._is_local(store.node)
-        drawn = any(p.startswith(_DRAWN) for p in store.receiver.paths())
+        drawn = any(p.startswith(DRAWN) for p in store.receiver.paths())
         return not drawn and any(not is_writer(maker(o)) and (maker(o) is None or self._outer(o, root)) for o in store.receiver.objs)
 
     def _is_local(self, node: ast.expr) -> bool:

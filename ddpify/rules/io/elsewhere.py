@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpify.edits import Replace, Under
 from ddpify.facts.effects import HANDLERS, maker
-from ddpify.facts.model import Call, Func
+from ddpify.facts.model import Call, Func, Lit
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
+from ddpify.rules.io import writers
 
 if TYPE_CHECKING:
     from ddpify.rules.io.guards import Guards
@@ -52,6 +54,10 @@ def changes(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     if (logging or any(_logs(c) for c in _said(context, guards))) and not _disabled(context, guards):
         why = "modules that are not edited log, too: only rank 0's loggers speak"
         yield Change(CODE, why, shown, where, (), needs=("quiet_logging",))
+    modules = {c.file: c.node for c in _said(context, guards) if any(p.startswith("loguru.") for p in c.func.paths())}
+    for node in modules.values():
+        fix = "from loguru import logger, and logger.remove() where the rank is not 0"
+        yield context.manual(CODE, node, "every rank logs here", fix)
 
 
 def _assigned(context: Context, target: str, value: str) -> bool:
@@ -68,20 +74,26 @@ def _disabled(context: Context, guards: Guards) -> bool:
 def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     """Files and folders that other modules make: one finding for each of their functions."""
     seen: set[ast.AST] = set()
+    alone = writers.alone(context, guards)
     told: dict[tuple[ast.AST, str], list[Call]] = {}
     edited: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
         kind = guards.effects.at.get(call.node)
         if call.file == "__main__" or call.node in seen or kind not in ("file", "folder") or call.file not in context.facts.trees:
             continue
-        if guards.guarded_call(call.node, call.stack) or _own_guard(context, call.node) or _given(guards, call):
+        if guards.guarded_call(call.node, call.stack) or _own_guard(context, call.node):
+            continue
+        if alone & set(call.stack) or _on_writer(guards, call):
             continue
         seen.add(call.node)
         place = _prepares(context, call) or _devnull(context, call)
+        logger = _set_up(context, guards, call)
         if isinstance(place, ast.stmt):
             yield from _first(context, place, edited)
         elif place is not None:
             yield from _nowhere(context, place, edited)
+        elif logger is not None:
+            yield from _plain_logger(context, *logger, edited)
         elif kind == "file" or not any(k.arg == "exist_ok" for k in call.node.keywords):
             told.setdefault((context.facts.trees[call.file].function(call.node), kind), []).append(call)
     for (_, what), calls in told.items():
@@ -93,8 +105,8 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
         yield context.manual(CODE, calls[0].node, message, fix)
 
 
-def _given(guards: Guards, call: Call) -> bool:
-    """Whether a call is made under one that makes a writer, which rank 0 alone does."""
+def _on_writer(guards: Guards, call: Call) -> bool:
+    """Whether a call is a method of a writer: what is to be told is where that is made."""
     return any(guards.effects.is_writer(maker(o)) for o in call.func.objs)
 
 
@@ -161,6 +173,33 @@ def _nowhere(context: Context, path: ast.expr, edited: set[ast.AST]) -> Iterator
         ("import os",),
         group="guards",
     )
+
+
+def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str] | None:
+    """The call of the entry that sets up a logger with a file and does nothing else, and the name of that logger."""
+    above = [n for n in call.stack if context.facts.is_entry(n)]
+    if not call.func.paths() & (HANDLERS | {"os.makedirs", "os.mkdir"}) or not above or not isinstance(above[-1], ast.Call):
+        return None
+    run, caller = context.facts.after, above[-1]
+    for made in run.calls(caller):
+        loggers = made.result.made()
+        if len(made.result.objs) != 1 or not all(o.path == "logging.getLogger" for o in loggers) or guards.effects.marks(caller):
+            return None
+        for logger in loggers:
+            names = {o.value for c in run.calls(logger.node) for o in (c.args[0].objs if c.args else {Lit(None)}) if isinstance(o, Lit)}
+            if len(names) == 1 and caller in logger.stack:
+                (name,) = names
+                return caller, "" if name is None else json.dumps(name).replace("{", "{{").replace("}", "}}")
+    return None
+
+
+def _plain_logger(context: Context, caller: ast.Call, name: str, edited: set[ast.AST]) -> Iterator[Change]:
+    """Other ranks get the logger as it is without that set-up."""
+    if caller not in edited:
+        edited.add(caller)
+        template = f"{{0}} if {context.names['rank']} == 0 else logging.getLogger({name})"
+        why = "rank 0 alone sets up the log"
+        yield Change(CODE, why, context.tree.shown, caller, (Replace(caller, template, (caller,)),), ("import logging",), group="guards")
 
 
 def _own_guard(context: Context, node: ast.AST) -> bool:

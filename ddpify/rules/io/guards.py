@@ -19,7 +19,7 @@ from ddpify.facts.effects import HANDLERS, Effects, maker
 from ddpify.facts.model import Func, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.io import elsewhere, hoist, writers
+from ddpify.rules.io import elsewhere, hoist, output, writers
 
 CODE = "DDP501"
 TITLE = "rank 0 speaks and writes"
@@ -90,7 +90,6 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 _WHY = "rank 0 speaks for all"
 _OPENS = frozenset(("open", "io.open", "codecs.open", "gzip.open")) | HANDLERS
-_LOGS = ("logging.", "loguru.")
 
 
 class Guards:
@@ -104,7 +103,7 @@ class Guards:
         self.required = hoist.Required(context, self.effects)
         self.quiet = self.wanted_quiet = context.options.guards == "quiet"
         self.quiet = self.quiet or elsewhere.speaks(context, self)
-        self.muted = self._muted()
+        self.muted = output.muted(self)
 
     # ------------------------------------------------------------------------------------------------ what is guarded
 
@@ -149,44 +148,6 @@ class Guards:
         """Whether all that speaks in a statement already runs on rank 0 alone."""
         speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_speaks(n)]
         return bool(speaking) and all(self.guarded(n) for n in speaking)
-
-    def _muted(self) -> frozenset[ast.AST]:
-        """The entry's functions that say more than one thing and nothing else, and are only called as statements: these are guarded."""
-        found = {f for f in self.context.tree.nodes() if isinstance(f, ast.FunctionDef) and self._could_be_muted(f)}
-        while True:
-            kept = {f for f in found if all(self._mutes(c, found) for c in self._calls_of(f))}
-            if kept == found:
-                return frozenset(found)
-            found = kept
-
-    def _could_be_muted(self, function: ast.FunctionDef) -> bool:
-        calls = self._calls_of(function)
-        simple = all(self.only_speaks(s) for s in function.body)
-        return bool(calls) and not simple and not function.decorator_list and all(self.effects.output_only(c) for c in calls)
-
-    def _calls_of(self, function: ast.FunctionDef) -> list[ast.AST]:
-        """The calls of a function; none where it is also used in another way."""
-        calls = [c.node for c in self.run.trace.calls if any(isinstance(o, Func) and o.node is function for o in c.func.objs)]
-        uses = [
-            n
-            for n in self.context.tree.nodes()
-            if isinstance(n, (ast.Name, ast.Attribute))
-            and isinstance(n.ctx, ast.Load)
-            and (n.id if isinstance(n, ast.Name) else n.attr) == function.name
-        ]
-        called = {c.func for c in calls}
-        return (
-            []
-            if any(u not in called for u in uses) or not all(self.context.facts.is_entry(c) for c in calls)
-            else list(dict.fromkeys(calls))
-        )
-
-    def _mutes(self, call: ast.AST, functions: set[ast.FunctionDef]) -> bool:
-        """Whether a call of such a function is a statement that can be guarded, or stands in such a function."""
-        if any(up in functions for up in self.context.tree.ancestors(call)):
-            return True
-        statement = self.context.tree.statement(call)
-        return self.guarded(call) or (isinstance(statement, ast.Expr) and statement.value is call)
 
     # ------------------------------------------------------------------------------------------------ what speaks
 
@@ -324,46 +285,6 @@ class Guards:
             for n in ast.walk(function)
         )
 
-    def prepared(self, body: list[ast.stmt]) -> set[ast.stmt]:
-        """Assignments of a body that only make ready what is then drawn (`fig = plt.figure()`): every read is output right behind them."""
-        found = {s for s in body if self._readies(s)}
-        while True:
-            kept = {s for s in found if self._read_by_output(s, body, found)}
-            if kept == found:
-                return found
-            found = kept
-
-    def _readies(self, statement: ast.stmt) -> bool:
-        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call) or self.guarded(statement):
-            return False
-        names = all(isinstance(n, (ast.Name, ast.Tuple, ast.List, ast.Store)) for t in statement.targets for n in ast.walk(t))
-        call = statement.value
-        drawn = self.effects.at.get(call) == "file" and not self.run.value(call.func).paths() & _OPENS
-        made = any(self.effects.is_writer(o) for o in self.run.value(call).made())
-        return names and drawn and not made and not any(True for _ in self.required.parts(call, call)) and not self._of_files(call)
-
-    def _of_files(self, call: ast.Call) -> bool:
-        """Whether a call changes files or a tracker, and does not just draw."""
-        paths = [*self.run.value(call.func).paths(), *(m.path for o in self.run.value(call.func).objs if (m := maker(o)) is not None)]
-        return not paths or not all(p.startswith(("matplotlib.", "seaborn.")) for p in paths)
-
-    def _read_by_output(self, statement: ast.stmt, body: list[ast.stmt], found: set[ast.stmt]) -> bool:
-        tree = self.context.tree
-        names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        scope = tree.function(statement)
-        if any(isinstance(n, (ast.Global, ast.Nonlocal)) and names & set(n.names) for n in tree.nodes()):
-            return False
-        for n in ast.walk(scope):
-            if not (isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)):
-                continue
-            at = next((s for s in tree.path(n) if s in body), None)
-            if at is None or tree.function(n) is not scope:
-                return False
-            run = body[body.index(statement) + 1 : body.index(at) + 1] if body.index(at) > body.index(statement) else []
-            if not run or not all(s in found or self.only_speaks(s) for s in run):
-                return False
-        return True
-
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Guard what speaks and writes in the entry; report what is written elsewhere."""
@@ -378,7 +299,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) -> Iterator[Change]:
     """The changes of a body: neighbours that speak share one block."""
     run: list[tuple[ast.stmt, tuple[Edit, ...]]] = []
-    prepared = guards.prepared(body)
+    prepared = output.prepared(guards, body)
     for statement in body:
         lifted = _lifted(context, guards, statement)
         if lifted:

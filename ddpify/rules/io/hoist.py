@@ -132,9 +132,10 @@ def _before(node: ast.AST, nodes: list[ast.expr], top: ast.AST) -> Iterator[ast.
             continue
         if isinstance(child, (ast.keyword, ast.FormattedValue)) or any(n in nodes for n in ast.walk(child)):
             yield from _before(child, nodes, top)
-        elif isinstance(child, ast.expr) and not isinstance(child, ast.Constant) and (child.lineno, child.col_offset) < last:
-            if not (isinstance(node, ast.Call) and node.func is child):
-                yield child
+        elif not isinstance(child, ast.expr) or isinstance(child, ast.Constant) or getattr(node, "func", None) is child:
+            continue
+        elif (child.lineno, child.col_offset) < last:
+            yield child
 
 
 # ------------------------------------------------------------------------------------------------ names

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.effects import SWITCHES
 from ddpify.facts.flow import UNNAMED
-from ddpify.facts.model import Class, Func, New, Value
+from ddpify.facts.model import Call, Class, Func, New, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -121,15 +121,11 @@ def _may_hold(memory: Mapping[tuple[object, str], Value], obj: New, name: str) -
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Make writers on rank 0, switch trackers off elsewhere."""
     guards = context.guards
-    made: dict[ast.AST, set[New]] = {}
     for call in context.calls():
         path = next(iter(call.func.paths() & SWITCHES.keys()), None)
         if path is not None and guards.effects.switched:
             yield from _switch(context, call.node, path)
-        for obj in call.result.made():
-            if obj.node is call.node and guards.effects.is_writer(obj) and not guards.guarded(call.node):
-                made.setdefault(call.node, set()).add(obj)
-    for node, objs in made.items():
+    for node, objs in _makers(context, guards).items():
         yield from _made(context, guards, node, objs)
     yield from _read_without_run(context, guards)
     for call in context.facts.after.trace.calls:
@@ -150,6 +146,29 @@ def _read_without_run(context: Context, guards: Guards) -> Iterator[Finding]:
                 return
 
 
+def _makers(context: Context, guards: Guards) -> dict[ast.expr, set[New]]:
+    """The calls of the entry that make a writer on every rank, themselves or by a function of another module, with what they make."""
+    out: dict[ast.expr, set[New]] = {}
+    for call in context.calls():
+        for obj in call.result.made():
+            if not guards.effects.is_writer(obj) or guards.guarded(call.node):
+                continue
+            inside = [n for n in obj.stack if context.facts.is_entry(n)]
+            if obj.node is call.node or (inside[-1:] == [call.node] and not context.facts.is_entry(obj.node) and _only_makes(guards, call)):
+                out.setdefault(call.node, set()).add(obj)
+    return out
+
+
+def _only_makes(guards: Guards, call: Call) -> bool:
+    """Whether a call of another module's function does nothing but make a writer."""
+    return not guards.effects.marks(call.node) and len(call.result.objs) == len(call.result.made())
+
+
+def alone(context: Context, guards: Guards) -> frozenset[ast.AST]:
+    """The calls of the entry that make a writer which rank 0 alone will make."""
+    return frozenset(node for node, objs in _makers(context, guards).items() if _needs(context, guards, objs, []) is None)
+
+
 _SHARE = "ask on rank 0, and pass the answer on with dist.broadcast_object_list"
 
 
@@ -168,30 +187,39 @@ def _switch(context: Context, node: ast.Call, path: str) -> Iterator[Change]:
     yield Change(CODE, "rank 0's run alone is recorded", context.tree.shown, node, (edit,), group="guards")
 
 
-def _made(context: Context, guards: Guards, node: ast.AST, objs: set[New]) -> Iterator[Change | Finding]:
+def _made(context: Context, guards: Guards, node: ast.expr, objs: set[New]) -> Iterator[Change | Finding]:
     """Make a writer on rank 0, where no other rank needs it."""
     tree, rank = context.tree, context.names["rank"]
     statement = tree.statement(node)
     if guards.only_speaks(statement) or (isinstance(statement, ast.Expr) and statement.value is node):
         return
     wins: list[ast.Assign] = []
-    for shown in context.facts.trees.values():
-        for use in shown.nodes():
-            if (
-                isinstance(use, (ast.Name, ast.Attribute))
-                and isinstance(use.ctx, ast.Load)
-                and context.facts.after.value(use).made() & objs
-                and not _harmless(context, guards, use, wins)
-            ):
-                yield context.manual(CODE, use, _needed(context, use), f"make it on rank 0 alone, and guard this with `if {rank} == 0:`")
-                return
+    use = _needs(context, guards, objs, wins)
+    if use is not None:
+        if not objs <= guards.effects.boards:  # what these write is told where they do
+            yield context.manual(CODE, use, _needed(context, use), f"make it on rank 0 alone, and guard this with `if {rank} == 0:`")
+        return
     yield _on_rank_zero(context, node)
     for win in wins:
         edit = Replace(win.value, f"{{0}} if {rank} == 0 else None", (win.value,))
         yield Change(CODE, "rank 0 alone writes", tree.shown, win, (edit,), group="guards")
 
 
-def _on_rank_zero(context: Context, node: ast.AST) -> Change:
+def _needs(context: Context, guards: Guards, objs: set[New], wins: list[ast.Assign]) -> ast.expr | None:
+    """A place where other ranks need the writer; `wins` takes the assignments of what its methods give."""
+    for tree in context.facts.trees.values():
+        for use in tree.nodes():
+            if (
+                isinstance(use, (ast.Name, ast.Attribute))
+                and isinstance(use.ctx, ast.Load)
+                and context.facts.after.value(use).made() & objs
+                and not _harmless(context, guards, use, objs, wins)
+            ):
+                return use
+    return None
+
+
+def _on_rank_zero(context: Context, node: ast.expr) -> Change:
     """The change that makes a writer on rank 0, and None elsewhere."""
     rank, parent = context.names["rank"], context.tree.parent[node]
     imports: tuple[str, ...] = ()
@@ -199,10 +227,10 @@ def _on_rank_zero(context: Context, node: ast.AST) -> Change:
         loose = isinstance(parent.test, ast.BoolOp) and isinstance(parent.test.op, ast.Or)
         edit = Replace(parent.test, f"{rank} == 0 and ({{0}})" if loose else f"{rank} == 0 and {{0}}", (parent.test,))
     elif isinstance(parent, ast.withitem):
-        edit = Replace(node, f"{{0}} if {rank} == 0 else nullcontext()", (node,))  # type: ignore[arg-type]
+        edit = Replace(node, f"{{0}} if {rank} == 0 else nullcontext()", (node,))
         imports = ("from contextlib import nullcontext",)
     else:
-        edit = Replace(node, f"{{0}} if {rank} == 0 else None", (node,))  # type: ignore[arg-type]
+        edit = Replace(node, f"{{0}} if {rank} == 0 else None", (node,))
     return Change(CODE, "rank 0 alone writes", context.tree.shown, node, (edit,), imports, group="guards")
 
 
@@ -212,13 +240,15 @@ def _needed(context: Context, use: ast.expr) -> str:
     return f"`{ast.unparse(use)}` writes files, and `{text}` is used here by every rank"
 
 
-def _harmless(context: Context, guards: Guards, use: ast.expr, wins: list[ast.Assign]) -> bool:
+def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], wins: list[ast.Assign]) -> bool:
     """Whether a use of a writer is guarded, or only passes it on; assignments of what its calls give go to `wins`."""
     tree = context.facts.tree_of(use)
     parent = tree.parent[use]
     if _passed_on(context, use, parent, tree.parent.get(parent)):
         return True
     if tree is not context.tree:
+        if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
+            return True
         return isinstance(parent, ast.Attribute) and _called_by_output(context, guards, parent, tree.parent[parent])
     statement = tree.statement(use)
     if guards.silent(use) or (isinstance(statement, ast.Expr) and guards.utters(statement)):
@@ -227,6 +257,14 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, wins: list[ast.As
         wins += [] if statement in wins else [statement]
         return True
     return False
+
+
+def _within(context: Context, use: ast.Name, obj: New) -> bool:
+    """Whether a name stands in the class of an object (its `self`), or in a function that the object is made in: that is its own affair."""
+    tree = context.facts.tree_of(use)
+    if obj.cls is not None:
+        return any(up is obj.cls.node for up in tree.ancestors(use))
+    return tree.function(use) is tree.function(obj.node) if obj.node in tree.parent else False
 
 
 def _passed_on(context: Context, use: ast.expr, parent: ast.AST, above: ast.AST | None) -> bool:
