@@ -150,6 +150,13 @@ def effect(call: Call) -> Effect | None:
     return "folder" if call.method == "mkdir" else None
 
 
+def only_draws(call: Call) -> bool:
+    """Whether a call only draws on a figure, which stays in memory."""
+    paths = [o.path for o in call.func.objs if isinstance(o, Ext)]
+    paths += [m.path for o in call.func.objs if (m := maker(o)) is not None]
+    return any(p.startswith(DRAWN) for p in paths) and call.method not in ("savefig", "imsave", "show", "pause")
+
+
 def _effect_of(path: str, call: Call) -> Effect | None:
     """What a library's function does."""
     if path in _FOLDERS:

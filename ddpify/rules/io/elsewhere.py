@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpify.edits import Replace, Under
-from ddpify.facts.effects import HANDLERS, maker
+from ddpify.facts.effects import HANDLERS, maker, only_draws
 from ddpify.facts.model import Call, Func, Lit
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
@@ -25,6 +25,11 @@ _STDOUT = ("print", "sys.stdout", "pprint")
 def speaks(context: Context, guards: Guards) -> bool:
     """Whether a module that is not edited prints, outside the calls that are guarded here."""
     return any(any(p.startswith(_STDOUT) for p in c.func.paths()) for c in _said(context, guards))
+
+
+def logs(context: Context, guards: Guards) -> bool:
+    """Whether a module that is not edited logs, outside the calls that are guarded here."""
+    return any(_logs(c) for c in _said(context, guards))
 
 
 def _logs(call: Call) -> bool:
@@ -50,8 +55,8 @@ def changes(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     if guards.quiet and not _assigned(context, "sys.stdout", "devnull"):
         why = "modules that are not edited print, too: only rank 0's standard output is shown"
         yield Change(CODE, why, shown, where, (), needs=("quiet",))
-    logging = guards.wanted_quiet and any(_logs(c) for c in context.facts.after.trace.calls)
-    if (logging or any(_logs(c) for c in _said(context, guards))) and not _disabled(context, guards):
+    logging = guards.quiet_logging and any(_logs(c) for c in context.facts.after.trace.calls)
+    if logging and not _disabled(context):
         why = "modules that are not edited log, too: only rank 0's loggers speak"
         yield Change(CODE, why, shown, where, (), needs=("quiet_logging",))
     modules = {c.file: c.node for c in _said(context, guards) if any(p.startswith("loguru.") for p in c.func.paths())}
@@ -66,7 +71,7 @@ def _assigned(context: Context, target: str, value: str) -> bool:
     )
 
 
-def _disabled(context: Context, guards: Guards) -> bool:
+def _disabled(context: Context) -> bool:
     """Whether other ranks' logging is switched off already."""
     return any("logging.disable" in c.func.paths() and c.file == "__main__" for c in context.facts.after.trace.calls)
 
@@ -83,7 +88,7 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
             continue
         if guards.guarded_call(call.node, call.stack) or _own_guard(context, call.node):
             continue
-        if alone & set(call.stack) or _on_writer(guards, call):
+        if alone & set(call.stack) or _on_writer(guards, call) or only_draws(call):
             continue
         seen.add(call.node)
         place = _prepares(context, call) or _devnull(context, call)

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace, Under
-from ddpify.facts.effects import HANDLERS, Effects, maker
+from ddpify.facts.effects import HANDLERS, Effects, maker, only_draws
 from ddpify.facts.model import Func, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -101,8 +101,9 @@ class Guards:
         self.muted: frozenset[ast.AST] = frozenset()
         self.effects = Effects(context.facts, writers.switched(context, self.guarded))
         self.required = hoist.Required(context, self.effects)
-        self.quiet = self.wanted_quiet = context.options.guards == "quiet"
+        self.quiet = self.quiet_logging = context.options.guards == "quiet"
         self.quiet = self.quiet or elsewhere.speaks(context, self)
+        self.quiet_logging = self.quiet_logging or elsewhere.logs(context, self)
         self.muted = output.muted(self)
 
     # ------------------------------------------------------------------------------------------------ what is guarded
@@ -178,7 +179,7 @@ class Guards:
     def _says(self, call: ast.Call) -> bool:
         """Whether a call is there to speak or write."""
         if call in self.effects.at:
-            return self.effects.at[call] != "folder" and not (self.quiet and self.silenced(call))
+            return self.effects.at[call] != "folder" and not self.silenced(call)
         if isinstance(call.func, ast.Attribute) and self.of_writer(self.run.value(call.func.value)):
             return True
         if any(self.effects.is_writer(o) for o in self.run.value(call).made()) or self._unseen(call):
@@ -207,14 +208,14 @@ class Guards:
 
     def silenced(self, call: ast.Call) -> bool:
         """Whether what a call says is cut off on other ranks by the set-up."""
+        if self.effects.at.get(call) != "print":
+            return False
         func = self.run.value(call.func)
-        paths = func.paths()
-        if any(p == "print" or p.startswith(("sys.stdout", "pprint")) for p in paths):
-            return not any(k.arg == "file" for k in call.keywords)
-        logged = any(p.startswith("logging.") for p in paths) or any(
-            m is not None and m.path.startswith("logging.getLogger") for m in map(maker, func.objs)
-        )
-        return logged and self.wanted_quiet and self.effects.at.get(call) == "print"
+        paths = {*func.paths(), *(m.path for m in map(maker, func.objs) if m is not None)}
+        if any(p.startswith("logging.") for p in paths):
+            return self.quiet_logging
+        to_stdout = not any(p.startswith(("sys.stderr", "loguru.")) for p in paths) and not any(k.arg == "file" for k in call.keywords)
+        return self.quiet and to_stdout
 
     def only_speaks(self, statement: ast.stmt) -> bool:
         """Whether a simple or compound statement does nothing but speak and write."""
@@ -361,9 +362,11 @@ def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iter
         kind = guards.effects.at.get(call.node)
         if call.file != "__main__" or kind not in ("print", "file") or call.node in covered or call.node in told:
             continue
-        if guards.guarded_call(call.node, call.stack) or (guards.quiet and guards.silenced(call.node)) or _handled(guards, call.node):
+        if guards.guarded_call(call.node, call.stack) or guards.silenced(call.node) or _handled(guards, call.node):
             continue
         told.add(call.node)
+        if only_draws(call):
+            continue
         yield context.manual(
             CODE,
             call.node,

@@ -99,7 +99,7 @@ def taken_out(context: Context, required: Required, statement: ast.stmt, top: as
         return None
     edits: list[Edit] = []
     for node in sorted({*nodes, *early}, key=lambda n: (n.lineno, n.col_offset)):
-        name = context.fresh(*_names(context, node, top))
+        name = context.fresh(*_names(context, node, top), scope=context.tree.function(statement))
         edits += [InsertBefore(statement, f"{name} = {{0}}", (node,)), Replace(node, name)]
     return tuple(edits)
 
