@@ -54,6 +54,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "an evaluation that nothing is said of",
+        "accuracy = evaluate()\n",
+        frame="epoch",
+    ),
+    Example(
         "a line of output",
         'print("epoch", epoch, "done")\n',
         "if rank == 0:\n"
@@ -77,6 +82,17 @@ EXAMPLES: tuple[Example, ...] = (
         "    if rank == 0:\n"
         '        print("enough")\n'
         "    break\n",
+        frame="epoch",
+    ),
+    Example(
+        "neighbours that share a block",
+        'print("epoch", epoch)\n'
+        "if epoch > 5:\n"
+        '    print("late")\n',
+        "if rank == 0:\n"
+        '    print("epoch", epoch)\n'
+        "    if epoch > 5:\n"
+        '        print("late")\n',
         frame="epoch",
     ),
     Example(
