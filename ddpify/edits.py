@@ -55,10 +55,14 @@ class NameArgument:
 
 @dataclass(frozen=True, eq=False)
 class InsertBefore:
-    """Put the statements `code` before the statement `node`, at its indentation."""
+    """Put the statements `code` before the statement `node`, at its indentation.
+
+    With `holes`, expressions inside `node`, `code` is a template; where the same change replaces a hole, what stood there is filled in.
+    """
 
     node: ast.stmt
     code: str
+    holes: tuple[ast.expr, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -830,6 +830,44 @@ def test_inserts_stand_outside_the_block_of_their_anchor() -> None:
     check("a\nb\nc\n", edit, "if rank == 0:\n    a\nx\nif rank == 0:\n    b\n    c\n")
 
 
+LIFTED: dict[str, tuple[str, str, str]] = {
+    "an argument": ('print("n", f(model))\n', "f(model)", 'n = f(model.module)\nif rank == 0:\n    print("n", n)\n'),
+    "on a line of its own": (
+        "print(\n    1,\n    f(\n        model\n    )\n    .a,  # b\n)\n",
+        "f(model).a",
+        "n = (f(\n        model.module\n    )\n    .a)\nif rank == 0:\n    print(\n        1,\n        n,  # b\n    )\n",
+    ),
+    "of a statement behind a colon": (
+        "if a: print(f(model))\n",
+        "f(model)",
+        "if a:\n    n = f(model.module)\n    if rank == 0:\n        print(n)\n",
+    ),
+    "inside a string": (
+        'print(f"{f(model)}")\n',
+        "f(model)",
+        'n = f(model.module)\nif rank == 0:\n    print(f"{n}")\n',
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "lifted", "after"), LIFTED.values(), ids=LIFTED.keys())
+def test_an_expression_is_lifted_out_with_what_other_changes_make_of_it(before: str, lifted: str, after: str) -> None:
+    def edit(s: Script) -> list[Change]:
+        node, name, line = s.expr(lifted), s.expr("model"), s.stmt("print")
+        inner = change(Replace(name, "{0}.module", (name,)))
+        return [inner, change(InsertBefore(line, "n = {0}", (node,)), Replace(node, "n"), Under(line, RANK0))]
+
+    check(before, edit, after)
+
+
+def test_what_another_change_replaces_whole_is_lifted_as_it_is_then() -> None:
+    def edit(s: Script) -> list[Change]:
+        node, line = s.expr("f(a)"), s.stmt("print")
+        return [change(Replace(node, "total({0})", (node,))), change(InsertBefore(line, "n = {0}", (node,)), Replace(node, "n"))]
+
+    check("print(f(a))\n", edit, "n = total(f(a))\nprint(n)\n")
+
+
 def test_a_statement_is_exchanged_for_others() -> None:
     def edit(s: Script) -> list[Change]:
         return [change(Drop(s.stmt("b")), InsertBefore(s.stmt("b"), "x\ny\n"))]

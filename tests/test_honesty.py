@@ -16,15 +16,21 @@ MARK = "# <- here"
 
 SCRIPTS = {
     # --- data -----------------------------------------------------------------------------------------------------------
-    "batches drawn by a weighted sampler": """
+    "batches drawn by a sampler of the script's own": """
         import torch
         from torch import nn
-        from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+        from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+
+        class Pairs(Sampler):
+            def __len__(self):
+                return 320
+
+            def __iter__(self):
+                return iter(torch.randperm(160).repeat_interleave(2).tolist())
 
         x, y = torch.randn(320, 8), torch.randint(0, 2, (320,))
-        weights = 1.0 / torch.bincount(y)[y]
-        sampler = WeightedRandomSampler(weights, len(y))
-        loader = DataLoader(TensorDataset(x, y), batch_size=32, sampler=sampler)  # <- here
+        loader = DataLoader(TensorDataset(x, y), batch_size=32, sampler=Pairs())  # <- here
         model = nn.Linear(8, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for epoch in range(3):

@@ -39,6 +39,7 @@ _POWER: dict[type[cst.CSTNode], int] = {
     cst.BitInvert: 13, cst.Power: 14, cst.Await: 15,
 }  # fmt: skip
 _ATOM = 16
+_COMPOSING = (Replace, SetArgument, DropArgument, NameArgument, InsertBefore)
 
 
 class BrokenOutput(AssertionError):
@@ -64,7 +65,7 @@ class _Step:
 class _Place:
     """What happens to one statement as a whole."""
 
-    before: list[cst.Module] = field(default_factory=list)
+    before: list[tuple[cst.Module, _Step]] = field(default_factory=list)
     after: list[cst.Module] = field(default_factory=list)
     header: str = ""
     block: Any = None
@@ -149,12 +150,13 @@ class _Rewriter(cst.CSTTransformer):
         self.updated: dict[int, cst.CSTNode] = {}
         self.templates: dict[str, cst.BaseExpression] = {}
         steps = self._steps(tree, changes)
-        _check_losses([step for step in steps if isinstance(step.edit, (Replace, SetArgument, DropArgument, NameArgument))])
+        _check_losses([step for step in steps if isinstance(step.edit, _COMPOSING)])
         self.pairs = pair(tree, module, {node for s in steps for node in (s.edit.node, *getattr(s.edit, "holes", ()))})
         self.expressions: dict[int, list[_Step]] = {}
         self.places: dict[int, _Place] = {}
         self.place_steps: dict[int, list[_Step]] = {}
         self.holes: set[int] = set()
+        self.lifted: dict[tuple[Change, int], cst.CSTNode] = {}
         for step in steps:
             self._register(step)
 
@@ -179,15 +181,21 @@ class _Rewriter(cst.CSTTransformer):
             return
         self.place_steps.setdefault(key, []).append(step)
         try:
-            self._place(edit, self.places.setdefault(key, _Place()))
+            self._place(step, self.places.setdefault(key, _Place()))
         except _BROKEN:
             raise _Conflict(step.change) from None
 
-    def _place(self, edit: Any, place: _Place) -> None:
+    def _place(self, step: _Step, place: _Place) -> None:
+        edit = step.edit
         if isinstance(edit, (InsertBefore, InsertAfter)):
-            _ast(edit.code)
-            code = emit.parse_code(edit.code, self.module.default_newline)
-            (place.before if isinstance(edit, InsertBefore) else place.after).append(code)
+            holes = getattr(edit, "holes", ())
+            code = edit.code.format(*_hole_names(holes)) if holes else edit.code
+            _ast(code)
+            parsed = emit.parse_code(code, self.module.default_newline)
+            if isinstance(edit, InsertBefore):
+                place.before.append((parsed, step))
+            else:
+                place.after.append(parsed)
         elif isinstance(edit, Drop):
             place.gone = True
         elif isinstance(edit, Unwrap):
@@ -225,6 +233,7 @@ class _Rewriter(cst.CSTTransformer):
         key = id(original)
         for step in sorted(self.expressions.get(key, ()), key=lambda step: isinstance(step.edit, Replace)):
             self.last = step
+            self.lifted[step.change, key] = updated
             self.done.setdefault(next((id(node) for node in reversed(self.stack) if isinstance(node, _LINES)), 0), []).append(step)
             try:
                 updated = self._carry_out(step, original, updated)
@@ -277,7 +286,7 @@ class _Rewriter(cst.CSTTransformer):
     def _fill(self, edit: Any, own: dict[ast.expr, Any]) -> Any:
         """The template of `edit` with its holes filled; `own` overrides what a hole is now."""
         template = _quoted(edit.template, self.stack)
-        names = [f"_ddpify_hole_{index}_" for index in range(len(edit.holes))]
+        names = _hole_names(edit.holes)
         if template not in self.templates:
             self.templates[template] = cst.parse_expression(template.format(*names).strip(), config=self.module.config_for_parsing)
         values = [own[hole] if hole in own else self.updated[id(self.pairs.partner[hole])] for hole in edit.holes]
@@ -375,8 +384,8 @@ class _Rewriter(cst.CSTTransformer):
             above, own = emit.split_lines(statement.leading_lines)
             body.hold(above)
             statement = statement.with_changes(leading_lines=own)
-        for code in place.before:
-            body.insert(code)
+        for code, step in place.before:
+            body.insert(self._lifted(code, step))
         if place.gone:
             body.drop()
         else:
@@ -389,6 +398,15 @@ class _Rewriter(cst.CSTTransformer):
             body.hold(rest)
         for code in place.after:
             body.insert(code)
+
+    def _lifted(self, code: cst.Module, step: _Step) -> cst.Module:
+        """Code to insert, with its holes filled: with what stood there before the same change took it away."""
+        values = {}
+        for name, hole in zip(_hole_names(step.edit.holes), step.edit.holes, strict=True):
+            key = id(self.pairs.partner[hole])
+            value: Any = self.lifted.get((step.change, key), self.updated[key])
+            values[name] = emit.parenthesize(value) if self._breaks(value) else value
+        return _Fill(values).fill(code) if values else code
 
     def _unwrapped(self, statement: Any, indent: str | None) -> tuple[list[Any], Sequence[cst.EmptyLine]]:
         """The statements of the body of `statement`, and the comments at its end."""
@@ -418,6 +436,10 @@ def _joined(places: Sequence[_Place | None]) -> _Place | None:
     if first is None or last is None or first is last:
         return first or last
     return _Place(before=first.before, after=last.after)
+
+
+def _hole_names(holes: Sequence[ast.expr]) -> list[str]:
+    return [f"_ddpify_hole_{index}_" for index in range(len(holes))]
 
 
 def _require(condition: bool) -> None:
@@ -528,8 +550,12 @@ class _Fill(cst.CSTTransformer):
 def _check_losses(steps: Sequence[_Step]) -> None:
     """Blame the later of two changes where an edit would throw away what an edit of another change has made."""
     edited: dict[ast.AST, list[_Step]] = {}
+    moved: dict[Change, set[ast.AST]] = {}
     for step in steps:
-        edited.setdefault(step.edit.node, []).append(step)
+        if isinstance(step.edit, InsertBefore):
+            moved.setdefault(step.change, set()).update(node for hole in step.edit.holes for node in ast.walk(hole))
+        else:
+            edited.setdefault(step.edit.node, []).append(step)
     for step in steps:
         edit = step.edit
         holes = getattr(edit, "holes", ())
@@ -538,7 +564,9 @@ def _check_losses(steps: Sequence[_Step]) -> None:
         if any(hole not in below for hole in holes):
             raise _Conflict(step.change)
         if place is not None:
-            lost = edited.keys() & set(ast.walk(place)) - {node for hole in holes for node in ast.walk(hole)}
+            lost = edited.keys() & set(ast.walk(place)) - {node for hole in holes for node in ast.walk(hole)} - moved.get(
+                step.change, set()
+            )
             _blame(step, [s for node in lost for s in edited[node] if node is not edit.node or _precedes(s, step)])
         if isinstance(edit, (SetArgument, DropArgument)):
             same = (SetArgument, DropArgument)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from ddpify.facts.collect import Facts
-from ddpify.facts.model import Call, Ext, Lit, Method, New, Value
+from ddpify.facts.library import COLLECTIONS
+from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value
 
 Effect = Literal["print", "file", "folder"]
 
 _SPEAKS = (
     "print",
     "pprint.",
-    "logging.",
+    "loguru.logger.",
     "sys.stdout.",
     "sys.stderr.",
     "torchsummary.summary",
     "torchinfo.summary",
     "IPython.display",
     "prettytable",
+    "rich.print",
 )
 _WRITES = (
     "torch.save",
@@ -45,6 +48,8 @@ _WRITES = (
     "tensorboard_logger.",
     "mlflow.",
     "neptune.",
+    "comet_ml.",
+    "clearml.",
     "os.system",
     "torch.onnx.export",
     "safetensors.torch.save",
@@ -68,45 +73,79 @@ _READS = frozenset(
         "matplotlib.pyplot.switch_backend",
     )
 )
-WRITERS = ("SummaryWriter", "tensorboard_logger.Logger", "visdom.Visdom", "FileWriter", "Visdom")
+WRITERS = (
+    "SummaryWriter",
+    "tensorboard_logger.Logger",
+    "FileWriter",
+    "Visdom",
+    "aim.Run",
+    "Task.init",
+    "mlflow.start_run",
+)
+SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do nothing
+    "wandb.init": ("mode", '"disabled"'),
+    "neptune.init_run": ("mode", '"debug"'),
+    "neptune.new.init_run": ("mode", '"debug"'),
+    "neptune.new.init": ("mode", '"debug"'),
+    "comet_ml.Experiment": ("disabled", "True"),
+    "comet_ml.OfflineExperiment": ("disabled", "True"),
+}
+HANDLERS = frozenset(
+    (
+        "logging.FileHandler",
+        "logging.handlers.RotatingFileHandler",
+        "logging.handlers.TimedRotatingFileHandler",
+        "logging.handlers.WatchedFileHandler",
+    )
+)
+DRAWN = ("matplotlib.", "seaborn.")
+_CONSOLES = frozenset(("print", "log", "rule", "print_json"))
 _LOGGERS = ("logging.getLogger", "loguru.logger")
 _WRITING_METHODS = frozenset(
     ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump")
 )
 _PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
 _LOG_METHODS = frozenset(("info", "debug", "warning", "warn", "error", "critical", "log", "exception"))
+_ASKING = ("torch.distributed.", "random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
+_SAME_FOR_ALL = frozenset(("get_rank", "get_world_size", "is_initialized", "is_available", "get_backend"))
+_ADVANCING = frozenset(
+    """
+        backward step zero_grad load_state_dict seed manual_seed shuffle all_reduce barrier broadcast compute
+    """.split()
+)
+_CHANGING = frozenset(
+    """
+        append extend insert add update pop popleft popitem remove discard clear setdefault sort reverse appendleft
+    """.split()
+)
+_PASSIVE = ("tqdm.", "matplotlib.", "pandas.", "rich.", "prettytable", "logging")
 
 
 def effect(call: Call) -> Effect | None:
     """What one call of a library does to the world."""
-    paths = [o.path for o in call.func.objs if isinstance(o, Ext)]
-    for path in paths:
-        if path in _FOLDERS:
-            return "folder"
-        if path == "logging.basicConfig":
-            return "file" if "filename" in call.keywords else None
-        if path.startswith(_SPEAKS) and not path.startswith(
-            ("logging.getLogger", "logging.Formatter", "logging.StreamHandler", "logging.basicConfig", "logging.FileHandler")
+    for path in (o.path for o in call.func.objs if isinstance(o, Ext)):
+        found = _effect_of(path, call)
+        if found is not None:
+            return found
+    for obj in call.func.objs:
+        made = maker(obj) if isinstance(obj, (Method, Part)) else None
+        if made is None:
+            continue
+        if is_writer(made) or made.path.startswith(DRAWN):
+            return "file"
+        if isinstance(obj, Method) and (
+            (made.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS)
+            or (made.path.startswith("tqdm.") and obj.name == "write")
+            or (made.path.startswith("rich.") and obj.name in _CONSOLES)
         ):
             return "print"
-        if path.startswith(_WRITES) and path not in _READS:
-            return "file"
-        if path in ("open", "io.open", "codecs.open", "gzip.open", "logging.FileHandler") and writes(call):
-            return "file"
-        if path == "tqdm.tqdm.write":
-            return "print"
-    for obj in call.func.objs:
-        if isinstance(obj, Method) and isinstance(obj.of, New):
-            if is_writer(obj.of):
-                return "file"
-            if obj.of.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS:
-                return "print"
+    if not isinstance(call.node.func, ast.Attribute):
+        return None
     if (
         call.method in _WRITING_METHODS
         and not call.func.paths()
         and not any(isinstance(o, Lit) for o in call.receiver.objs)
         and (call.method != "dump")
-        and isinstance(call.node.func, ast.Attribute)
     ):
         return "file"
     if call.method in _PATH_METHODS and isinstance(call.node.func, ast.Attribute) and not call.func.paths():
@@ -115,21 +154,45 @@ def effect(call: Call) -> Effect | None:
         isinstance(o, New) and o.path.startswith("pathlib.") for o in call.receiver.objs
     ):
         return "file"
-    if call.method == "mkdir" and isinstance(call.node.func, ast.Attribute):
+    return "folder" if call.method == "mkdir" else None
+
+
+def only_draws(call: Call) -> bool:
+    """Whether a call only draws on a figure, which stays in memory."""
+    paths = [o.path for o in call.func.objs if isinstance(o, Ext)]
+    paths += [m.path for o in call.func.objs if (m := maker(o)) is not None]
+    return any(p.startswith(DRAWN) for p in paths) and call.method not in ("savefig", "imsave", "show", "pause")
+
+
+def _effect_of(path: str, call: Call) -> Effect | None:
+    """What a library's function does."""
+    if path in _FOLDERS:
         return "folder"
-    return None
+    if path == "logging.basicConfig":
+        return "file" if "filename" in call.keywords else None
+    if path.startswith("logging."):
+        return "print" if path.rpartition(".")[2] in _LOG_METHODS else "file" if path in HANDLERS else None
+    if path.startswith(_SPEAKS) or path == "tqdm.tqdm.write":
+        return "print"
+    if (path.startswith(_WRITES) and path not in _READS) or path.endswith(WRITERS):
+        return "file"
+    return "file" if path in ("open", "io.open", "codecs.open", "gzip.open") and writes(call) else None
+
+
+def maker(obj: Obj) -> New | None:
+    """What an object is, a part or a method of, outermost."""
+    while isinstance(obj, (Part, Method)):
+        obj = obj.of
+    return obj if isinstance(obj, New) else None
 
 
 def is_writer(obj: object) -> bool:
     """Whether an object writes an event file or talks to a board."""
-    return isinstance(obj, New) and (obj.path.endswith(WRITERS) or obj.path.startswith("wandb.init"))
+    return isinstance(obj, New) and (obj.path.endswith(WRITERS) or obj.path in SWITCHES or obj.path == "neptune.init")
 
 
 def writes(call: Call) -> bool:
     """Whether an `open` call opens for writing; unknown modes count as reading."""
-    path = next((o.path for o in call.func.objs if isinstance(o, Ext)), "")
-    if path == "logging.FileHandler":
-        return True
     mode = call.argument(1, "mode")
     if mode is None:
         return False
@@ -137,22 +200,44 @@ def writes(call: Call) -> bool:
 
 
 class Effects:
-    """The effects of a run, by call node."""
+    """The effects of a run, by call node; `switched` are the trackers (`wandb.`) that do nothing on other ranks by a setting of theirs."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, switched: tuple[str, ...] = ()) -> None:
         self.facts = facts
+        self.switched = switched
         self.under: dict[ast.AST, list[Call]] = defaultdict(list)
-        self.stores_under: dict[ast.AST, list[Value]] = defaultdict(list)
+        self.stores_under: dict[ast.AST, list[Store]] = defaultdict(list)
         self.at: dict[ast.AST, Effect] = {}
+        self._marks: dict[ast.AST, bool] = {}
         for call in facts.after.trace.calls:
-            kind = effect(call)
+            kind = None if self._is_switched(call.func) else effect(call)
             if kind is not None:
                 self.at[call.node] = kind
             for above in dict.fromkeys(call.stack):
                 self.under[above].append(call)
         for store in facts.after.trace.stores:
             for above in dict.fromkeys(store.stack):
-                self.stores_under[above].append(store.receiver)
+                self.stores_under[above].append(store)
+        self.boards = frozenset(self._boards())
+
+    def _boards(self) -> Iterator[New]:
+        """The objects of other modules' classes that open files, or writers, when they are made, and do no more."""
+        for call in self.facts.after.trace.calls:
+            for obj in call.result.made() if call.file == "__main__" else ():
+                elsewhere = obj.cls is not None and obj.cls.file != "__main__"
+                if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.marks(call.node):
+                    yield obj
+
+    def _is_switched(self, func: Value) -> bool:
+        """Whether what is called belongs to a tracker that does nothing on other ranks; logging in to it is not part of a run."""
+        if not self.switched or any(p.endswith(".login") for p in func.paths()):
+            return False
+        made = {m.path for m in map(maker, func.objs) if m is not None}
+        return any(p.startswith(self.switched) for p in (*func.paths(), *made))
+
+    def is_writer(self, obj: object) -> bool:
+        """Whether an object writes on every rank that has it."""
+        return obj in self.boards or (is_writer(obj) and isinstance(obj, New) and not obj.path.startswith(self.switched or ("\0",)))
 
     def kinds(self, node: ast.AST) -> set[Effect]:
         """The effects of a call and of all that runs under it."""
@@ -161,27 +246,116 @@ class Effects:
 
     def output_only(self, node: ast.AST) -> bool:
         """Whether a call of a project's function does nothing but speak and write: it trains nothing and changes no object it was given."""
-        if not self.kinds(node):
+        return bool(self.kinds(node)) and not self.marks(node)
+
+    # ------------------------------------------------------------------------------------------------ what all ranks must do
+
+    def marks(self, node: ast.AST) -> bool:
+        """Whether a call leaves a mark beside what it says: it trains, draws, asks other ranks, or changes what was there before."""
+        if node not in self._marks:
+            calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
+            self._marks[node] = (
+                any(self._call_marks(c, node) for c in calls)
+                or any(self._store_marks(s, node) for s in self.stores_under.get(node, ()))
+                or any(self._global_marks(f) for f in self._functions(calls))
+            )
+        return self._marks[node]
+
+    def changed(self, node: ast.AST) -> set[Obj]:
+        """The objects from before that a call changes."""
+        values = [s.receiver for s in self.stores_under.get(node, ())]
+        calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
+        values += [c.receiver for c in calls if c.method in _CHANGING or c.method in ("train", "eval")]
+        return {o for v in values for o in v.objs if self._outer(o, node)}
+
+    def changed_names(self, node: ast.AST) -> set[str]:
+        """The global names that a call binds."""
+        calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
+        return {n for f in self._functions(calls) for g in ast.walk(f) if isinstance(g, (ast.Global, ast.Nonlocal)) for n in g.names}
+
+    def _outer(self, obj: Obj, node: ast.AST) -> bool:
+        """Whether an object was there before a call."""
+        made = maker(obj)
+        return made is not None and node not in made.stack and made.node is not node
+
+    def _call_marks(self, call: Call, root: ast.AST) -> bool:
+        paths, run = call.func.paths(), self.facts.after
+        if paths & {"next", "input"} or any(p.startswith(_ASKING) and p.rpartition(".")[2] not in _SAME_FOR_ALL for p in paths):
+            return True
+        if self.facts.wrapped(call.func) is not False or self.facts.model_of(call.func) is not None:
+            return True
+        if any(run.interpreter.is_module(o) and run.interpreter.is_network(o) for o in call.func.made()):
+            return True
+        outside = {loop.node for c in run.calls(root) for loop in c.loops}
+        if any(self._feeds(loop.over) for loop in call.loops if loop.node not in outside):
+            return True
+        if paths & {"iter", "list", "tuple", "sorted", "sum"} and any(self._feeds(a) for a in call.args):
+            return True
+        return self._method_marks(call, root)
+
+    def _method_marks(self, call: Call, root: ast.AST) -> bool:
+        """Whether a method of a library's object changes the object."""
+        func = call.node.func
+        if not isinstance(func, ast.Attribute) or call.func.paths() or any(isinstance(o, Func) for o in call.func.objs):
             return False
-        for call in self.under.get(node, ()):
-            if call.method in (
-                "backward",
-                "step",
-                "all_reduce",
-                "barrier",
-                "broadcast",
-                "seed",
-                "manual_seed",
-                "shuffle",
-                "train",
-                "zero_grad",
-            ):
-                return False
-            if self.facts.wrapped(call.func) is not False or self.facts.model_of(call.func) is not None:
-                return False
-            if "next" in call.func.paths() or any(self.facts.after.is_loader(o) for loop in call.loops for o in loop.over.objs):
-                return False
-        for receiver in self.stores_under.get(node, ()):
-            if any(isinstance(o, New) and node not in o.stack and o.node is not node for o in receiver.objs):
-                return False
-        return True
+        if call.method in _ADVANCING:
+            return True
+        if call.method in ("train", "eval"):
+            return any(self._outer(o, root) for o in call.receiver.objs)
+        if call.method not in _CHANGING:
+            return False
+        held = [m for m in map(maker, call.receiver.objs) if m is not None]
+        if held:
+            return any(self._outer(m, root) and not m.path.startswith(_PASSIVE) and not is_writer(m) for m in held)
+        return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
+
+    def _feeds(self, value: Value, depth: int = 0) -> bool:
+        """Whether iterating over a value draws from a loader."""
+        run = self.facts.after
+        for obj in value.objs:
+            if run.is_loader(obj):
+                return True
+            if isinstance(obj, New) and obj.path not in COLLECTIONS and depth < 4:
+                inner = [run.held(obj, name) for name in ("iterable", "0", "1", "2")]
+                if any(self._feeds(v, depth + 1) for v in inner):
+                    return True
+        return False
+
+    def _store_marks(self, store: Store, root: ast.AST) -> bool:
+        if not store.receiver.objs:
+            return not self._is_local(store.node)
+        drawn = any(p.startswith(DRAWN) for p in store.receiver.paths())
+        return not drawn and any(not is_writer(maker(o)) and (maker(o) is None or self._outer(o, root)) for o in store.receiver.objs)
+
+    def _is_local(self, node: ast.expr) -> bool:
+        """Whether the name at the root of an expression is made by the function it stands in."""
+        while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        function = self.facts.tree_of(node).function(node)
+        return isinstance(node, ast.Name) and any(
+            isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store) for n in ast.walk(function)
+        )
+
+    def _functions(self, calls: Iterable[Call]) -> set[ast.AST]:
+        """The project's functions that run in these calls."""
+        return {o.node for c in calls for o in c.func.objs if isinstance(o, Func)}
+
+    def _global_marks(self, function: ast.AST) -> bool:
+        """Whether a function binds a global name that functions read which do not bind it."""
+        tree = self.facts.tree_of(function)
+        for statement in ast.walk(function):
+            if isinstance(statement, ast.Nonlocal):
+                return True
+            if isinstance(statement, ast.Global) and any(self._read_elsewhere(name, tree.root) for name in statement.names):
+                return True
+        return False
+
+    def _read_elsewhere(self, name: str, root: ast.AST) -> bool:
+        tree = self.facts.tree_of(root)
+        return any(
+            isinstance(n, ast.Name)
+            and n.id == name
+            and isinstance(n.ctx, ast.Load)
+            and not any(isinstance(g, ast.Global) and name in g.names for g in ast.walk(tree.function(n)))
+            for n in tree.nodes()
+        )

@@ -32,6 +32,17 @@ _KNOWN = (
     "open",
     "os.",
     "torchmetrics.",
+    "tensorboardX.",
+    "tensorboard_logger.",
+    "visdom.",
+    "wandb.",
+    "mlflow.",
+    "neptune.",
+    "comet_ml.",
+    "aim.",
+    "clearml.",
+    "loguru.",
+    "matplotlib.",
 )
 DDP = "torch.nn.parallel.DistributedDataParallel"
 WRAPPERS = frozenset((DATAPARALLEL, DDP, "apex.parallel.DistributedDataParallel"))
@@ -515,7 +526,8 @@ def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
             return shares is None or origin.of in shares
         return origin.kind in ("random", "time", "listing")
 
-    return Value(value.objs, frozenset(o for o in value.origins if not own(o)))
+    kept = frozenset(o for o in value.origins if not own(o))
+    return Value(value.objs, kept if kept or not value.origins else frozenset((Origin("agreed"),)))
 
 
 def _agreed(run: Interpreter, event: Call) -> None:

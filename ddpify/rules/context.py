@@ -68,13 +68,14 @@ class Context:
         return chosen
 
     @cached_property
-    def _taken(self) -> set[str]:
-        return set()
+    def _taken(self) -> dict[ast.AST | None, set[str]]:
+        return {None: set()}
 
-    def fresh(self, *preferred: str) -> str:
-        """A name that neither the file nor an earlier edit binds."""
-        name = self.tree.free(*(n for n in (*preferred, *(f"{preferred[-1]}{i}" for i in range(2, 20))) if n not in self._taken))
-        self._taken.add(name)
+    def fresh(self, *preferred: str, scope: ast.AST | None = None) -> str:
+        """A name that neither the file nor an earlier edit binds; with `scope`, a function, an edit of another one may bind it, too."""
+        taken = set().union(*self._taken.values()) if scope is None else self._taken[None] | self._taken.get(scope, set())
+        name = self.tree.free(*(n for n in (*preferred, *(f"{preferred[-1]}{i}" for i in range(2, 20))) if n not in taken))
+        self._taken.setdefault(scope, set()).add(name)
         return name
 
     def _dist_imported(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddpify.rules.data import batch_size, download, evaluation, loader, prepare
-from ddpify.rules.io import files, guards, progress, run_names, written_then_read
+from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import decisions, loss, metrics, set_epoch
 from ddpify.rules.model import dataparallel, device, names, wrap
 from ddpify.rules.process import cuda_visible_devices, seed, setup
@@ -26,6 +26,7 @@ PLANNING = (
     decisions,
     metrics,
     guards,
+    writers,
     progress,
     run_names,
     files,

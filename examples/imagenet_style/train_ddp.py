@@ -209,7 +209,7 @@ def train(train_loader, model, criterion, optimizer, epoch, device, args):
         batch_time.update(time.time() - end)
         end = time.time()
 
-        if i % args.print_freq == 0:
+        if rank == 0 and i % args.print_freq == 0:
             progress.display(i + 1)
 
 
@@ -250,8 +250,8 @@ def validate(val_loader, model, criterion, device):
 def save_checkpoint(state, is_best, filename='checkpoint.pth.tar'):
     if rank == 0:
         torch.save(state, filename)
-    if rank == 0 and is_best:
-        shutil.copyfile(filename, 'model_best.pth.tar')
+        if is_best:
+            shutil.copyfile(filename, 'model_best.pth.tar')
 
 
 class AverageMeter(object):
@@ -287,8 +287,7 @@ class ProgressMeter(object):
     def display(self, batch):
         entries = ['{}[{}/{}]'.format(self.prefix, batch, self.num_batches)]
         entries += [str(meter) for meter in self.meters]
-        if rank == 0:
-            print('\t'.join(entries))
+        print('\t'.join(entries))
 
 
 def accuracy(output, target, topk=(1,)):

@@ -12,7 +12,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import InsertBefore, Replace, SetArgument, Under
+from ddpify.edits import Replace, SetArgument, Under
+from ddpify.facts.effects import HANDLERS
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
@@ -108,12 +109,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     guards = context.guards
     run, tree = context.facts.after, context.tree
     agreed = run_names.shared(context).made
-    yield from _taken_from_lists(context)
     for node in tree.nodes():
         if not isinstance(node, ast.Call):
             continue
         paths = run.value(node.func).paths()
-        if paths & {"open", "io.open", "codecs.open", "gzip.open", "logging.FileHandler"} and guards.effects.at.get(node) == "file":
+        if paths & ({"open", "io.open", "codecs.open", "gzip.open"} | HANDLERS) and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
         elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node, agreed):
             yield Change(
@@ -159,36 +159,6 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
             why = "a random state lies on the CPU" if name == '"cpu"' else "each rank loads to its own device"
             yield Change(CODE, why, tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs)
-
-
-def _taken_from_lists(context: Context) -> Iterator[Change]:
-    """`os.remove(saved.pop(0))`: every rank takes the name from its list, rank 0 removes the file."""
-    tree, guards = context.tree, context.guards
-    for node in tree.nodes():
-        statement = tree.parent.get(node)
-        if not isinstance(node, ast.Call) or not isinstance(statement, ast.Expr) or len(node.args) != 1 or guards.guarded(node):
-            continue
-        taken = node.args[0]
-        if (
-            guards.effects.at.get(node) == "file"
-            and context.facts.after.value(node.func).paths() & {"os.remove", "os.unlink", "shutil.rmtree"}
-            and isinstance(taken, ast.Call)
-            and isinstance(taken.func, ast.Attribute)
-            and taken.func.attr in ("pop", "popleft")
-        ):
-            name = context.fresh("oldest", "old_path")
-            yield Change(
-                "DDP501",
-                "every rank keeps its list, rank 0 removes the file",
-                tree.shown,
-                statement,
-                (
-                    InsertBefore(statement, f"{name} = {context.source(taken)}"),
-                    Replace(taken, name),
-                    Under(statement, f"if {context.names['rank']} == 0"),
-                ),
-                group="guards",
-            )
 
 
 def _checkpoint(context: Context, node: ast.Call) -> bool:

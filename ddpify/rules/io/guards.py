@@ -1,7 +1,7 @@
 """Rank 0 speaks and writes.
 
 What it does: statements that print, log, draw, save or delete go under `if rank == 0:`; an `if` that holds nothing else gets the rank
-    into its own condition. An object that writes (a SummaryWriter, a logger of the project's own) is made on rank 0 and its calls guarded.
+    into its own condition. What all ranks must do inside such a statement (an evaluation, a draw) is taken out and put before it.
     Where another module of the project prints, the other ranks' standard output is closed instead.
 Why: N ranks would print everything N times and write over each other's files.
 Safety: a statement is guarded only if nothing else depends on it: no assignment, no collective, no draw from a loader. MANUAL where a
@@ -15,10 +15,11 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace, Under
-from ddpify.facts.effects import Effects, is_writer
-from ddpify.facts.model import Call, New
-from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.facts.effects import HANDLERS, Effects, maker, only_draws
+from ddpify.facts.model import Func, Value
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.io import elsewhere, hoist, output, writers
 
 CODE = "DDP501"
 TITLE = "rank 0 speaks and writes"
@@ -53,6 +54,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "an evaluation that nothing is said of",
+        "accuracy = evaluate()\n",
+        frame="epoch",
+    ),
+    Example(
         "a line of output",
         'print("epoch", epoch, "done")\n',
         "if rank == 0:\n"
@@ -79,17 +85,27 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
-        "a writer",
-        'writer = SummaryWriter("runs")\n'
-        'writer.add_text("settings", str(args))\n',
-        'writer = SummaryWriter("runs") if rank == 0 else None\n'
+        "neighbours that share a block",
+        'print("epoch", epoch)\n'
+        "if epoch > 5:\n"
+        '    print("late")\n',
         "if rank == 0:\n"
-        '    writer.add_text("settings", str(args))\n',
-        frame="end",
+        '    print("epoch", epoch)\n'
+        "    if epoch > 5:\n"
+        '        print("late")\n',
+        frame="epoch",
+    ),
+    Example(
+        "an evaluation inside a line of output",
+        'print("accuracy", evaluate())\n',
+        "accuracy = evaluate()\n"
+        "if rank == 0:\n"
+        '    print("accuracy", accuracy)\n',
+        frame="epoch",
     ),
 )  # fmt: skip
 _WHY = "rank 0 speaks for all"
-_EXISTS = frozenset(("exists", "isfile", "isdir", "is_file", "is_dir", "_check_exists", "check_preprocess", "check_integrity"))
+_OPENS = frozenset(("open", "io.open", "codecs.open", "gzip.open")) | HANDLERS
 
 
 class Guards:
@@ -98,40 +114,38 @@ class Guards:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.run = context.facts.after
-        self.effects = Effects(context.facts)
-        self.quiet = context.options.guards == "quiet" or self.speaks_elsewhere()
-        self.writers = self._writers()
-        self.plain: set[ast.stmt] = set()
+        self.muted: frozenset[ast.AST] = frozenset()
+        self.effects = Effects(context.facts, writers.switched(context, self.guarded))
+        self.required = hoist.Required(context, self.effects)
+        self.quiet = self.quiet_logging = context.options.guards == "quiet"
+        self.quiet = self.quiet or elsewhere.speaks(context, self)
+        self.quiet_logging = self.quiet_logging or elsewhere.logs(context, self)
+        self.muted = output.muted(self)
 
-    def speaks_elsewhere(self) -> bool:
-        """Whether a module that is not edited prints, outside the calls that are guarded here."""
-        for call in self.run.trace.calls:
-            if call.file == "__main__" or self.effects.at.get(call.node) != "print" or self.effects_guarded(call.node, call.stack):
-                continue
-            if any(p.startswith(("print", "sys.stdout", "pprint")) for p in call.func.paths()):
-                return True
-        return False
-
-    def effects_guarded(self, node: ast.AST, stack: tuple[ast.AST, ...]) -> bool:
-        """Whether one of the calls that lead to a place is a statement of the entry that is, or will be, run by rank 0 alone."""
-        for above in stack:
-            if self.context.facts.is_entry(above):
-                statement = self.context.tree.statement(above)
-                if self.guarded(above) or (
-                    isinstance(statement, ast.Expr) and statement.value is above and self.effects.output_only(above)
-                ):
-                    return True
-        return False
+    # ------------------------------------------------------------------------------------------------ what is guarded
 
     def guarded(self, node: ast.AST) -> bool:
-        """Whether a statement already runs on rank 0 alone."""
+        """Whether a statement already runs on rank 0 alone, or stands in a function that is only called so."""
         child = node
         for up in self.context.tree.ancestors(node):
             if isinstance(up, ast.If) and child in up.body and self._rank_test(up.test):
                 return True
             if isinstance(up, ast.IfExp) and child is up.body and self._rank_test(up.test):
                 return True
+            if up in self.muted:
+                return True
             child = up
+        return False
+
+    def guarded_call(self, node: ast.AST, stack: tuple[ast.AST, ...]) -> bool:
+        """Whether one of the calls that lead to a place is a statement of the entry that is, or will be, run by rank 0 alone."""
+        return any(self.context.facts.is_entry(above) and (self.guarded(above) or self.silent(above)) for above in (*stack, node))
+
+    def silent(self, node: ast.AST) -> bool:
+        """Whether a place of the entry is, or will be, run by rank 0 alone."""
+        if not isinstance(node, ast.Module):
+            statement = self.context.tree.statement(node)
+            return self.guarded(node) or any(self.only_speaks(s) for s in self.context.tree.path(statement))
         return False
 
     def _rank_test(self, test: ast.expr) -> bool:
@@ -147,89 +161,96 @@ class Guards:
                 return True
         return False
 
-    def _writers(self) -> dict[str, ast.Assign]:
-        """Names that hold a writer and nothing else, with the statement that makes it."""
-        out: dict[str, ast.Assign] = {}
-        many: set[str] = set()
-        for node in self.context.tree.nodes():
-            if (
-                isinstance(node, ast.Assign)
-                and len(node.targets) == 1
-                and isinstance(node.targets[0], (ast.Name, ast.Attribute))
-                and isinstance(node.value, ast.Call)
-            ):
-                made = self.run.value(node.value).made()
-                if made and all(is_writer(o) or self._writes_only(o, node.value) for o in made):
-                    text = ast.unparse(node.targets[0])
-                    many |= {text} & set(out)
-                    out[text] = node
-        return {k: v for k, v in out.items() if k not in many}
+    def done(self, statement: ast.stmt) -> bool:
+        """Whether all that speaks in a statement already runs on rank 0 alone."""
+        speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_speaks(n)]
+        return bool(speaking) and all(self.guarded(n) for n in speaking)
 
-    def _writes_only(self, obj: New, call: ast.Call) -> bool:
-        """Whether making an object of the project's own class opens files and no more."""
-        made = any(o is obj.cls for o in self.run.value(call.func).objs)
-        return (
-            made
-            and obj.cls is not None
-            and obj.cls.file != "__main__"
-            and "file" in self.effects.kinds(call)
-            and self.effects.output_only(call)
-        )
+    # ------------------------------------------------------------------------------------------------ what speaks
 
     def speaks(self, statement: ast.stmt) -> bool:
-        """Whether a statement only speaks or writes."""
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            call = statement.value
-            if not self._alone(call):
-                return False
-            if call in self.effects.at and self.effects.at[call] != "folder":
-                return not (self.quiet and self._printed(call))
-            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in self.writers:
-                return True
-            if any(is_writer(o) for o in self.run.value(call.func.value).made()) if isinstance(call.func, ast.Attribute) else False:
-                return True
-            inner = self.effects.under.get(call, [])
-            elsewhere = bool(inner) and all(c.file != "__main__" or c.node not in self.effects.at for c in inner)
-            return elsewhere and self.effects.output_only(call) and not (self.quiet and self.effects.kinds(call) <= {"print"})
+        """Whether a simple statement only speaks or writes."""
+        return self.utters(statement) and not any(True for _ in self.required.parts(statement, self.top(statement)))
+
+    @staticmethod
+    def top(statement: ast.stmt) -> ast.expr | None:
+        """The expression that a simple statement is there for."""
+        return getattr(statement, "value", None)
+
+    def utters(self, statement: ast.stmt) -> bool:
+        """Whether a simple statement is there to speak or write, whatever stands in its arguments."""
+        if isinstance(statement, ast.Expr):
+            value = statement.value
+            if isinstance(value, ast.Call):
+                return self._says(value)
+            if isinstance(value, ast.BoolOp):
+                return isinstance(value.values[-1], ast.Call) and self._says(value.values[-1])
+            if isinstance(value, ast.IfExp):
+                return all(isinstance(v, ast.Constant) or (isinstance(v, ast.Call) and self._says(v)) for v in (value.body, value.orelse))
+            return isinstance(value, ast.ListComp) and isinstance(value.elt, ast.Call) and self._says(value.elt)
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Subscript):
+            return self.of_writer(self.run.value(statement.targets[0].value))  # run["lr"] = 0.1
         return False
 
-    def _printed(self, call: ast.Call) -> bool:
-        paths = self.run.value(call.func).paths()
-        return any(p == "print" or p.startswith(("sys.stdout", "pprint")) for p in paths) and not any(
-            k.arg == "file" for k in call.keywords
-        )
+    def _says(self, call: ast.Call) -> bool:
+        """Whether a call is there to speak or write."""
+        if call in self.effects.at:
+            return self.effects.at[call] != "folder" and not self.silenced(call)
+        if isinstance(call.func, ast.Attribute) and self.of_writer(self.run.value(call.func.value)):
+            return True
+        if any(self.effects.is_writer(o) for o in self.run.value(call).made()) or self._unseen(call):
+            return True
+        called = [o.node for o in self.run.value(call.func).objs if isinstance(o, Func)]
+        if any(f in self.muted for f in called):
+            return True
+        if called and all(isinstance(f, ast.Lambda) for f in called) and self.effects.output_only(call):
+            return not self.quiet or self.effects.kinds(call) > {"print"}
+        inner = self.effects.under.get(call, [])
+        elsewhere = bool(inner) and all(c.file != "__main__" or c.node not in self.effects.at for c in inner)
+        return elsewhere and self.effects.output_only(call) and not (self.quiet and self.effects.kinds(call) <= {"print"})
 
-    def _alone(self, call: ast.Call) -> bool:
-        """Whether nothing inside a call must happen on every rank."""
-        meetings = self.context.meetings
-        for node in ast.walk(call):
-            if isinstance(node, (ast.NamedExpr, ast.Yield, ast.Await)) or node in meetings:
-                return False
-            if isinstance(node, ast.Call):
-                paths = self.run.value(node.func).paths()
-                if (
-                    "next" in paths
-                    or "input" in paths
-                    or (isinstance(node.func, ast.Attribute) and node.func.attr in ("pop", "popleft", "step", "backward"))
-                ):
-                    return False
-        return True
+    def of_writer(self, value: Value) -> bool:
+        """Whether a value is a writer, or a part of one."""
+        given = [] if value.objs else [o.of[0] for o in value.origins if o.kind == "method"]  # type: ignore[index]
+        return any(self.effects.is_writer(m) for m in (*map(maker, value.objs), *map(maker, given)) if m is not None)
+
+    def _unseen(self, call: ast.Call) -> bool:
+        """Whether a call prints that was not seen to run, in a function that was."""
+        if not isinstance(call.func, ast.Name) or call.func.id != "print" or self.quiet or "print" in self.context.tree.bound:
+            return False
+        function = self.context.tree.function(call)
+        visited = self.run.trace.visited
+        return not self.run.calls(call) and any(s in visited for s in getattr(function, "body", ()) if isinstance(s, ast.stmt))
+
+    def silenced(self, call: ast.Call) -> bool:
+        """Whether what a call says is cut off on other ranks by the set-up."""
+        if self.effects.at.get(call) != "print":
+            return False
+        func = self.run.value(call.func)
+        paths = {*func.paths(), *(m.path for m in map(maker, func.objs) if m is not None)}
+        if any(p.startswith("logging.") for p in paths):
+            return self.quiet_logging
+        to_stdout = not any(p.startswith(("sys.stderr", "loguru.")) for p in paths) and not any(k.arg == "file" for k in call.keywords)
+        return self.quiet and to_stdout
 
     def only_speaks(self, statement: ast.stmt) -> bool:
         """Whether a simple or compound statement does nothing but speak and write."""
         if isinstance(statement, ast.Expr):
             return self.speaks(statement) or (isinstance(statement.value, ast.Constant))
+        if isinstance(statement, ast.Assign):
+            return self.speaks(statement)
         if isinstance(statement, ast.If):
             return (
-                self._pure(statement.test)
+                not self.required.any(statement.test)
                 and all(self.only_speaks(s) for s in (*statement.body, *statement.orelse))
                 and any(not isinstance(s, ast.Pass) for s in statement.body)
             )
         if isinstance(statement, ast.For):
             return (
-                self._pure(statement.iter)
+                not self.required.any(statement.iter)
                 and not statement.orelse
                 and all(self.only_speaks(s) for s in statement.body)
+                and any(not isinstance(s, ast.Pass) for s in statement.body)
                 and not any(self.run.is_loader(o) for o in self.run.value(statement.iter).objs)
             )
         if isinstance(statement, ast.With):
@@ -240,45 +261,11 @@ class Guards:
             )
         return isinstance(statement, ast.Pass)
 
-    def done(self, statement: ast.stmt) -> bool:
-        """Whether all that speaks in a statement already runs on rank 0 alone."""
-        speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.With)) and self.only_speaks(n)]
-        return bool(speaking) and all(self.guarded(n) for n in speaking)
-
-    def _pure(self, node: ast.expr) -> bool:
-        return not any(
-            isinstance(n, (ast.NamedExpr, ast.Yield, ast.Await))
-            or (
-                isinstance(n, ast.Call)
-                and (
-                    n in self.effects.at
-                    or n in self.context.meetings
-                    or "next" in self.run.value(n.func).paths()
-                    or bool(self.context.facts.wrapped(self.run.value(n.func)))
-                )
-            )
-            for n in ast.walk(node)
-        )
-
-    def _read_outside(self, statement: ast.With) -> bool:
-        """Whether a name that the block binds is read outside it."""
-        inside = set(ast.walk(statement))
-        bound = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        function = self.context.tree.function(statement)
-        others = [n for n in ast.walk(function) if isinstance(n, ast.With) and n is not statement]
-        rebound = {n for o in others for n in ast.walk(o)}
-        return any(
-            isinstance(n, ast.Name)
-            and n.id in bound
-            and isinstance(n.ctx, ast.Load)
-            and n not in inside
-            and n not in rebound
-            and n.lineno > statement.lineno
-            for n in ast.walk(function)
-        )
-
     def _opens(self, item: ast.withitem) -> bool:
-        return isinstance(item.context_expr, ast.Call) and self.effects.at.get(item.context_expr) == "file"
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or self.required.any(call):
+            return False
+        return self.effects.at.get(call) == "file" or any(self.effects.is_writer(o) for o in self.run.value(call).made())
 
     def _writes_in(self, statement: ast.stmt, block: ast.With) -> bool:
         """Whether a statement inside `with open(...) as f` only writes to `f`."""
@@ -286,64 +273,97 @@ class Guards:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
             named = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
-            return (bool(named & handles) and self._alone(call)) or self.only_speaks(statement)
+            return (bool(named & handles) and not self.required.any(call)) or self.only_speaks(statement)
         if isinstance(statement, (ast.For, ast.If)):
-            return self._pure(statement.iter if isinstance(statement, ast.For) else statement.test) and all(
+            return not self.required.any(statement.iter if isinstance(statement, ast.For) else statement.test) and all(
                 self._writes_in(s, block) for s in (*statement.body, *statement.orelse)
             )
         if isinstance(statement, ast.Assign):  # writer = csv.writer(f)
-            return isinstance(statement.value, ast.Call) and bool(
-                {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} & handles
-            )
+            names = all(isinstance(n, (ast.Name, ast.Tuple)) for n in statement.targets)
+            return names and not self.required.any(statement.value)
         return self.only_speaks(statement)
 
-
-def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Guard what speaks and writes in the entry; report files written elsewhere."""
-    guards = context.guards
-    header = f"if {context.names['rank']} == 0"
-    yield from _block(context, guards, context.tree.root.body, header)
-    yield from _made(context, guards)
-    yield from _files_elsewhere(context, guards)
-    if guards.quiet and not _silenced(context):
-        where = _last_import(context)
-        yield Change(
-            CODE,
-            "modules that are not edited print, too: only rank 0's standard output is shown",
-            context.tree.shown,
-            where,
-            (),
-            needs=("quiet",),
+    def _read_outside(self, statement: ast.With) -> bool:
+        """Whether a name that the block binds is read outside it."""
+        inside = set(ast.walk(statement))
+        bound = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        assigned = {n.id for s in inside if isinstance(s, ast.Assign) for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in bound}
+        function = self.context.tree.function(statement)
+        others = [n for n in ast.walk(function) if isinstance(n, ast.With) and n is not statement]
+        rebound = {n for o in others for n in ast.walk(o)}
+        if any(isinstance(n, (ast.Global, ast.Nonlocal)) and set(n.names) & bound for n in ast.walk(function)):
+            return True
+        return any(
+            isinstance(n, ast.Name)
+            and n.id in bound
+            and isinstance(n.ctx, ast.Load)
+            and n not in inside
+            and ((n not in rebound and n.lineno > statement.lineno) or n.id in assigned)
+            for n in ast.walk(function)
         )
 
 
-def _silenced(context: Context) -> bool:
-    return any(isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "sys.stdout" for n in context.tree.nodes())
-
-
-def _last_import(context: Context) -> ast.AST:
-    return next((s for s in context.tree.root.body if isinstance(s, (ast.Import, ast.ImportFrom))), context.tree.root.body[0])
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Guard what speaks and writes in the entry; report what is written elsewhere."""
+    guards = context.guards
+    header = f"if {context.names['rank']} == 0"
+    guarding = list(_block(context, guards, context.tree.root.body, header))
+    yield from guarding
+    yield from _unguarded(context, guards, [c.node for c in guarding if isinstance(c, Change)])
+    yield from elsewhere.changes(context, guards)
 
 
 def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) -> Iterator[Change]:
+    """The changes of a body: neighbours that speak share one block."""
+    run: list[tuple[ast.stmt, tuple[Edit, ...]]] = []
+    prepared = output.prepared(guards, body)
     for statement in body:
-        if (
-            isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            or not guards.only_speaks(statement)
-            or isinstance(statement, ast.Pass)
-            or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-        ):
-            for name in ("body", "orelse", "finalbody"):
-                inner = getattr(statement, name, None)
-                if isinstance(inner, list):
-                    yield from _block(context, guards, inner, header)
-            for handler in getattr(statement, "handlers", ()):
-                yield from _block(context, guards, handler.body, header)
-            continue
-        if guards.guarded(statement) or guards.done(statement) or context.preparation.writes(statement):
-            continue
-        edits: tuple[Edit, ...] = (Under(statement, header),)
-        if isinstance(statement, ast.If) and not statement.orelse:
+        lifted = _lifted(context, guards, statement)
+        if lifted:
+            yield from _together(context, run, header)
+            run = [(statement, lifted)]
+        elif statement in prepared or _guardable(guards, statement):
+            run.append((statement, ()))
+        else:
+            yield from _together(context, run, header)
+            run = []
+            yield from _inside(context, guards, statement, header)
+    yield from _together(context, run, header)
+
+
+def _guardable(guards: Guards, statement: ast.stmt) -> bool:
+    """Whether a statement only speaks, and is not guarded yet."""
+    empty = isinstance(statement, ast.Pass) or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+    if empty or not guards.only_speaks(statement) or guards.guarded(statement) or guards.done(statement):
+        return False
+    return not guards.context.preparation.writes(statement)
+
+
+def _inside(context: Context, guards: Guards, statement: ast.stmt, header: str) -> Iterator[Change]:
+    """The changes of the bodies inside a statement that does more than speak."""
+    if statement in guards.muted or (guards.only_speaks(statement) and not isinstance(statement, ast.ClassDef)):
+        return
+    for name in ("body", "orelse", "finalbody"):
+        inner = getattr(statement, name, None)
+        if isinstance(inner, list):
+            yield from _block(context, guards, inner, header)
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield from _block(context, guards, part.body, header)
+
+
+def _lifted(context: Context, guards: Guards, statement: ast.stmt) -> tuple[Edit, ...]:
+    """The edits that take out of a line of output what all ranks must do."""
+    top = guards.top(statement)
+    if not isinstance(statement, ast.Expr) or not isinstance(top, ast.Call) or not guards.utters(statement) or guards.guarded(statement):
+        return ()
+    return hoist.taken_out(context, guards.required, statement, top) or ()
+
+
+def _together(context: Context, run: list[tuple[ast.stmt, tuple[Edit, ...]]], header: str) -> Iterator[Change]:
+    """The changes that guard neighbours: an `if` that stands alone gets the rank into its own condition."""
+    for statement, lifted in run:
+        edits: tuple[Edit, ...] = (*lifted, Under(statement, header))
+        if len(run) == 1 and isinstance(statement, ast.If) and not statement.orelse:
             loose = isinstance(statement.test, (ast.IfExp, ast.Lambda, ast.NamedExpr)) or (
                 isinstance(statement.test, ast.BoolOp) and isinstance(statement.test.op, ast.Or)
             )
@@ -352,95 +372,34 @@ def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) 
         yield Change(CODE, _WHY, context.tree.shown, statement, edits, group="guards")
 
 
-def _made(context: Context, guards: Guards) -> Iterator[Change | Finding]:
-    """Writers are made on rank 0 where every use of theirs is guarded."""
-    for text, statement in guards.writers.items():
-        if guards.guarded(statement) or isinstance(statement.value, ast.IfExp):
+def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iterator[Finding]:
+    """What speaks or writes and could not be guarded."""
+    covered = {n for statement in changed for n in ast.walk(statement)}
+    told: set[ast.AST] = set()
+    for call in guards.run.trace.calls:
+        kind = guards.effects.at.get(call.node)
+        if call.file != "__main__" or kind not in ("print", "file") or call.node in covered or call.node in told:
             continue
-        free = [
-            n
-            for n in context.tree.nodes()
-            if isinstance(n, (ast.Name, ast.Attribute))
-            and isinstance(n.ctx, ast.Load)
-            and ast.unparse(n) == text
-            and not any(
-                guards.guarded(n) or (isinstance(s, ast.stmt) and guards.only_speaks(s))
-                for s in (context.tree.statement(n), *context.tree.ancestors(n))
-            )
-        ]
-        if free:
-            yield context.manual(
-                CODE,
-                free[0],
-                f"`{text}` writes files, and is used here by every rank",
-                f"make it on rank 0 alone, and guard this with `if {context.names['rank']} == 0:`",
-            )
+        if guards.guarded_call(call.node, call.stack) or guards.silenced(call.node) or _handled(guards, call.node):
             continue
-        yield Change(
+        told.add(call.node)
+        if only_draws(call):
+            continue
+        yield context.manual(
             CODE,
-            "rank 0 alone writes",
-            context.tree.shown,
-            statement,
-            (Replace(statement.value, f"{{0}} if {context.names['rank']} == 0 else None", (statement.value,)),),
-            group="guards",
+            call.node,
+            f"every rank {'says this' if kind == 'print' else 'does this'} ({ast.unparse(call.node.func)})",
+            f"take what all ranks need out of it, and guard the rest with `if {context.names['rank']} == 0:`",
+            level=Safety.REVIEW,
         )
 
 
-def _files_elsewhere(context: Context, guards: Guards) -> Iterator[Change | Finding]:
-    seen: set[ast.AST] = set()
-    prepared: set[ast.stmt] = set()
-    for call in context.facts.after.trace.calls:
-        if call.file == "__main__" or call.node in seen or guards.effects.at.get(call.node) not in ("file", "folder"):
-            continue
-        if (
-            context.prepared(call)
-            or guards.effects_guarded(call.node, call.stack)
-            or any(s in {w.value for w in guards.writers.values()} for s in call.stack)
-        ):
-            continue
-        name = call.file
-        if name not in context.facts.trees or _own_guard(context, call.node):
-            continue
-        seen.add(call.node)
-        caller = _prepares(context, call)
-        if caller is not None:
-            if caller not in prepared and not any(
-                "first" in ast.unparse(up.items[0].context_expr) for up in context.tree.ancestors(caller) if isinstance(up, ast.With)
-            ):
-                yield Change(
-                    CODE,
-                    "one rank of each node prepares the files, the others then find them",
-                    context.tree.shown,
-                    caller,
-                    (Under(caller, f"with {context.names['first_on_node']}()"),),
-                    needs=("first_on_node",),
-                )
-            prepared.add(caller)
-            continue
-        kind = guards.effects.at[call.node]
-        if kind == "folder":
-            if any(k.arg == "exist_ok" for k in call.node.keywords):
-                continue
-            yield context.manual(CODE, call.node, "every rank makes this folder, and all but one fail", "os.makedirs(path, exist_ok=True)")
-        else:
-            yield context.manual(
-                CODE, call.node, f"every rank would write here ({ast.unparse(call.node.func)})", "if dist.get_rank() == 0:"
-            )
-
-
-def _prepares(context: Context, call: Call) -> ast.stmt | None:
-    """The statement of the entry that leads to a write which is only made where the file is not there yet."""
-    if not any(
-        isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in _EXISTS for test, _ in call.tests for n in ast.walk(test)
-    ):
-        return None
-    above = [n for n in call.stack if context.facts.is_entry(n)]
-    if not above or any(n in context.training for n in above):
-        return None
-    statement = context.tree.statement(above[0])
-    return statement if isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign)) else None
-
-
-def _own_guard(context: Context, node: ast.AST) -> bool:
-    tree = context.facts.tree_of(node)
-    return any(isinstance(up, ast.If) and "rank" in ast.unparse(up.test) for up in tree.ancestors(node))
+def _handled(guards: Guards, node: ast.Call) -> bool:
+    """Whether another rule sees to a call: handles are opened on the null device, writers made on rank 0, files prepared by one rank."""
+    func = guards.run.value(node.func)
+    tree, makers = guards.context.tree, {m for m in map(maker, func.objs) if m is not None and guards.effects.is_writer(m)}
+    if func.paths() & _OPENS or any(guards.effects.is_writer(o) for o in guards.run.value(node).made()):
+        return True
+    if makers and all(guards.context.facts.is_entry(m.node) and not guards.guarded(m.node) for m in makers):
+        return True
+    return any(isinstance(up, ast.With) and "first" in ast.unparse(up.items[0].context_expr) for up in tree.ancestors(node))

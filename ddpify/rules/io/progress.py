@@ -1,8 +1,8 @@
 """One progress bar.
 
-What it does: `tqdm(...)` gets `disable=rank != 0`.
+What it does: `tqdm(...)`, `rich`'s and `alive_progress`'s bars get `disable=rank != 0`, beside the condition that the script gives itself.
 Why: N bars write over each other.
-Safety: safe; a disabled bar's methods do nothing.
+Safety: safe; a disabled bar's methods do nothing. REVIEW for a bar that cannot be disabled.
 References: https://tqdm.github.io/docs/tqdm/
 """
 
@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import SetArgument
-from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP502"
@@ -29,9 +29,14 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
-        "a bar that is switched by the script itself",
-        "for item in tqdm(range(9), disable=args.epochs > 9):\n"
+        "a bar that is never shown",
+        "for item in tqdm(range(9), disable=True):\n"
         "    value = item\n",
+        frame="end",
+    ),
+    Example(
+        "a list with a bar's name",
+        "tqdm_bars = [range(9)]\n",
         frame="end",
     ),
     Example(
@@ -57,26 +62,78 @@ EXAMPLES: tuple[Example, ...] = (
         "    train(epoch)\n",
         frame="loop",
     ),
+    Example(
+        "a bar that is switched by the script itself",
+        "for item in tqdm(range(9), disable=args.epochs > 9):\n"
+        "    value = item\n",
+        "for item in tqdm(range(9), disable=rank != 0 or args.epochs > 9):\n"
+        "    value = item\n",
+        frame="end",
+    ),
 )  # fmt: skip
-_BARS = frozenset(("tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm"))
+_BARS = frozenset(
+    (
+        "tqdm.tqdm",
+        "tqdm.trange",
+        "tqdm.tqdm_notebook",
+        "tqdm.tnrange",
+        "tqdm.tqdm_auto",
+        "tqdm.rich.tqdm",
+        "tqdm.rich.trange",
+        "tqdm.contrib.tenumerate",
+        "tqdm.contrib.tzip",
+        "rich.progress.track",
+        "rich.progress.Progress",
+        "alive_progress.alive_bar",
+        "alive_progress.alive_it",
+    )
+)
+_FIXED = ("progressbar.", "progress.bar.", "progress.spinner.", "fastprogress.", "pkbar.", "keras.utils.Progbar", "enlighten.")
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Disable bars on other ranks; report bars in other modules."""
-    run = context.facts.after
+    run, rank = context.facts.after, context.names["rank"]
     for tree in context.facts.trees.values():
         for node in tree.nodes():
-            if not isinstance(node, ast.Call) or not run.value(node.func).paths() & _BARS or argument(node, None, "disable") is not None:
+            if not isinstance(node, ast.Call) or not run.calls(node):
                 continue
+            paths = run.value(node.func).paths()
+            if any(p.startswith(_FIXED) for p in paths) and not _drawn_by_output(context, node):
+                fix = f"wrap it only if rank is 0, as in `bar(items) if {rank} == 0 else items`"
+                yield context.manual(CODE, node, "every rank draws this progress bar", fix, level=Safety.REVIEW)
+            if not paths & _BARS:
+                continue
+            given = argument(node, None, "disable")
             if tree is not context.tree:
-                if tree.statement(node) in run.trace.visited:
+                if given is None:
                     yield context.manual(CODE, node, "every rank draws this progress bar", "disable=dist.get_rank() != 0")
                 continue
-            yield Change(
-                CODE,
-                "one progress bar, on rank 0",
-                tree.shown,
-                node,
-                (SetArgument(node, "disable", f"{context.names['rank']} != 0"),),
-                group="guards",
-            )
+            if any(k.arg is None for k in node.keywords) and given is None:
+                yield context.manual(CODE, node, "every rank draws this progress bar", f"disable={rank} != 0 among its settings")
+            elif not _disabled(context, given) and not _drawn_by_output(context, node):
+                edit = SetArgument(node, "disable", *_condition(given, rank))
+                yield Change(CODE, "one progress bar, on rank 0", tree.shown, node, (edit,), group="guards")
+
+
+def _drawn_by_output(context: Context, node: ast.Call) -> bool:
+    """Whether a bar is only drawn where rank 0 alone comes by."""
+    return all(context.guards.guarded_call(c.node, c.stack) for c in context.facts.after.calls(node))
+
+
+def _disabled(context: Context, given: ast.expr | None) -> bool:
+    """Whether a bar is never shown, or on rank 0 alone already."""
+    if given is None:
+        return False
+    if isinstance(given, ast.Constant) and given.value is True:
+        return True
+    return any(o.kind == "rank" for n in ast.walk(given) for o in context.facts.after.value(n).origins)
+
+
+def _condition(given: ast.expr | None, rank: str) -> tuple[str, tuple[ast.expr, ...]]:
+    """When to disable a bar: on other ranks, and when the script says so (None: where there is no terminal)."""
+    if given is None or (isinstance(given, ast.Constant) and not given.value and given.value is not None):
+        return f"{rank} != 0", ()
+    if isinstance(given, ast.Constant) and given.value is None:
+        return f"None if {rank} == 0 else True", ()
+    return f"{rank} != 0 or {{0}}", (given,)

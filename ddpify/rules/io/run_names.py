@@ -21,7 +21,7 @@ from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
 from ddpify.rules.process.setup import works_at_import
 
-CODE = "DDP505"
+CODE = "DDP506"
 TITLE = "one name on all ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
@@ -229,7 +229,7 @@ def _everywhere(context: Context, statement: ast.stmt) -> bool:
     """Whether every rank runs a statement, when the process group is joined."""
     run, tree, main = context.facts.after, context.tree, context.main_block
     calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in run.calls(n)]
-    if context.guards.guarded(statement) or any(context.guards.effects_guarded(c.node, c.stack) for c in calls):
+    if context.guards.guarded(statement) or any(context.guards.guarded_call(c.node, c.stack) for c in calls):
         return False
     if any(o.kind in ("batch", "decided", "rank") for c in calls for _, test in c.tests for o in test.origins):
         return False

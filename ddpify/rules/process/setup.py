@@ -90,7 +90,9 @@ _ORDER = (
     "on_any_rank",
     "agree_on_seed",
     "quiet",
+    "quiet_logging",
 )
+_QUIET = ("quiet", "quiet_logging")
 _NEEDS = {
     "sharded": ("per_rank", "workers_per_rank"),
     "reduce_meter": ("device",),
@@ -102,6 +104,7 @@ _IMPORTS = {
     "rank_sampler": ("from torch.utils.data import Sampler",),
     "first_on_node": ("from contextlib import contextmanager",),
     "quiet": ("import sys",),
+    "quiet_logging": ("import logging",),
 }
 _BASE = ("import atexit", "import os", "import torch", "import torch.distributed as dist")
 
@@ -121,7 +124,7 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
         block += _template("device", names)
     functions = [
         _backend(context, _template("init_distributed", names)),
-        *(_template(p, names) for p in _ORDER if p in needs and p != "quiet"),
+        *(_template(p, names) for p in _ORDER if p in needs and p not in _QUIET),
     ]
     if short:
         functions = [f.replace("meter.count", "meter.cnt") if f.startswith(f"def {names['reduce_meter']}") else f for f in functions]
@@ -129,8 +132,8 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     if "agree_on_seed" in needs:
         functions = [f + _others(needs) if f.startswith(f"def {names['agree_on_seed']}") else f for f in functions]
         call += f"{names['agree_on_seed']}()\n"
-    if "quiet" in needs:
-        call += _template("quiet", names)
+    quiet = [_template(piece, names) for piece in _QUIET if piece in needs]
+    call += "".join(text if i == 0 else text.partition("\n")[2] for i, text in enumerate(quiet))  # under one condition
     main = context.main_block
     code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
     chosen = _chosen(context)

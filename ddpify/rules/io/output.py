@@ -1,0 +1,96 @@
+"""What only serves output: functions that do nothing else, and assignments that make ready what is then drawn."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ddpify.facts.effects import DRAWN, maker
+from ddpify.facts.model import Func
+
+if TYPE_CHECKING:
+    from ddpify.rules.io.guards import Guards
+
+
+def muted(guards: Guards) -> frozenset[ast.AST]:
+    """The entry's functions that say more than one thing and nothing else, and are only called as statements: these are guarded."""
+    found = {f for f in guards.context.tree.nodes() if isinstance(f, ast.FunctionDef) and _could_be_muted(guards, f)}
+    while True:
+        kept = {f for f in found if all(_mutes(guards, c, found) for c in _calls_of(guards, f))}
+        if kept == found:
+            return frozenset(found)
+        found = kept
+
+
+def _could_be_muted(guards: Guards, function: ast.FunctionDef) -> bool:
+    calls = _calls_of(guards, function)
+    simple = all(guards.only_speaks(s) for s in function.body)
+    return bool(calls) and not simple and not function.decorator_list and all(guards.effects.output_only(c) for c in calls)
+
+
+def _calls_of(guards: Guards, function: ast.FunctionDef) -> list[ast.AST]:
+    """The calls of a function; none where it is also used in another way."""
+    calls = [c.node for c in guards.run.trace.calls if any(isinstance(o, Func) and o.node is function for o in c.func.objs)]
+    uses = [
+        n
+        for n in guards.context.tree.nodes()
+        if isinstance(n, (ast.Name, ast.Attribute))
+        and isinstance(n.ctx, ast.Load)
+        and (n.id if isinstance(n, ast.Name) else n.attr) == function.name
+    ]
+    called = {c.func for c in calls}
+    return (
+        [] if any(u not in called for u in uses) or not all(guards.context.facts.is_entry(c) for c in calls) else list(dict.fromkeys(calls))
+    )
+
+
+def _mutes(guards: Guards, call: ast.AST, functions: set[ast.FunctionDef]) -> bool:
+    """Whether a call of such a function is a statement that can be guarded, or stands in such a function."""
+    if any(up in functions for up in guards.context.tree.ancestors(call)):
+        return True
+    statement = guards.context.tree.statement(call)
+    stuck = any(p.stuck for p in guards.required.parts(call, call))
+    return guards.guarded(call) or (isinstance(statement, ast.Expr) and statement.value is call and not stuck)
+
+
+def prepared(guards: Guards, body: list[ast.stmt]) -> set[ast.stmt]:
+    """Assignments of a body that only make ready what is then drawn (`fig = plt.figure()`): every read is output right behind them."""
+    found = {s for s in body if _readies(guards, s)}
+    while True:
+        kept = {s for s in found if _read_by_output(guards, s, body, found)}
+        if kept == found:
+            return found
+        found = kept
+
+
+def _readies(guards: Guards, statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call) or guards.guarded(statement):
+        return False
+    names = all(isinstance(n, (ast.Name, ast.Tuple, ast.List, ast.Store)) for t in statement.targets for n in ast.walk(t))
+    call = statement.value
+    return names and _draws(guards, call) and not any(True for _ in guards.required.parts(call, call))
+
+
+def _draws(guards: Guards, call: ast.Call) -> bool:
+    """Whether a call goes to a library that draws."""
+    func = guards.run.value(call.func)
+    paths = [*func.paths(), *(m.path for o in func.objs if (m := maker(o)) is not None)]
+    return bool(paths) and all(p.startswith(DRAWN) for p in paths)
+
+
+def _read_by_output(guards: Guards, statement: ast.stmt, body: list[ast.stmt], found: set[ast.stmt]) -> bool:
+    tree = guards.context.tree
+    names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    scope = tree.function(statement)
+    if any(isinstance(n, (ast.Global, ast.Nonlocal)) and names & set(n.names) for n in tree.nodes()):
+        return False
+    for n in ast.walk(scope):
+        if not (isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)):
+            continue
+        at = next((s for s in tree.path(n) if s in body), None)
+        if at is None or tree.function(n) is not scope:
+            return False
+        run = body[body.index(statement) + 1 : body.index(at) + 1] if body.index(at) > body.index(statement) else []
+        if not run or not all(s in found or guards.only_speaks(s) for s in run):
+            return False
+    return True

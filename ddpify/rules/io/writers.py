@@ -1,0 +1,296 @@
+"""Rank 0 alone holds the writer.
+
+What it does: an object that writes events or talks to a board (a SummaryWriter, Visdom) is made on rank 0 and is None elsewhere, where
+    every use of it, wherever it is passed, is guarded; a run of wandb, neptune or comet is switched off on other ranks instead, so that
+    none of its calls needs a guard.
+Why: N ranks would write N event files and start N runs.
+Safety: MANUAL where other ranks read from the writer (`writer.log_dir`), or something else depends on whether there is one.
+References: https://docs.pytorch.org/docs/stable/tensorboard.html, https://docs.wandb.ai/ref/python/init/
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from ddpify.edits import Replace, SetArgument
+from ddpify.facts.effects import SWITCHES
+from ddpify.facts.flow import UNNAMED
+from ddpify.facts.model import Call, Class, Func, New, Value
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context, argument
+
+if TYPE_CHECKING:
+    from ddpify.rules.io.guards import Guards
+
+CODE = "DDP505"
+TITLE = "rank 0 holds the writer"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a class of that name",
+        "class Writer:\n"
+        "    def add_scalar(self, name, value):\n"
+        "        self.last = value\n"
+        "\n"
+        "\n"
+        "writer = Writer()\n"
+        'writer.add_scalar("lr", 0.1)\n',
+        frame="end",
+    ),
+    Example(
+        "a writer that there is none of",
+        "writer = None\n",
+        frame="end",
+    ),
+    Example(
+        "a file that is read",
+        'events = open("events.txt").read()\n',
+        frame="end",
+    ),
+    Example(
+        "a run that is only named",
+        'name = "wandb.init"\n',
+        frame="end",
+    ),
+    Example(
+        "a class that is only named",
+        "kind = SummaryWriter\n",
+        frame="end",
+    ),
+    Example(
+        "a writer",
+        'writer = SummaryWriter("runs")\n'
+        'writer.add_text("settings", str(args))\n',
+        'writer = SummaryWriter("runs") if rank == 0 else None\n'
+        "if rank == 0:\n"
+        '    writer.add_text("settings", str(args))\n',
+        frame="end",
+    ),
+    Example(
+        "a writer that a setting asks for",
+        "writer = SummaryWriter() if args.epochs > 1 else None\n"
+        "if writer:\n"
+        "    writer.close()\n",
+        "writer = SummaryWriter() if rank == 0 and args.epochs > 1 else None\n"
+        "if rank == 0 and writer:\n"
+        "    writer.close()\n",
+        frame="end",
+    ),
+    Example(
+        "a run of wandb",
+        "import wandb\n"
+        "\n"
+        'wandb.init(project="digits")\n'
+        'wandb.log({"settings": str(args)})\n',
+        "import wandb\n"
+        "\n"
+        'wandb.init(project="digits", mode=None if rank == 0 else "disabled")\n'
+        'wandb.log({"settings": str(args)})\n',
+        frame="end",
+    ),
+)  # fmt: skip
+_STEERED = ("wandb.agent", "wandb.restore", "wandb.use_artifact")
+
+
+def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str, ...]:
+    """The trackers whose every run is opened by the entry on all ranks, and switched off on all but one."""
+    opened: dict[str, bool] = {}
+    for call in context.facts.after.trace.calls:
+        for path in call.func.paths() & SWITCHES.keys():
+            root = path.partition(".")[0]
+            here = call.file == "__main__" and not guarded(call.node) and _settled(context, call.node, path)
+            opened[f"{root}."] = opened.get(f"{root}.", True) and here
+    return tuple(root for root, here in opened.items() if here)
+
+
+def _settled(context: Context, call: ast.Call, path: str) -> bool:
+    """Whether it is known if a call is passed the argument that switches its run off: `**settings` may hold one."""
+    name = SWITCHES[path][0]
+    run = context.facts.after
+    spread = [run.value(k.value).objs for k in call.keywords if k.arg is None]
+    return argument(call, None, name) is not None or all(
+        objs and all(isinstance(o, New) and o.path == "dict" and not _may_hold(run.memory, o, name) for o in objs) for objs in spread
+    )
+
+
+def _may_hold(memory: Mapping[tuple[object, str], Value], obj: New, name: str) -> bool:
+    return (obj, name) in memory or (obj, UNNAMED) in memory
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Make writers on rank 0, switch trackers off elsewhere."""
+    guards = context.guards
+    for call in context.calls():
+        path = next(iter(call.func.paths() & SWITCHES.keys()), None)
+        if path is not None and guards.effects.switched:
+            yield from _switch(context, call.node, path)
+    for node, objs in _makers(context, guards).items():
+        yield from _made(context, guards, node, objs)
+    yield from _read_without_run(context, guards)
+    for call in context.facts.after.trace.calls:
+        steered = call.func.paths() & set(_STEERED)
+        if steered and guards.effects.switched and context.facts.is_entry(call.node):
+            yield context.manual(CODE, call.node, f"other ranks' runs are switched off, and get nothing from `{min(steered)}`", _SHARE)
+
+
+def _read_without_run(context: Context, guards: Guards) -> Iterator[Finding]:
+    """What all ranks read of a tracker's run that rank 0 alone opens."""
+    opened = {p.partition(".")[0] for c in context.calls() for p in c.func.paths() & SWITCHES.keys()}
+    for node in context.tree.nodes():
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and not guards.silent(node):
+            roots = {p.partition(".")[0] for p in context.facts.after.value(node).paths() if p.endswith((".config", ".run", ".summary"))}
+            if any(f"{root}." not in guards.effects.switched for root in roots & opened):
+                fix = "give the run's settings one by one, so that it can be switched off on other ranks"
+                yield context.manual(CODE, node, f"every rank reads `{ast.unparse(node)}`, and rank 0 alone has a run", fix)
+                return
+
+
+def _makers(context: Context, guards: Guards) -> dict[ast.expr, set[New]]:
+    """The calls of the entry that make a writer on every rank, themselves or by a function of another module, with what they make."""
+    out: dict[ast.expr, set[New]] = {}
+    for call in context.calls():
+        for obj in call.result.made():
+            if not guards.effects.is_writer(obj) or guards.guarded(call.node):
+                continue
+            inside = [n for n in obj.stack if context.facts.is_entry(n)]
+            if obj.node is call.node or (inside[-1:] == [call.node] and not context.facts.is_entry(obj.node) and _only_makes(guards, call)):
+                out.setdefault(call.node, set()).add(obj)
+    return out
+
+
+def _only_makes(guards: Guards, call: Call) -> bool:
+    """Whether a call of another module's function does nothing but make a writer."""
+    return not guards.effects.marks(call.node) and len(call.result.objs) == len(call.result.made())
+
+
+def alone(context: Context, guards: Guards) -> frozenset[ast.AST]:
+    """The calls of the entry that make a writer which rank 0 alone will make."""
+    return frozenset(node for node, objs in _makers(context, guards).items() if _needs(context, guards, objs, []) is None)
+
+
+_SHARE = "ask on rank 0, and pass the answer on with dist.broadcast_object_list"
+
+
+def _switch(context: Context, node: ast.Call, path: str) -> Iterator[Change]:
+    """Switch a run off on all ranks but one."""
+    name, off = SWITCHES[path]
+    given = argument(node, None, name)
+    rank = context.names["rank"]
+    if given is not None and any(o.kind == "rank" for n in ast.walk(given) for o in context.facts.after.value(n).origins):
+        return
+    if off == "True":
+        template = f"{rank} != 0" if given is None else f"{{0}} or {rank} != 0"
+    else:
+        template = f"{'None' if given is None else '{0}'} if {rank} == 0 else {off}"
+    edit = SetArgument(node, name, template, () if given is None else (given,))
+    yield Change(CODE, "rank 0's run alone is recorded", context.tree.shown, node, (edit,), group="guards")
+
+
+def _made(context: Context, guards: Guards, node: ast.expr, objs: set[New]) -> Iterator[Change | Finding]:
+    """Make a writer on rank 0, where no other rank needs it."""
+    tree, rank = context.tree, context.names["rank"]
+    statement = tree.statement(node)
+    if guards.only_speaks(statement) or (isinstance(statement, ast.Expr) and statement.value is node):
+        return
+    wins: list[ast.Assign] = []
+    use = _needs(context, guards, objs, wins)
+    if use is not None:
+        if not objs <= guards.effects.boards:  # what these write is told where they do
+            yield context.manual(CODE, use, _needed(context, use), f"make it on rank 0 alone, and guard this with `if {rank} == 0:`")
+        return
+    yield _on_rank_zero(context, node)
+    for win in wins:
+        edit = Replace(win.value, f"{{0}} if {rank} == 0 else None", (win.value,))
+        yield Change(CODE, "rank 0 alone writes", tree.shown, win, (edit,), group="guards")
+
+
+def _needs(context: Context, guards: Guards, objs: set[New], wins: list[ast.Assign]) -> ast.expr | None:
+    """A place where other ranks need the writer; `wins` takes the assignments of what its methods give."""
+    for tree in context.facts.trees.values():
+        for use in tree.nodes():
+            if (
+                isinstance(use, (ast.Name, ast.Attribute))
+                and isinstance(use.ctx, ast.Load)
+                and context.facts.after.value(use).made() & objs
+                and not _harmless(context, guards, use, objs, wins)
+            ):
+                return use
+    return None
+
+
+def _on_rank_zero(context: Context, node: ast.expr) -> Change:
+    """The change that makes a writer on rank 0, and None elsewhere."""
+    rank, parent = context.names["rank"], context.tree.parent[node]
+    imports: tuple[str, ...] = ()
+    if isinstance(parent, ast.IfExp) and parent.body is node and ast.unparse(parent.orelse) == "None":
+        loose = isinstance(parent.test, ast.BoolOp) and isinstance(parent.test.op, ast.Or)
+        edit = Replace(parent.test, f"{rank} == 0 and ({{0}})" if loose else f"{rank} == 0 and {{0}}", (parent.test,))
+    elif isinstance(parent, ast.withitem):
+        edit = Replace(node, f"{{0}} if {rank} == 0 else nullcontext()", (node,))
+        imports = ("from contextlib import nullcontext",)
+    else:
+        edit = Replace(node, f"{{0}} if {rank} == 0 else None", (node,))
+    return Change(CODE, "rank 0 alone writes", context.tree.shown, node, (edit,), imports, group="guards")
+
+
+def _needed(context: Context, use: ast.expr) -> str:
+    parent = context.facts.tree_of(use).parent[use]
+    text = ast.unparse(parent if isinstance(parent, ast.Attribute) else use)
+    return f"`{ast.unparse(use)}` writes files, and `{text}` is used here by every rank"
+
+
+def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], wins: list[ast.Assign]) -> bool:
+    """Whether a use of a writer is guarded, or only passes it on; assignments of what its calls give go to `wins`."""
+    tree = context.facts.tree_of(use)
+    parent = tree.parent[use]
+    if _passed_on(context, use, parent, tree.parent.get(parent)):
+        return True
+    if tree is not context.tree:
+        if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
+            return True
+        return isinstance(parent, ast.Attribute) and _called_by_output(context, guards, parent, tree.parent[parent])
+    statement = tree.statement(use)
+    if guards.silent(use) or (isinstance(statement, ast.Expr) and guards.utters(statement)):
+        return True
+    if isinstance(statement, ast.Assign) and _result(guards, statement, use) and statement.value is tree.parent[parent]:
+        wins += [] if statement in wins else [statement]
+        return True
+    return False
+
+
+def _within(context: Context, use: ast.Name, obj: New) -> bool:
+    """Whether a name stands in the class of an object (its `self`), or in a function that the object is made in: that is its own affair."""
+    tree = context.facts.tree_of(use)
+    if obj.cls is not None:
+        return any(up is obj.cls.node for up in tree.ancestors(use))
+    return tree.function(use) is tree.function(obj.node) if obj.node in tree.parent else False
+
+
+def _passed_on(context: Context, use: ast.expr, parent: ast.AST, above: ast.AST | None) -> bool:
+    """Whether a writer only goes on to another name: by an assignment, a return, or a call of one of the project's functions."""
+    call = above if isinstance(parent, ast.keyword) else parent
+    if isinstance(call, ast.Call) and call.func is not use:
+        called = context.facts.after.value(call.func).objs
+        return bool(called) and all(isinstance(o, (Func, Class)) for o in called)
+    return isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return)) and getattr(parent, "value", None) is use
+
+
+def _called_by_output(context: Context, guards: Guards, method: ast.Attribute, call: ast.AST) -> bool:
+    """Whether another module uses a writer only under calls that rank 0 alone makes."""
+    calls = context.facts.after.calls(call)
+    return isinstance(call, ast.Call) and call.func is method and bool(calls) and all(guards.guarded_call(c.node, c.stack) for c in calls)
+
+
+def _result(guards: Guards, statement: ast.Assign, use: ast.expr) -> bool:
+    """Whether what a writer's method gives is only used by guarded statements: `win = vis.line(...)`."""
+    tree = guards.context.tree
+    target = statement.targets[0]
+    if len(statement.targets) != 1 or not isinstance(target, ast.Name) or guards.required.any(statement.value):
+        return False
+    scope = tree.function(statement)
+    if any(isinstance(n, (ast.Global, ast.Nonlocal)) and target.id in n.names for n in tree.nodes()):
+        return False
+    reads = [n for n in tree.nodes() if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)]
+    inside = set(ast.walk(scope))
+    return all(n not in inside or guards.silent(n) for n in reads)

@@ -1,0 +1,2 @@
+if rank != 0:
+    logging.disable(logging.CRITICAL)

@@ -1,0 +1,131 @@
+"""Output of scripts with local modules: what the entry can do about modules that are not edited."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import ddpify
+from ddpify.options import Options
+
+SCRIPT = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+{head}
+loader = DataLoader(TensorDataset(torch.ones(64, 8), torch.ones(64, 1)), batch_size=16, shuffle=True)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    {each}
+"""
+LOG = """\
+import logging, os
+def setup(folder):
+    os.makedirs(folder, exist_ok=True)
+    logger = logging.getLogger("run")
+    logger.addHandler(logging.FileHandler(os.path.join(folder, "log.txt")))
+    return logger
+def at(path):
+    logger = logging.getLogger("run")
+    logger.addHandler(logging.FileHandler(path))
+    return logger
+def step(epoch):
+    logging.getLogger("run").info("epoch %d", epoch)
+    return epoch
+"""
+BOARD = """\
+from torch.utils.tensorboard import SummaryWriter
+class Board:
+    def __init__(self, folder):
+        self.writer = SummaryWriter(folder)
+    def log(self, epoch):
+        self.writer.add_scalar("epoch", epoch)
+def board(folder):
+    return SummaryWriter(folder)
+def add(writer, epoch):
+    writer.add_scalar("epoch", epoch)
+    return epoch
+"""
+SAVE = """\
+import json, shutil, torch
+def save(model, epoch):
+    torch.save(model.state_dict(), "last.pt")
+    shutil.copy("last.pt", "best.pt")
+    json.dump({}, open("a.json", "w"))
+    return epoch
+"""
+
+# title: the local module, the head, what each epoch ends with, and lines of the result
+TOLD: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+    "a log at a path": (
+        LOG,
+        'from local import at\nlogger = at("log.txt")',
+        "logger.info(epoch)",
+        ('logger = at("log.txt" if rank == 0 else os.devnull)', "        logger.info(epoch)"),
+    ),
+    "a log in a folder": (
+        LOG,
+        'from local import setup\nlogger = setup("logs")',
+        "logger.info(epoch)",
+        ('logger = setup("logs") if rank == 0 else logging.getLogger("run")',),
+    ),
+    "a module that logs": (LOG, "from local import step", "total = step(epoch)", ("    logging.disable(logging.CRITICAL)",)),
+    "a class that holds a writer": (
+        BOARD,
+        'from local import Board\nboard = Board("runs")',
+        "board.log(epoch)",
+        ('board = Board("runs") if rank == 0 else None', "        board.log(epoch)"),
+    ),
+    "a function that makes a writer": (
+        BOARD,
+        'from local import board\nwriter = board("runs")',
+        'writer.add_scalar("epoch", epoch)',
+        ('writer = board("runs") if rank == 0 else None',),
+    ),
+    "a writer handed on": (
+        BOARD,
+        "from torch.utils.tensorboard import SummaryWriter\nfrom local import add\nwriter = SummaryWriter()",
+        "add(writer, epoch)",
+        ("writer = SummaryWriter() if rank == 0 else None", "        add(writer, epoch)"),
+    ),
+}
+
+
+def _convert(folder: Path, module: str, head: str, each: str, guards: str = "explicit") -> ddpify.Conversion:
+    (folder / "local.py").write_text(module)
+    (folder / "train.py").write_text(SCRIPT.format(head=head, each=textwrap.indent(each, "    ").lstrip()))
+    return ddpify.convert(folder / "train.py", Options(guards=guards))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("module", "head", "each", "lines"), TOLD.values(), ids=TOLD.keys())
+def test_the_entry_sees_to_it(tmp_path: Path, module: str, head: str, each: str, lines: tuple[str, ...]) -> None:
+    done = _convert(tmp_path, module, head, each)
+    assert done.exit_code == 0, done.findings
+    assert [line for line in lines if line not in done.code.splitlines()] == []
+
+
+def test_a_function_of_another_module_that_writes_is_told_once(tmp_path: Path) -> None:
+    done = _convert(tmp_path, SAVE, "from local import save", "total = save(model, epoch)")
+    told = [f.message for f in done.findings if f.code == "DDP501"]
+    assert told == ["every rank would write here (torch.save, shutil.copy, open, json.dump)"]
+
+
+def test_a_writer_that_another_module_needs_on_all_ranks_is_told(tmp_path: Path) -> None:
+    head = "from torch.utils.tensorboard import SummaryWriter\nfrom local import add\nwriter = SummaryWriter()"
+    done = _convert(tmp_path, BOARD, head, "total = add(writer, epoch)")
+    assert done.exit_code == 1
+    assert [(f.code, f.line) for f in done.findings if f.level >= 2] == [("DDP505", 10)]
+
+
+def test_quiet_silences_loggers_as_it_does_print(tmp_path: Path) -> None:
+    head = "import logging\nlogging.basicConfig(level=logging.INFO)"
+    done = _convert(tmp_path, "", head, 'logging.info("epoch %d", epoch)\nprint(epoch)', "quiet")
+    assert done.exit_code == 0, done.findings
+    assert 'if rank != 0:\n    sys.stdout = open(os.devnull, "w")\n    logging.disable(logging.CRITICAL)\n' in done.code
+    assert "if rank == 0:" not in done.code
