@@ -23,7 +23,7 @@ y = (x.sum(1) > 0).long()
 
 @dataclass
 class Script:
-    """A script after HEAD, with the files beside it.
+    """A script after HEAD, with the files beside it; `stand_ins` are modules that take a library's place when it runs.
 
     `same` is how lines begin whose numbers are the whole data set's, and so the original's. `told` holds the codes of what is
     left to do by hand; without any, the conversion must be whole.
@@ -34,6 +34,7 @@ class Script:
     args: tuple[str, ...] = ()
     files: dict[str, str | bytes] = field(default_factory=dict)
     told: tuple[str, ...] = ()
+    stand_ins: dict[str, str] = field(default_factory=dict)
 
 
 def text(script: Script) -> str:

@@ -4,6 +4,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import table_data
+import table_files
 import table_numbers
 from ranks import Case, Outcome, run_many
 from scripts import Script, converted, text, told
@@ -12,7 +14,7 @@ import ddpify
 from ddpify import Conversion
 from ddpify.rules.base import Safety
 
-TABLES: tuple[ModuleType, ...] = (table_numbers,)
+TABLES: tuple[ModuleType, ...] = (table_numbers, table_data, table_files)
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
 
@@ -24,7 +26,8 @@ def conversions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conversio
 
 @pytest.fixture(scope="module")
 def outcomes(conversions: dict[str, Conversion]) -> dict[str, Outcome]:
-    cases = [Case(text(SCRIPTS[title]), conversions[title].code, SCRIPTS[title].args, dict(SCRIPTS[title].files)) for title in WHOLE]
+    scripts = {title: SCRIPTS[title] for title in WHOLE}
+    cases = [Case(text(s), conversions[title].code, s.args, s.files | s.stand_ins) for title, s in scripts.items()]
     return dict(zip(WHOLE, run_many(cases), strict=True))
 
 

@@ -25,11 +25,11 @@ PLANNING = (
     loss,
     decisions,
     metrics,
-    guards,
     writers,
     progress,
     run_names,
     files,
     written_then_read,
+    guards,  # last: what it lifts out of a statement comes after what the others put in front of it
 )
 RULES = (setup, *PLANNING)

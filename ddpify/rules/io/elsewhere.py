@@ -86,7 +86,10 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
         kind = guards.effects.at.get(call.node)
         if call.file == "__main__" or call.node in seen or kind not in ("file", "folder") or call.file not in context.facts.trees:
             continue
-        if context.prepared(call) or guards.guarded_call(call.node, call.stack) or _own_guard(context, call.node):
+        if context.prepared(call):
+            seen.add(call.node)  # a later call finds the files there
+            continue
+        if guards.guarded_call(call.node, call.stack) or _own_guard(context, call.node):
             continue
         if alone & set(call.stack) or _on_writer(guards, call) or only_draws(call):
             continue

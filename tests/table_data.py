@@ -1,0 +1,325 @@
+"""Scripts about data: loaders, samplers, iterators, and data that no loader brings."""
+
+from scripts import Script
+
+SCRIPTS: dict[str, Script] = {
+    "a split by two subset samplers": Script(
+        """
+    import numpy as np
+
+    dataset = TensorDataset(x, y)
+    indices = list(range(44))
+    split = 12
+    np.random.seed(0)
+    np.random.shuffle(indices)
+    train_idx, valid_idx = indices[split:], indices[:split]
+    train_sampler = torch.utils.data.SubsetRandomSampler(train_idx)
+    valid_sampler = torch.utils.data.SubsetRandomSampler(valid_idx)
+    train_loader = DataLoader(dataset, batch_size=8, sampler=train_sampler, num_workers=0)
+    valid_loader = DataLoader(dataset, batch_size=8, sampler=valid_sampler, num_workers=0)
+    model = nn.Linear(8, 2).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    best = float("inf")
+    for epoch in range(1, 4):
+        train_loss = valid_loss = 0.0
+        model.train()
+        for data, target in train_loader:
+            data, target = data.cuda(), target.cuda()
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(data), target)
+            loss.backward()
+            optimizer.step()
+            train_loss += loss.item() * data.size(0)
+        model.eval()
+        for data, target in valid_loader:
+            data, target = data.cuda(), target.cuda()
+            valid_loss += F.cross_entropy(model(data), target).item() * data.size(0)
+        train_loss = train_loss / len(train_loader.sampler)
+        valid_loss = valid_loss / len(valid_loader.sampler)
+        print(f"epoch {epoch} train {train_loss:.6f} valid {valid_loss:.6f}")
+        if valid_loss <= best:
+            torch.save(model.state_dict(), "best.pt")
+            best = valid_loss
+""",
+        same=("epoch",),
+    ),
+    "a weighted sampler": Script(
+        """
+    weights = torch.where(y > 0, 0.3, 0.7)
+    sampler = torch.utils.data.WeightedRandomSampler(weights, len(weights), replacement=True)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, sampler=sampler)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        hits = 0
+        for data, target in loader:
+            optimizer.zero_grad()
+            output = model(data)
+            F.cross_entropy(output, target).backward()
+            optimizer.step()
+            hits += (output.argmax(1) == target).sum().item()
+        print(f"hits {hits} of {len(loader.dataset)}")
+""",
+        same=("hits",),
+    ),
+    "a random sampler of fewer samples, the last batch dropped": Script("""
+    sampler = torch.utils.data.RandomSampler(TensorDataset(x, y), replacement=True, num_samples=42)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, sampler=sampler, drop_last=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+    "phases with a sampler for each": Script(
+        """
+    samplers = {"train": torch.utils.data.SubsetRandomSampler(range(32)), "val": torch.utils.data.SubsetRandomSampler(range(32, 44))}
+    loaders = {
+        "train": DataLoader(TensorDataset(x, y), batch_size=8, sampler=samplers["train"]),
+        "val": DataLoader(TensorDataset(x, y), batch_size=8, sampler=samplers["val"]),
+    }
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for phase in ["train", "val"]:
+            model.train(phase == "train")
+            total, count = 0.0, 0
+            for data, target in loaders[phase]:
+                optimizer.zero_grad()
+                with torch.set_grad_enabled(phase == "train"):
+                    loss = F.cross_entropy(model(data), target)
+                if phase == "train":
+                    loss.backward()
+                    optimizer.step()
+                total += loss.item() * len(data)
+                count += len(data)
+            print(f"{phase} {total / count:.6f}")
+""",
+        same=("train", "val"),
+    ),
+    "an iterator that is started again when it ends": Script(
+        """
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = iter(loader)
+    for step in range(30):
+        try:
+            data, target = next(batches)
+        except StopIteration:
+            batches = iter(loader)
+            data, target = next(batches)
+        optimizer.zero_grad()
+        F.cross_entropy(model(data), target).backward()
+        optimizer.step()
+        if step % 10 == 9:
+            print("step", step)
+""",
+        told=("DDP401",),
+    ),
+    "a generator that goes round and round": Script(
+        """
+    def forever(loader):
+        while True:
+            for batch in loader:
+                yield batch
+
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = forever(loader)
+    for step in range(30):
+        data, target = next(batches)
+        optimizer.zero_grad()
+        F.cross_entropy(model(data), target).backward()
+        optimizer.step()
+""",
+        told=("DDP401",),
+    ),
+    "a while loop over steps": Script(
+        """
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step, max_steps = 0, 25
+    while step < max_steps:
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+            step += 1
+            if step >= max_steps:
+                break
+    print("steps", step)
+""",
+        same=("steps",),
+    ),
+    "two loaders side by side": Script(
+        """
+    labelled = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+    unlabelled = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for (data, target), (other,) in zip(labelled, unlabelled):
+            loss = F.cross_entropy(model(data), target) + 0.1 * model(other).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP902",),
+    ),
+    "a loader made anew for each epoch": Script("""
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train_set = TensorDataset(x, y)
+    for epoch in range(3):
+        loader = DataLoader(train_set, batch_size=4, shuffle=True)
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+    "slices of a permutation": Script(
+        """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(3)
+    batch_size = 4
+    for epoch in range(2):
+        permutation = torch.randperm(x.size(0))
+        total = 0.0
+        for i in range(0, x.size(0), batch_size):
+            indices = permutation[i : i + batch_size]
+            data, target = x[indices], y[indices]
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(data), target)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print(f"epoch {total / 11:.6f}")
+""",
+        same=("epoch",),
+        told=("DDP402",),
+    ),
+    "slices of the data": Script(
+        """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for i in range(0, len(x), 4):
+            data, target = x[i : i + 4], y[i : i + 4]
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+        told=("DDP402",),
+    ),
+    "folds": Script(
+        """
+    from torch.utils.data import Subset
+
+    dataset = TensorDataset(x, y)
+    folds = torch.arange(44).chunk(4)
+    results = []
+    for k in range(3):
+        train_idx = torch.cat([fold for i, fold in enumerate(folds) if i != k])
+        train_set = Subset(dataset, train_idx[:32].tolist())
+        val_set = Subset(dataset, folds[k].tolist())
+        loader = DataLoader(train_set, batch_size=4, shuffle=True)
+        val_loader = DataLoader(val_set, batch_size=4)
+        model = nn.Linear(8, 2)
+        nn.init.constant_(model.weight, 0.1)
+        nn.init.zeros_(model.bias)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        correct = 0
+        with torch.no_grad():
+            for data, target in val_loader:
+                correct += (model(data).argmax(1) == target).sum().item()
+        results.append(correct / len(val_set))
+        print(f"fold {k}: {results[-1]:.4f}")
+    print(f"mean {sum(results) / len(results):.4f}")
+""",
+        same=("fold", "mean"),
+        told=("DDP201",),
+    ),
+    "an iterable data set": Script(
+        """
+    from torch.utils.data import IterableDataset
+
+
+    class Stream(IterableDataset):
+        def __init__(self, n):
+            self.n = n
+
+        def __iter__(self):
+            for i in range(self.n):
+                yield x[i], y[i]
+
+
+    loader = DataLoader(Stream(44), batch_size=4)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a class-weighted loss": Script(
+        """
+    criterion = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 3.0]))
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            loss = criterion(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP402",),
+    ),
+    "a loss that ignores an index": Script(
+        """
+    labels = torch.where(x.abs() > 1, 0, y[:, None].expand(-1, 8))
+    loader = DataLoader(TensorDataset(x, labels), batch_size=4, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Unflatten(1, (8, 2)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            logits = model(data)
+            loss = F.cross_entropy(logits.reshape(-1, 2), target.reshape(-1), ignore_index=0)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP402",),
+    ),
+    "a batch to look at before training": Script(
+        """
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    data, target = next(iter(loader))
+    print("shape", data.shape[1])
+    model = nn.Linear(data.shape[1], 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+        same=("shape",),
+    ),
+}

@@ -1,0 +1,2883 @@
+"""Scripts whose subject is what is printed, logged, drawn, written, saved and read back."""
+
+import io
+import tarfile
+import zipfile
+
+import torch
+from scripts import Script
+
+
+def _linear(seed: int = 0) -> dict:
+    generator = torch.Generator().manual_seed(seed)
+    return {"weight": torch.randn(2, 8, generator=generator), "bias": torch.zeros(2)}
+
+
+def _sgd(lr: float = 0.1) -> dict:
+    generator = torch.Generator().manual_seed(1)
+    probe = torch.optim.SGD(torch.nn.Linear(8, 2).parameters(), lr=lr, momentum=0.9)
+    momentum = {i: {"momentum_buffer": torch.randn(shape, generator=generator)} for i, shape in enumerate([(2, 8), (2,)])}
+    return {**probe.state_dict(), "state": momentum}
+
+
+def _bytes(obj) -> bytes:
+    written = io.BytesIO()
+    torch.save(obj, written)
+    return written.getvalue()
+
+
+def _step_lr(epochs: int) -> dict:
+    optimizer = torch.optim.SGD(torch.nn.Linear(8, 2).parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+    for _ in range(epochs):
+        optimizer.step()
+        scheduler.step()
+    return scheduler.state_dict()
+
+
+def _npy() -> bytes:
+    import numpy as np
+
+    written = io.BytesIO()
+    np.save(written, np.sin(np.arange(320.0)).reshape(40, 8))
+    return written.getvalue()
+
+
+def _zip() -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr(
+            "data/train.csv", "\n".join(",".join(f"{(i * 7 + j * 3) % 11 / 11:.4f}" for j in range(8)) + f",{i % 2}" for i in range(40))
+        )
+    return written.getvalue()
+
+
+def _tar() -> bytes:
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w:gz") as archive:
+        text = "\n".join(" ".join(f"{(i * 5 + j * 3) % 13 / 13:.4f}" for j in range(8)) for i in range(40)).encode()
+        info = tarfile.TarInfo("corpus/features.txt")
+        info.size = len(text)
+        archive.addfile(info, io.BytesIO(text))
+    return written.getvalue()
+
+
+# A conversion of text without a path has no local modules, so these are taken for the real ones.
+WANDB = """\
+class Error(Exception):
+    pass
+
+
+class Config(dict):
+    __getattr__ = dict.__getitem__
+
+
+class _Before:
+    def __getattr__(self, name):
+        raise Error("You must call wandb.init() before wandb.config." + name)
+
+
+class Run:
+    dir = "wandb"
+
+    def __init__(self, config, on):
+        self.config, self.on, self.summary = Config(config or {}), on, {}
+        self._write("init")
+
+    def _write(self, text):
+        if self.on:
+            with open("wandb.log", "a") as f:
+                f.write(text + chr(10))
+
+    def log(self, data, step=None, commit=True):
+        self._write(repr(sorted(data)))
+
+    def finish(self):
+        self._write("finish")
+
+
+run = None
+config = _Before()
+
+
+class Histogram:
+    def __init__(self, data):
+        self.data = data
+
+
+def _run():
+    if run is None:
+        raise Error("You must call wandb.init() before this")
+    return run
+
+
+def init(project=None, name=None, config=None, mode="online", **more):
+    global run
+    run = Run(config, mode != "disabled")
+    globals()["config"] = run.config
+    if run.on:
+        import os
+
+        os.makedirs("wandb", exist_ok=True)
+    return run
+
+
+def log(data, **more):
+    _run().log(data, **more)
+
+
+def watch(model, **more):
+    _run()
+
+
+def save(path):
+    _run()
+
+
+def finish():
+    if run is not None:
+        run.finish()
+"""
+LOGURU = """\
+import sys
+
+
+class Logger:
+    def __init__(self):
+        self.sinks = [sys.stderr]
+
+    def remove(self, handler_id=None):
+        self.sinks = []
+
+    def add(self, sink, **options):
+        self.sinks.append(open(sink.replace("{time}", "2026"), "a") if isinstance(sink, str) else sink)
+        return len(self.sinks)
+
+    def _log(self, text, *values):
+        for sink in self.sinks:
+            sink.write(text.format(*values) + chr(10))
+            sink.flush()
+
+    debug = info = success = warning = error = _log
+
+
+logger = Logger()
+"""
+VISDOM = """\
+class Visdom:
+    def __init__(self, env="main", **more):
+        self._write("connect")
+
+    def _write(self, text):
+        with open("visdom.log", "a") as f:
+            f.write(text + chr(10))
+
+    def line(self, X=None, Y=None, win=None, update=None, opts=None):
+        self._write("line")
+        return win or "window"
+
+    def images(self, tensor, win=None, **more):
+        self._write("images")
+
+    def text(self, text, **more):
+        self._write(text)
+"""
+TENSORBOARDX = """\
+class SummaryWriter:
+    def __init__(self, log_dir="runs", **more):
+        import os
+
+        os.makedirs(log_dir, exist_ok=True)
+        self.file = open(log_dir + "/events", "w")
+
+    def add_scalar(self, tag, value, step=None):
+        self.file.write(f"{tag} {value} {step}" + chr(10))
+
+    def export_scalars_to_json(self, path):
+        open(path, "w").close()
+
+    def close(self):
+        self.file.close()
+"""
+TORCHVISION = """\
+import torch
+
+
+def make_grid(tensor, nrow=8, **more):
+    return torch.cat(list(tensor), 1)
+
+
+def save_image(tensor, path, nrow=8, normalize=False, **more):
+    with open(path, "wb") as f:
+        f.write(tensor.numpy().tobytes())
+"""
+
+
+SCRIPTS: dict[str, Script] = {
+    # --- printing -------------------------------------------------------------------------------------------------------
+    "prints in functions and of final results": Script(
+        r"""
+        def train(epoch, model, loader, optimizer, device):
+            model.train()
+            print(f"\nEpoch: {epoch}")
+            for batch_idx, (data, target) in enumerate(loader):
+                data, target = data.to(device), target.to(device)
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+                if batch_idx % 4 == 0:
+                    print("Train Epoch: {} [{}/{} ({:.0f}%)]\tLoss: {:.6f}".format(
+                        epoch, batch_idx * len(data), len(loader.dataset), 100. * batch_idx / len(loader), loss.item()))
+
+
+        def test(model, loader, device):
+            model.eval()
+            test_loss = 0
+            correct = 0
+            with torch.no_grad():
+                for data, target in loader:
+                    data, target = data.to(device), target.to(device)
+                    output = model(data)
+                    test_loss += F.cross_entropy(output, target, reduction="sum").item()
+                    pred = output.argmax(dim=1, keepdim=True)
+                    correct += pred.eq(target.view_as(pred)).sum().item()
+            test_loss /= len(loader.dataset)
+            print("\nTest set: Average loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)\n".format(
+                test_loss, correct, len(loader.dataset), 100. * correct / len(loader.dataset)))
+            return correct / len(loader.dataset)
+
+
+        def main():
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            print("Using device:", device)
+            train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            test_loader = DataLoader(TensorDataset(x[:13], y[:13]), batch_size=5)
+            model = nn.Linear(8, 2).to(device)
+            print(model)
+            print("params:", sum(p.numel() for p in model.parameters() if p.requires_grad))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            accs = []
+            for epoch in range(1, 3):
+                train(epoch, model, train_loader, optimizer, device)
+                accs.append(test(model, test_loader, device))
+            print("-" * 20)
+            print("best accuracy: %.4f at epoch %d" % (max(accs), accs.index(max(accs)) + 1))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("Test set", "best", "params"),
+    ),
+    "a progress bar written with carriage returns": Script(
+        r"""
+        import sys
+        import time
+
+        last = time.time()
+
+
+        def progress_bar(current, total, msg=None):
+            global last
+            done = int(20 * current / total)
+            sys.stdout.write(" [")
+            for i in range(done):
+                sys.stdout.write("=")
+            sys.stdout.write(">")
+            for i in range(20 - done):
+                sys.stdout.write(".")
+            sys.stdout.write("]")
+            if msg:
+                sys.stdout.write(" | " + msg)
+            last = time.time()
+            if current < total - 1:
+                sys.stdout.write("\r")
+            else:
+                sys.stdout.write("\n")
+            sys.stdout.flush()
+
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).to(device)
+        criterion = nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
+        for epoch in range(2):
+            train_loss = 0
+            correct = 0
+            total = 0
+            for batch_idx, (inputs, targets) in enumerate(trainloader):
+                inputs, targets = inputs.to(device), targets.to(device)
+                optimizer.zero_grad()
+                outputs = net(inputs)
+                loss = criterion(outputs, targets)
+                loss.backward()
+                optimizer.step()
+                train_loss += loss.item()
+                _, predicted = outputs.max(1)
+                total += targets.size(0)
+                correct += predicted.eq(targets).sum().item()
+                progress_bar(batch_idx, len(trainloader), "Loss: %.3f | Acc: %.3f%% (%d/%d)"
+                             % (train_loss / (batch_idx + 1), 100. * correct / total, correct, total))
+        """
+    ),
+    "one line on stderr that is overwritten": Script(
+        """
+        import sys
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for epoch in range(2):
+            for i, (data, target) in enumerate(loader):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                sys.stderr.write("\\r[Epoch %d/%d] [Batch %d/%d] [loss: %f]" % (epoch, 2, i, len(loader), loss.item()))
+                sys.stderr.flush()
+            print("", file=sys.stderr)
+        print("Finished Training", flush=True)
+        """
+    ),
+    "print into an open file": Script(
+        """
+        def run(log_file):
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            print("epoch,loss", file=log_file)
+            for epoch in range(3):
+                total = 0.0
+                for data, target in loader:
+                    data, target = data.cuda(), target.cuda()
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(data), target)
+                    loss.backward()
+                    optimizer.step()
+                    total += loss.item()
+                print("%d,%.6f" % (epoch, total / len(loader)), file=log_file, flush=True)
+                print("epoch %d loss %.6f" % (epoch, total / len(loader)))
+
+
+        f = open("train_log.csv", "w")
+        run(f)
+        f.close()
+        """,
+        same=("epoch",),
+    ),
+    # --- logging --------------------------------------------------------------------------------------------------------
+    "logging to a file by basicConfig": Script(
+        """
+        import logging
+
+        logging.basicConfig(filename="train.log", filemode="w", level=logging.INFO, format="%(asctime)s %(message)s")
+
+        train_dl = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2)).cuda()
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        logging.info("Start training")
+        for epoch in range(2):
+            running_loss = 0.0
+            for xb, yb in train_dl:
+                loss = F.cross_entropy(model(xb.cuda()), yb.cuda())
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                running_loss += loss.item()
+            logging.info("epoch %d: loss %.6f", epoch, running_loss / len(train_dl))
+        logging.warning("done")
+        with open("train.log") as f:
+            for line in f:
+                print("log", line.split(" ", 2)[2].strip())
+        """,
+        same=("log epoch",),
+    ),
+    "a logger with a stream and a file handler": Script(
+        """
+        import logging
+        import sys
+
+        logger = logging.getLogger(__name__)
+        logger.setLevel(logging.INFO)
+        formatter = logging.Formatter("%(levelname)s: %(message)s")
+        sh = logging.StreamHandler(sys.stdout)
+        sh.setFormatter(formatter)
+        logger.addHandler(sh)
+        os.makedirs("logs", exist_ok=True)
+        fh = logging.FileHandler(os.path.join("logs", "train.log"))
+        fh.setFormatter(formatter)
+        logger.addHandler(fh)
+
+        device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        logger.info(f"model has {sum(p.numel() for p in model.parameters())} parameters")
+        for epoch in range(2):
+            correct, total = 0, 0
+            for data, target in loader:
+                data, target = data.to(device), target.to(device)
+                optimizer.zero_grad()
+                output = model(data)
+                F.cross_entropy(output, target).backward()
+                optimizer.step()
+                correct += (output.argmax(1) == target).sum().item()
+                total += target.size(0)
+            logger.info(f"epoch {epoch} accuracy {correct / total:.6f}")
+        """,
+        same=("INFO: epoch", "INFO: model"),
+    ),
+    "a logger made by a function and passed on": Script(
+        """
+        import logging
+        from datetime import datetime
+
+
+        def setup_logger(log_dir, name="train"):
+            os.makedirs(log_dir, exist_ok=True)
+            logger = logging.getLogger(name)
+            logger.setLevel(logging.DEBUG)
+            handler = logging.FileHandler(os.path.join(log_dir, datetime.now().strftime("%Y%m%d-%H%M%S") + ".log"))
+            handler.setFormatter(logging.Formatter("[%(asctime)s] %(message)s"))
+            console = logging.StreamHandler()
+            logger.addHandler(handler)
+            logger.addHandler(console)
+            return logger
+
+
+        def train_one_epoch(model, loader, optimizer, epoch, logger):
+            model.train()
+            total = 0.0
+            for i, (data, target) in enumerate(loader):
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+                if (i + 1) % 5 == 0:
+                    logger.debug("epoch %d iter %d/%d loss %.4f" % (epoch, i + 1, len(loader), loss.item()))
+            return total / len(loader)
+
+
+        def main():
+            logger = setup_logger("./logs")
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(2):
+                loss = train_one_epoch(model, loader, optimizer, epoch, logger)
+                logger.info("epoch {} mean loss {:.6f}".format(epoch, loss))
+                print("mean loss {:.6f}".format(loss))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("mean",),
+    ),
+    "a class that writes a log of its own": Script(
+        r"""
+        class Logger(object):
+            def __init__(self, path, resume=False):
+                self.file = open(path, "a" if resume else "w")
+                self.names = []
+
+            def set_names(self, names):
+                self.names = names
+                for name in names:
+                    self.file.write(name)
+                    self.file.write("\t")
+                self.file.write("\n")
+                self.file.flush()
+
+            def append(self, numbers):
+                for num in numbers:
+                    self.file.write("{0:.6f}".format(num))
+                    self.file.write("\t")
+                self.file.write("\n")
+                self.file.flush()
+
+            def close(self):
+                if self.file is not None:
+                    self.file.close()
+
+
+        logger = Logger("log.txt")
+        logger.set_names(["LR", "Loss"])
+        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = torch.nn.DataParallel(nn.Linear(8, 2)).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            losses, n = 0.0, 0
+            for inputs, targets in trainloader:
+                inputs, targets = inputs.cuda(), targets.cuda()
+                loss = F.cross_entropy(model(inputs), targets)
+                losses += loss.item() * inputs.size(0)
+                n += inputs.size(0)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            logger.append([optimizer.param_groups[0]["lr"], losses / n])
+            print("loss %.6f" % (losses / n))
+        logger.close()
+        """,
+        same=("loss",),
+    ),
+    "stdout replaced by a tee": Script(
+        """
+        import sys
+
+
+        class Tee(object):
+            def __init__(self, fpath):
+                self.console = sys.stdout
+                self.file = open(fpath, "w")
+
+            def write(self, msg):
+                self.console.write(msg)
+                self.file.write(msg)
+
+            def flush(self):
+                self.console.flush()
+                self.file.flush()
+
+
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--lr", type=float, default=0.1)
+            args = parser.parse_args()
+            sys.stdout = Tee("log_train.txt")
+            print("==========\\nArgs:{}\\n==========".format(args))
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+            for epoch in range(2):
+                for data, target in loader:
+                    loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                print("==> epoch {}/{}".format(epoch + 1, 2))
+
+
+        if __name__ == "__main__":
+            main()
+        """
+    ),
+    # --- progress bars --------------------------------------------------------------------------------------------------
+    "tqdm around the loader with a postfix": Script(
+        """
+        from tqdm import tqdm
+
+
+        def train(model, loader, optimizer, epoch):
+            model.train()
+            pbar = tqdm(loader, desc=f"Epoch {epoch}")
+            total_loss = 0
+            for step, (data, target) in enumerate(pbar):
+                data, target = data.cuda(), target.cuda()
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+                total_loss += loss.item()
+                pbar.set_postfix(loss=loss.item(), avg=total_loss / (step + 1))
+                pbar.set_description(f"Epoch {epoch} loss {loss.item():.3f}")
+            pbar.close()
+            return total_loss / len(loader)
+
+
+        model = nn.Linear(8, 2).cuda()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            loss = train(model, loader, optimizer, epoch)
+            tqdm.write(f"loss {loss:.6f}")
+        """,
+        same=("loss",),
+    ),
+    "trange over the epochs": Script(
+        """
+        import tqdm
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        history = []
+        with tqdm.trange(3) as t:
+            for epoch in t:
+                epoch_loss = 0
+                for data, target in loader:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                    loss.backward()
+                    optimizer.step()
+                    epoch_loss += loss.detach()
+                history.append((epoch_loss / len(loader)).item())
+                t.set_postfix(loss=f"{history[-1]:.4f}")
+        print("history", " ".join(f"{h:.6f}" for h in history))
+        """,
+        same=("history",),
+    ),
+    "a bar that is updated by hand": Script(
+        """
+        from tqdm.auto import tqdm
+
+        num_epochs = 2
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        num_training_steps = num_epochs * len(loader)
+        progress_bar = tqdm(range(num_training_steps))
+        model.train()
+        for epoch in range(num_epochs):
+            for batch in loader:
+                batch = [t.cuda() for t in batch]
+                loss = F.cross_entropy(model(batch[0]), batch[1])
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                progress_bar.update(1)
+            with tqdm(total=len(loader.dataset), desc=f"Check {epoch}", unit="img") as pbar:
+                right = 0
+                with torch.no_grad():
+                    for data, target in DataLoader(TensorDataset(x, y), batch_size=4):
+                        right += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+                        pbar.update(data.shape[0])
+                        pbar.set_postfix(**{"right": right})
+            print("right", right)
+        """,
+        same=("right",),
+        told=("DDP402",),
+    ),
+    "a with statement around tqdm": Script(
+        """
+        from tqdm import tqdm
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(1, 3):
+            with tqdm(loader, unit="batch") as tepoch:
+                for data, target in tepoch:
+                    tepoch.set_description(f"Epoch {epoch}")
+                    data, target = data.cuda(), target.cuda()
+                    optimizer.zero_grad()
+                    output = model(data)
+                    predictions = output.argmax(dim=1, keepdim=True).squeeze()
+                    loss = F.cross_entropy(output, target)
+                    correct = (predictions == target).sum().item()
+                    accuracy = correct / data.size(0)
+                    loss.backward()
+                    optimizer.step()
+                    tepoch.set_postfix(loss=loss.item(), accuracy=100. * accuracy)
+        """
+    ),
+    # --- TensorBoard ----------------------------------------------------------------------------------------------------
+    "a summary writer at the top level": Script(
+        """
+        from torch.utils.tensorboard import SummaryWriter
+
+        writer = SummaryWriter("runs/exp")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:14], y[:14]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        global_step = 0
+        for epoch in range(2):
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                writer.add_scalar("train/loss", loss.item(), global_step)
+                writer.add_scalar("train/lr", optimizer.param_groups[0]["lr"], global_step)
+                global_step += 1
+            model.eval()
+            hits = 0
+            with torch.no_grad():
+                for data, target in val_loader:
+                    hits += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+            writer.add_scalar("val/acc", hits / len(val_loader.dataset), epoch)
+            print(f"val {hits / len(val_loader.dataset):.6f}")
+        print("steps", global_step)
+        writer.flush()
+        writer.close()
+        """,
+        same=("val", "steps"),
+    ),
+    "the graph, histograms and images of a model": Script(
+        """
+        from torch.utils.tensorboard import SummaryWriter
+
+        writer = SummaryWriter("runs/graph")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        model = nn.Linear(8, 2).cuda()
+        images, labels = next(iter(loader))
+        writer.add_images("first batch", images.view(-1, 1, 2, 4), 0)
+        writer.add_graph(model, images.cuda())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            running_loss = 0.0
+            for i, (data, target) in enumerate(loader):
+                data, target = data.cuda(), target.cuda()
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+                running_loss += loss.item()
+                if i % 5 == 4:
+                    writer.add_scalar("training loss", running_loss / 5, epoch * len(loader) + i)
+                    running_loss = 0.0
+            for tag, value in model.named_parameters():
+                tag = tag.replace(".", "/")
+                writer.add_histogram("weights/" + tag, value.data.cpu().numpy(), epoch)
+                writer.add_histogram("grads/" + tag, value.grad.data.cpu().numpy(), epoch)
+        writer.close()
+        print("Finished Training")
+        """
+    ),
+    "a summary writer on self, in a dated folder": Script(
+        """
+        import datetime
+
+        from torch.utils.tensorboard import SummaryWriter
+
+
+        class Trainer:
+            def __init__(self, epochs):
+                self.epochs = epochs
+                stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+                self.writer = SummaryWriter(log_dir=os.path.join("runs", stamp))
+                self.model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2)).cuda()
+                self.loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+                self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
+                self.step = 0
+
+            def train(self):
+                for epoch in range(self.epochs):
+                    loss = self.train_epoch()
+                    self.writer.add_scalar("loss/epoch", loss, epoch)
+                    self.writer.add_scalars("both", {"loss": loss, "lr": self.optimizer.param_groups[0]["lr"]}, epoch)
+                    print("epoch {} loss {:.6f}".format(epoch, loss))
+                self.writer.close()
+
+            def train_epoch(self):
+                total, count = 0.0, 0
+                for data, target in self.loader:
+                    data, target = data.cuda(), target.cuda()
+                    self.optimizer.zero_grad()
+                    loss = F.cross_entropy(self.model(data), target)
+                    loss.backward()
+                    self.optimizer.step()
+                    self.writer.add_scalar("loss/step", loss.item(), self.step)
+                    self.step += 1
+                    total += loss.item() * len(data)
+                    count += len(data)
+                return total / count
+
+
+        Trainer(2).train()
+        """,
+        same=("epoch",),
+    ),
+    "a summary writer as an argument, fed by a call": Script(
+        """
+        from torch.utils.tensorboard import SummaryWriter
+
+
+        def validate(model, loader, device):
+            model.eval()
+            loss = 0.0
+            with torch.no_grad():
+                for data, target in loader:
+                    loss += F.cross_entropy(model(data.to(device)), target.to(device), reduction="sum").item()
+            return loss / len(loader.dataset)
+
+
+        def train(model, loader, val_loader, optimizer, writer, device):
+            for epoch in range(2):
+                model.train()
+                for data, target in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(data.to(device)), target.to(device)).backward()
+                    optimizer.step()
+                writer.add_scalar("val_loss", validate(model, val_loader, device), epoch)
+                print("val", "%.6f" % validate(model, val_loader, device))
+                writer.add_scalar("weight_norm", model.weight.norm(), epoch)
+
+
+        def main():
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            model = nn.Linear(8, 2).to(device)
+            writer = SummaryWriter(comment="demo")
+            train(
+                model,
+                DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True),
+                DataLoader(TensorDataset(x[:15], y[:15]), batch_size=4, shuffle=False),
+                torch.optim.SGD(model.parameters(), lr=0.1),
+                writer,
+                device,
+            )
+            writer.close()
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("val",),
+    ),
+    "a summary writer used by a with statement and switched by a flag": Script(
+        """
+        from torch.utils import tensorboard
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--tensorboard", action="store_true")
+        args = parser.parse_args()
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if args.tensorboard:
+            tb = tensorboard.SummaryWriter("tb")
+        else:
+            tb = None
+        for epoch in range(2):
+            total = 0
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            if tb is not None:
+                tb.add_scalar("loss", total / len(loader), epoch)
+            print(f"loss: {total / len(loader):.6f}")
+        if tb is not None:
+            tb.close()
+        with tensorboard.SummaryWriter("hparams") as w:
+            w.add_hparams({"lr": 0.1, "bsize": 4}, {"loss": total / len(loader)})
+        """,
+        same=("loss",),
+        args=("--tensorboard",),
+    ),
+    # --- tables and pictures --------------------------------------------------------------------------------------------
+    "a csv writer whose file stays open": Script(
+        """
+        import csv
+
+        log = open("results.csv", "w", newline="")
+        writer = csv.writer(log, delimiter=",")
+        writer.writerow(["epoch", "train loss", "train acc"])
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            train_loss, correct, total = 0.0, 0, 0
+            for data, target in loader:
+                data, target = data.cuda(), target.cuda()
+                optimizer.zero_grad()
+                out = model(data)
+                loss = F.cross_entropy(out, target)
+                loss.backward()
+                optimizer.step()
+                train_loss += loss.item()
+                correct += out.argmax(1).eq(target).sum().item()
+                total += target.size(0)
+            writer.writerow([epoch, round(train_loss / len(loader), 6), correct / total])
+            log.flush()
+        log.close()
+        for row in csv.reader(open("results.csv")):
+            print("row", *row)
+        """,
+        same=("row",),
+    ),
+    "a line appended to a file each epoch": Script(
+        """
+        def train(epoch):
+            model.train()
+            total = 0.
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = criterion(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            with open("log.txt", "a") as f:
+                f.write("{} {:.6f}\\n".format(epoch, total / len(loader)))
+
+
+        if os.path.exists("log.txt"):
+            os.remove("log.txt")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        criterion = nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            train(epoch)
+        """
+    ),
+    "history dumped as json, pickle and npy": Script(
+        """
+        import json
+        import pickle
+
+        import numpy as np
+
+
+        def fit(model, loader, epochs=3, lr=0.1):
+            opt = torch.optim.SGD(model.parameters(), lr=lr)
+            history = {"loss": [], "acc": []}
+            for epoch in range(epochs):
+                loss_sum, hits = 0.0, 0
+                for xb, yb in loader:
+                    xb, yb = xb.cuda(), yb.cuda()
+                    logits = model(xb)
+                    loss = F.cross_entropy(logits, yb)
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                    loss_sum += loss.item() * xb.size(0)
+                    hits += (logits.argmax(1) == yb).sum().item()
+                history["loss"].append(loss_sum / len(loader.dataset))
+                history["acc"].append(hits / len(loader.dataset))
+            return history
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        hist = fit(model, loader)
+        with open("history.json", "w") as fp:
+            json.dump(hist, fp, indent=2)
+        pickle.dump(hist, open("history.pkl", "wb"))
+        with open("hist2.pkl", "wb") as f:
+            pickle.dump(hist, f, protocol=pickle.HIGHEST_PROTOCOL)
+        np.save("loss.npy", np.array(hist["loss"]))
+        np.savetxt("acc.txt", hist["acc"], fmt="%.6f")
+        np.savez("all.npz", **hist)
+        print("loss", " ".join("%.6f" % v for v in hist["loss"]))
+        print("acc", " ".join("%.6f" % v for v in hist["acc"]))
+        """,
+        same=("loss", "acc"),
+    ),
+    "a data frame of the history and a drawn curve": Script(
+        """
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+        import pandas as pd
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train_losses = []
+        for epoch in range(3):
+            running = 0.0
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                running += loss.item()
+            train_losses.append(running / len(loader))
+            df = pd.DataFrame({"epoch": range(epoch + 1), "loss": train_losses})
+            df.to_csv("history.csv", index=False)
+        plt.figure(figsize=(4, 3))
+        plt.plot(train_losses, label="train")
+        plt.xlabel("epoch")
+        plt.legend()
+        plt.savefig("loss.png")
+        plt.close()
+        print("final", f"{train_losses[-1]:.6f}")
+        """,
+        same=("final",),
+    ),
+    "a plotting function and plt.show": Script(
+        """
+        import matplotlib
+        matplotlib.use("agg")
+        from matplotlib import pyplot as plt
+
+
+        def plot_curve(values, path):
+            fig, ax = plt.subplots()
+            ax.plot(range(len(values)), values)
+            ax.set_title("loss")
+            fig.savefig(path)
+            plt.close(fig)
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses = []
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            plot_curve(losses, "loss_%d.png" % epoch)
+        plt.plot(losses)
+        plt.show()
+        """
+    ),
+    "the log read back at the end and drawn": Script(
+        """
+        import matplotlib
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+        import numpy as np
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        f = open("loss.txt", "w")
+        for epoch in range(3):
+            total = 0
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            f.write("%d %.8f\\n" % (epoch, total / len(loader)))
+        f.close()
+
+        log = np.loadtxt("loss.txt")
+        plt.plot(log[:, 0], log[:, 1])
+        plt.savefig("loss.pdf")
+        best = int(log[:, 1].argmin())
+        print("lowest loss %.6f in epoch %d" % (log[best, 1], best))
+        """,
+        same=("lowest",),
+    ),
+    # --- folders and files ----------------------------------------------------------------------------------------------
+    "folders made in every way": Script(
+        """
+        import shutil
+        from pathlib import Path
+
+        if not os.path.exists("checkpoints"):
+            os.mkdir("checkpoints")
+        if not os.path.isdir("./out/images"):
+            os.makedirs("./out/images")
+        os.makedirs("logs", exist_ok=True)
+        Path("results").mkdir(parents=True, exist_ok=True)
+        if os.path.exists("old_results"):
+            shutil.rmtree("old_results")
+        os.mkdir("old_results")
+        try:
+            os.makedirs("weights")
+        except OSError:
+            pass
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), f"checkpoints/{epoch}.pth")
+            torch.save(model.state_dict(), os.path.join("weights", "w.pth"))
+        Path("results/done.txt").write_text("done")
+        """,
+        files={"old_results/a.txt": "old"},
+    ),
+    "a results folder that is emptied first": Script(
+        """
+        import shutil
+
+
+        def prepare(path):
+            if os.path.exists(path):
+                print("removing", path)
+                shutil.rmtree(path)
+            os.makedirs(path)
+            os.makedirs(os.path.join(path, "models"))
+
+
+        def main():
+            out = "results"
+            prepare(out)
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(2):
+                for data, target in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                    optimizer.step()
+                torch.save(model, os.path.join(out, "models", "model-%d.pt" % epoch))
+            print("files", len(os.listdir(os.path.join(out, "models"))))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("files",),
+        files={"results/models/model-7.pt": "old"},
+    ),
+    "the arguments and the source kept with the run": Script(
+        """
+        import json
+        import shutil
+
+        import yaml
+
+
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--save", default="exp")
+            parser.add_argument("--epochs", type=int, default=2)
+            parser.add_argument("--batch_size", type=int, default=4)
+            args = parser.parse_args()
+            if not os.path.exists(args.save):
+                os.makedirs(args.save)
+            with open(os.path.join(args.save, "args.json"), "w") as f:
+                json.dump(vars(args), f)
+            with open(os.path.join(args.save, "config.yaml"), "w") as f:
+                yaml.dump(vars(args), f)
+            with open(os.path.join(args.save, "args.txt"), "w") as f:
+                for k, v in sorted(vars(args).items()):
+                    f.write(f"{k}: {v}\\n")
+            shutil.copy(__file__, os.path.join(args.save, "train_backup.py"))
+            loader = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(args.epochs):
+                for data, target in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                    optimizer.step()
+            print("batch", args.batch_size)
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("batch",),
+    ),
+    "a run folder numbered by counting": Script(
+        """
+        import glob
+
+        if not os.path.exists("runs"):
+            os.makedirs("runs")
+        run_id = len(os.listdir("runs"))
+        run_dir = os.path.join("runs", "run_%d" % run_id)
+        os.makedirs(run_dir)
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), os.path.join(run_dir, "epoch%d.pth" % epoch))
+        print("run", run_id, "in", run_dir)
+        print("found", len(glob.glob(os.path.join("runs", "*", "*.pth"))))
+        """,
+        same=("run", "found"),
+        files={"runs/run_0/a.txt": "a"},
+    ),
+    "a run folder numbered by the first free name": Script(
+        """
+        def get_run_dir(base):
+            i = 0
+            while os.path.exists(f"{base}{i}"):
+                i += 1
+            path = f"{base}{i}"
+            os.mkdir(path)
+            return path
+
+
+        class Trainer(object):
+            def __init__(self):
+                self.dir = get_run_dir("exp")
+                self.net = nn.Linear(8, 2).cuda()
+                self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+                self.loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+
+            def run(self):
+                print("writing to", self.dir)
+                for epoch in range(2):
+                    for data, target in self.loader:
+                        self.opt.zero_grad()
+                        F.cross_entropy(self.net(data.cuda()), target.cuda()).backward()
+                        self.opt.step()
+                    self.save(epoch)
+
+            def save(self, epoch):
+                torch.save({"net": self.net.state_dict(), "epoch": epoch}, os.path.join(self.dir, "net.tar"))
+
+
+        Trainer().run()
+        """,
+        same=("writing",),
+        files={"exp0/a.txt": "a"},
+    ),
+    "a run folder named by the time, and read at the end": Script(
+        """
+        import time
+
+        run = os.path.join("output", time.strftime("%Y-%m-%d_%H-%M-%S"))
+        os.makedirs(run, exist_ok=True)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:10], y[:10]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), os.path.join(run, "model.pt"))
+        model.load_state_dict(torch.load(os.path.join(run, "model.pt")))
+        model.eval()
+        correct = 0
+        with torch.no_grad():
+            for data, target in test_loader:
+                correct += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+        print("correct", correct)
+        """,
+        same=("correct",),
+    ),
+    # --- data prepared by the script ------------------------------------------------------------------------------------
+    "a cache of the data set that is built and read": Script(
+        """
+        def build():
+            print("building the cache")
+            return [(x[i] * 2, int(y[i])) for i in range(len(x))]
+
+
+        if not os.path.exists("cache.pt"):
+            data = build()
+            torch.save(data, "cache.pt")
+        data = torch.load("cache.pt")
+
+
+        class Cached(Dataset):
+            def __init__(self, items):
+                self.items = items
+
+            def __len__(self):
+                return len(self.items)
+
+            def __getitem__(self, i):
+                return self.items[i]
+
+
+        loader = DataLoader(Cached(data), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for inputs, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """
+    ),
+    "a cache inside the data set's constructor": Script(
+        """
+        import pickle
+
+
+        class Features(Dataset):
+            def __init__(self, root):
+                path = os.path.join(root, "features.pkl")
+                if os.path.exists(path):
+                    with open(path, "rb") as f:
+                        self.data = pickle.load(f)
+                else:
+                    if not os.path.exists(root):
+                        os.makedirs(root)
+                    self.data = [(x[i].sin(), y[i]) for i in range(len(x))]
+                    with open(path, "wb") as f:
+                        pickle.dump(self.data, f)
+
+            def __getitem__(self, index):
+                return self.data[index]
+
+            def __len__(self):
+                return len(self.data)
+
+
+        loader = DataLoader(Features("data"), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for inputs, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """
+    ),
+    "a csv that is prepared if it is missing": Script(
+        """
+        import numpy as np
+        import pandas as pd
+
+        DATA = "train.csv"
+
+
+        def prepare():
+            frame = pd.DataFrame(x.numpy(), columns=[f"f{i}" for i in range(8)])
+            frame["label"] = y.numpy()
+            frame.to_csv(DATA, index=False)
+
+
+        def load():
+            frame = pd.read_csv(DATA)
+            labels = frame.pop("label").values
+            return TensorDataset(torch.tensor(frame.values.astype(np.float64)), torch.tensor(labels))
+
+
+        def main():
+            if not os.path.isfile(DATA):
+                prepare()
+            dataset = load()
+            print("rows", len(dataset))
+            loader = DataLoader(dataset, batch_size=4, shuffle=True)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(2):
+                for inputs, target in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                    optimizer.step()
+
+
+        main()
+        """,
+        same=("rows",),
+    ),
+    "arrays always written before they are read": Script(
+        """
+        import numpy as np
+
+        np.save("x.npy", x.numpy())
+        np.save("y.npy", y.numpy())
+        with open("classes.txt", "w") as f:
+            f.write("no\\nyes\\n")
+
+        xs = torch.from_numpy(np.load("x.npy"))
+        ys = torch.from_numpy(np.load("y.npy"))
+        classes = open("classes.txt").read().split()
+        loader = DataLoader(TensorDataset(xs, ys), batch_size=4, shuffle=True)
+        model = nn.Linear(8, len(classes)).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for inputs, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                optimizer.step()
+        print("classes", classes)
+        """
+    ),
+    "a download skipped if the file is there": Script(
+        """
+        import urllib.request
+
+        import numpy as np
+
+        URL = "https://example.invalid/features.npy"
+
+
+        def download(url, root):
+            path = os.path.join(root, os.path.basename(url))
+            if not os.path.exists(path):
+                os.makedirs(root, exist_ok=True)
+                print("downloading", url)
+                urllib.request.urlretrieve(url, path)
+            return path
+
+
+        features = torch.from_numpy(np.load(download(URL, "data")))
+        labels = (features.sum(1) > 0).long()
+        loader = DataLoader(TensorDataset(features, labels), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """,
+        files={"data/features.npy": _npy()},
+    ),
+    "a zip unpacked before training": Script(
+        """
+        import zipfile
+
+        import numpy as np
+
+        if not os.path.isdir("unpacked"):
+            with zipfile.ZipFile("data.zip") as z:
+                z.extractall("unpacked")
+        table = torch.from_numpy(np.loadtxt("unpacked/data/train.csv", delimiter=","))
+        features, labels = table[:, :8], table[:, 8].long()
+        loader = DataLoader(TensorDataset(features, labels), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """,
+        files={"data.zip": _zip()},
+    ),
+    "a tar unpacked by a function": Script(
+        """
+        import tarfile
+
+
+        def extract(path, to):
+            print("extracting", path)
+            tar = tarfile.open(path, "r:gz")
+            tar.extractall(to, filter="data")
+            tar.close()
+
+
+        class Corpus(Dataset):
+            def __init__(self, root):
+                file = os.path.join(root, "corpus", "features.txt")
+                if not os.path.exists(file):
+                    extract("corpus.tar.gz", root)
+                with open(file) as f:
+                    rows = [[float(v) for v in line.split()] for line in f]
+                self.x = torch.tensor(rows)
+                self.y = (self.x[:, 0] > 0.5).long()
+
+            def __len__(self):
+                return len(self.x)
+
+            def __getitem__(self, i):
+                return self.x[i], self.y[i]
+
+
+        loader = DataLoader(Corpus("data"), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """,
+        files={"corpus.tar.gz": _tar()},
+    ),
+    # --- forwards for a file --------------------------------------------------------------------------------------------
+    "samples drawn by the model and saved every epoch": Script(
+        """
+        import imageio
+        import numpy as np
+
+
+        @torch.no_grad()
+        def save_samples(decoder, z, path):
+            decoder.eval()
+            img = decoder(z).cpu().numpy()
+            imageio.imwrite(path, (np.clip(img, 0, 1) * 255).astype(np.uint8))
+            decoder.train()
+
+
+        os.makedirs("samples", exist_ok=True)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        fixed = torch.linspace(-1, 1, 64).view(8, 8).to(device)
+        loader = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8), nn.Sigmoid()).to(device)
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            for (batch,) in loader:
+                batch = batch.to(device)
+                loss = F.mse_loss(net(batch), batch)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            save_samples(net, fixed, f"samples/epoch_{epoch:03d}.png")
+        """
+    ),
+    "predictions written to a submission": Script(
+        """
+        import pandas as pd
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:13]), batch_size=4, shuffle=False)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+
+        model.eval()
+        preds = []
+        with torch.no_grad():
+            for (data,) in test_loader:
+                preds.extend(model(data.cuda()).argmax(1).cpu().tolist())
+        submission = pd.DataFrame({"id": range(len(preds)), "label": preds})
+        submission.to_csv("submission.csv", index=False)
+        print("predictions", " ".join(map(str, preds)))
+        """,
+        same=("predictions",),
+    ),
+    # --- calls inside prints --------------------------------------------------------------------------------------------
+    "an evaluation inside a print": Script(
+        """
+        def evaluate(model, loader):
+            model.eval()
+            hits = 0
+            with torch.no_grad():
+                for data, target in loader:
+                    hits += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+            model.train()
+            return hits / len(loader.dataset)
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:11], y[:11]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        print("before", evaluate(model, val_loader))
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            print("val", evaluate(model, val_loader), "of", len(val_loader.dataset))
+        """,
+        same=("before", "val"),
+    ),
+    "the training set evaluated inside a print": Script(
+        """
+        def accuracy(loader):
+            model.eval()
+            hits, n = 0, 0
+            with torch.no_grad():
+                for data, target in loader:
+                    hits += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+                    n += target.size(0)
+            model.train()
+            return hits / n
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4)
+        val_loader = DataLoader(TensorDataset(x[:11], y[:11]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            print("train {:.4f}".format(accuracy(loader)), "val {:.4f}".format(accuracy(val_loader)))
+        """,
+        same=("train",),
+    ),
+    "next and a forward inside prints": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        counter = iter(range(100))
+        print("shape", next(iter(loader))[0].shape)
+        print("first id", next(counter))
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            print("probe %.6f" % model(x[:4].cuda()).sum().item(), "id", next(counter))
+            if next(counter) > 2:
+                optimizer.param_groups[0]["lr"] *= 0.5
+        """,
+        same=("probe", "first id"),
+    ),
+    "prints beside break, continue and assignments": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:12], y[:12]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        best, wait, patience = float("inf"), 0, 1
+        for epoch in range(6):
+            if epoch == 1:
+                print("skipping epoch", epoch)
+                continue
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            model.eval()
+            val_loss = 0.0
+            with torch.no_grad():
+                for data, target in val_loader:
+                    val_loss += F.cross_entropy(model(data.cuda()), 1 - target.cuda(), reduction="sum").item()
+            val_loss /= len(val_loader.dataset)
+            if val_loss < best:
+                print(f"improved from {best:.6f} to {val_loss:.6f}, saving")
+                best = val_loss
+                wait = 0
+                torch.save(model.state_dict(), "best.pt")
+            else:
+                wait += 1
+                print(f"no improvement for {wait} epochs: {val_loss:.6f}")
+                if wait > patience:
+                    print("early stopping at epoch", epoch)
+                    break
+        print(f"best {best:.6f}")
+        """,
+        same=("improved", "no improvement", "early", "best"),
+    ),
+    # --- checkpoints ----------------------------------------------------------------------------------------------------
+    "a checkpoint with everything": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=3)
+        best_acc = 0.0
+        for epoch in range(3):
+            correct = 0
+            for data, target in loader:
+                optimizer.zero_grad()
+                out = model(data.cuda())
+                F.cross_entropy(out, target.cuda()).backward()
+                optimizer.step()
+                correct += (out.argmax(1) == target.cuda()).sum().item()
+            scheduler.step()
+            acc = correct / len(loader.dataset)
+            is_best = acc > best_acc
+            best_acc = max(acc, best_acc)
+            torch.save({
+                "epoch": epoch + 1,
+                "arch": "linear",
+                "state_dict": model.state_dict(),
+                "best_acc": best_acc,
+                "optimizer": optimizer.state_dict(),
+                "scheduler": scheduler.state_dict(),
+            }, "checkpoint.pth.tar")
+            if is_best:
+                torch.save(model.state_dict(), "model_best.pth.tar")
+        print("best %.6f" % best_acc)
+        """,
+        same=("best",),
+    ),
+    "save_checkpoint as in the ImageNet example": Script(
+        """
+        import shutil
+
+
+        def validate(val_loader, model, criterion):
+            model.eval()
+            hits = 0
+            with torch.no_grad():
+                for images, target in val_loader:
+                    output = model(images.cuda())
+                    hits += output.argmax(1).eq(target.cuda()).sum().item()
+            acc1 = 100.0 * hits / len(val_loader.dataset)
+            print(" * Acc@1 {:.3f}".format(acc1))
+            return acc1
+
+
+        def save_checkpoint(state, is_best, filename="checkpoint.pth.tar"):
+            torch.save(state, filename)
+            if is_best:
+                shutil.copyfile(filename, "model_best.pth.tar")
+
+
+        def main():
+            model = nn.DataParallel(nn.Linear(8, 2)).cuda()
+            criterion = nn.CrossEntropyLoss().cuda()
+            optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4)
+            train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            val_loader = DataLoader(TensorDataset(x[:14], y[:14]), batch_size=4, shuffle=False)
+            best_acc1 = 0
+            for epoch in range(2):
+                model.train()
+                for images, target in train_loader:
+                    loss = criterion(model(images.cuda()), target.cuda())
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                acc1 = validate(val_loader, model, criterion)
+                is_best = acc1 > best_acc1
+                best_acc1 = max(acc1, best_acc1)
+                save_checkpoint({
+                    "epoch": epoch + 1,
+                    "state_dict": model.state_dict(),
+                    "best_acc1": best_acc1,
+                    "optimizer": optimizer.state_dict(),
+                }, is_best)
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=(" * Acc",),
+    ),
+    "two models and optimizers in one file": Script(
+        """
+        loader = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        encoder = nn.Linear(8, 3).cuda()
+        decoder = nn.Linear(3, 8).cuda()
+        enc_opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+        dec_opt = torch.optim.SGD(decoder.parameters(), lr=0.1)
+        for epoch in range(2):
+            for (batch,) in loader:
+                batch = batch.cuda()
+                loss = F.mse_loss(decoder(encoder(batch)), batch)
+                enc_opt.zero_grad()
+                dec_opt.zero_grad()
+                loss.backward()
+                enc_opt.step()
+                dec_opt.step()
+            torch.save({"enc": encoder.state_dict(), "dec": decoder.state_dict(),
+                        "enc_opt": enc_opt.state_dict(), "dec_opt": dec_opt.state_dict(), "epoch": epoch},
+                       "models_%d.tar" % epoch)
+        """
+    ),
+    "the whole model saved and loaded for a test": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super(Net, self).__init__()
+                self.fc1 = nn.Linear(8, 16)
+                self.fc2 = nn.Linear(16, 2)
+
+            def forward(self, x):
+                return self.fc2(F.relu(self.fc1(x)))
+
+
+        def accuracy(net, loader):
+            net.eval()
+            hits = 0
+            with torch.no_grad():
+                for data, target in loader:
+                    hits += (net(data.cuda()).argmax(1) == target.cuda()).sum().item()
+            return 100.0 * hits / len(loader.dataset)
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:10], y[:10]), batch_size=4)
+        net = Net().cuda()
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+        best = 0
+        for epoch in range(3):
+            net.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            acc = accuracy(net, test_loader)
+            if acc >= best:
+                best = acc
+                torch.save(net, "best.pt")
+        net = torch.load("best.pt", weights_only=False)
+        print("test %.2f" % accuracy(net, test_loader))
+        """,
+        same=("test",),
+    ),
+    "the model moved to the CPU to be saved": Script(
+        """
+        def save(net, path):
+            torch.save(net.cpu().state_dict(), path)
+            net.cuda()
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            save(net, "net_%d.pth" % epoch)
+        torch.save({k: v.cpu() for k, v in net.state_dict().items()}, "final.pth")
+        """
+    ),
+    "the best weights copied and saved at the end": Script(
+        """
+        import copy
+        import time
+
+
+        def train_model(model, criterion, optimizer, dataloaders, dataset_sizes, device, num_epochs=3):
+            since = time.time()
+            best_model_wts = copy.deepcopy(model.state_dict())
+            best_acc = 0.0
+            for epoch in range(num_epochs):
+                print(f"Epoch {epoch}/{num_epochs - 1}")
+                for phase in ["train", "val"]:
+                    if phase == "train":
+                        model.train()
+                    else:
+                        model.eval()
+                    running_loss = 0.0
+                    running_corrects = 0
+                    for inputs, labels in dataloaders[phase]:
+                        inputs = inputs.to(device)
+                        labels = labels.to(device)
+                        optimizer.zero_grad()
+                        with torch.set_grad_enabled(phase == "train"):
+                            outputs = model(inputs)
+                            _, preds = torch.max(outputs, 1)
+                            loss = criterion(outputs, labels)
+                            if phase == "train":
+                                loss.backward()
+                                optimizer.step()
+                        running_loss += loss.item() * inputs.size(0)
+                        running_corrects += torch.sum(preds == labels.data)
+                    epoch_loss = running_loss / dataset_sizes[phase]
+                    epoch_acc = running_corrects.double() / dataset_sizes[phase]
+                    print(f"{phase} Loss: {epoch_loss:.6f} Acc: {epoch_acc:.6f}")
+                    if phase == "val" and epoch_acc > best_acc:
+                        best_acc = epoch_acc
+                        best_model_wts = copy.deepcopy(model.state_dict())
+            print(f"Best val Acc: {best_acc:4f}")
+            model.load_state_dict(best_model_wts)
+            return model
+
+
+        sets = {"train": TensorDataset(x, y), "val": TensorDataset(x[:13], y[:13])}
+        dataloaders = {p: DataLoader(sets[p], batch_size=4, shuffle=True) for p in ["train", "val"]}
+        dataset_sizes = {p: len(sets[p]) for p in ["train", "val"]}
+        device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+        model = nn.Linear(8, 2).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        model = train_model(model, nn.CrossEntropyLoss(), optimizer, dataloaders, dataset_sizes, device)
+        torch.save(model.state_dict(), "best.pth")
+        """,
+        same=("train Loss", "val Loss", "Best"),
+    ),
+    "a name built from epoch and accuracy, old ones removed": Script(
+        """
+        def evaluate(model, loader):
+            model.eval()
+            hits = 0
+            with torch.no_grad():
+                for data, target in loader:
+                    hits += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+            return hits / len(loader.dataset)
+
+
+        save_dir = "ckpt"
+        os.makedirs(save_dir, exist_ok=True)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:13], y[:13]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        saved = []
+        for epoch in range(5):
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            acc = evaluate(model, val_loader)
+            path = os.path.join(save_dir, f"epoch_{epoch}_acc_{acc:.4f}.pth")
+            torch.save(model.state_dict(), path)
+            saved.append(path)
+            if len(saved) > 3:
+                os.remove(saved.pop(0))
+        print("kept", len(os.listdir(save_dir)), saved[-1])
+        """,
+        same=("kept",),
+    ),
+    "the last three kept by age": Script(
+        """
+        import glob
+
+
+        class Trainer:
+            def __init__(self, model, loader, keep=3):
+                self.model, self.loader, self.keep = model, loader, keep
+                self.opt = torch.optim.SGD(model.parameters(), lr=0.1)
+                self.global_step = 0
+
+            def save_checkpoint(self):
+                torch.save({"step": self.global_step, "model": self.model.state_dict()}, f"ckpt-{self.global_step:06d}.pt")
+                ckpts = sorted(glob.glob("ckpt-*.pt"))
+                for old in ckpts[:-self.keep]:
+                    os.remove(old)
+
+            def fit(self, epochs):
+                for _ in range(epochs):
+                    for data, target in self.loader:
+                        loss = F.cross_entropy(self.model(data.cuda()), target.cuda())
+                        self.opt.zero_grad()
+                        loss.backward()
+                        self.opt.step()
+                        self.global_step += 1
+                        if self.global_step % 5 == 0:
+                            self.save_checkpoint()
+
+
+        model = nn.Linear(8, 2).cuda()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        trainer = Trainer(model, loader)
+        trainer.fit(3)
+        print("left", *sorted(glob.glob("ckpt-*.pt")))
+        """,
+        same=("left",),
+    ),
+    "a checkpoint every k steps and a rename": Script(
+        """
+        save_every = 5
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        step = 0
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                step += 1
+                if step % save_every == 0:
+                    torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, "latest.tmp")
+                    os.rename("latest.tmp", "latest.pt")
+                    print("saved at step", step)
+        os.replace("latest.pt", "final.pt")
+        """,
+        same=("saved",),
+    ),
+    "only the trainable parameters, through a handle": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.backbone = nn.Linear(8, 8)
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, x):
+                return self.head(torch.tanh(self.backbone(x)))
+
+
+        model = Net().cuda()
+        for p in model.backbone.parameters():
+            p.requires_grad = False
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+        trainable = {n: p.detach().cpu() for n, p in model.named_parameters() if p.requires_grad}
+        torch.save(trainable, "trainable.pt")
+        with open("model.pt", "wb") as f:
+            torch.save(model.state_dict(), f)
+        torch.save(model.head.state_dict(), "head.pt")
+        print("saved", *sorted(trainable))
+        """,
+        same=("saved",),
+    ),
+    "the best weights loaded for the last test": Script(
+        """
+        def train(model, loader, optimizer):
+            model.train()
+            total = 0.0
+            for data, target in loader:
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item() * len(data)
+            return total / len(loader.dataset)
+
+
+        @torch.no_grad()
+        def evaluate(model, loader):
+            model.eval()
+            total, hits = 0.0, 0
+            for data, target in loader:
+                out = model(data.cuda())
+                total += F.cross_entropy(out, target.cuda(), reduction="sum").item()
+                hits += (out.argmax(1) == target.cuda()).sum().item()
+            return total / len(loader.dataset), hits / len(loader.dataset)
+
+
+        def main():
+            train_set, val_set, test_set = random_split(TensorDataset(x, y), [20, 10, 14])
+            train_loader = DataLoader(train_set, batch_size=4, shuffle=True)
+            val_loader = DataLoader(val_set, batch_size=4)
+            test_loader = DataLoader(test_set, batch_size=4)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+            best_loss = float("inf")
+            for epoch in range(4):
+                train_loss = train(model, train_loader, optimizer)
+                val_loss, val_acc = evaluate(model, val_loader)
+                print(f"epoch {epoch}: train {train_loss:.6f} val {val_loss:.6f} {val_acc:.4f}")
+                if val_loss < best_loss:
+                    best_loss = val_loss
+                    torch.save(model.state_dict(), "best.pth")
+            model.load_state_dict(torch.load("best.pth"))
+            print("test %.6f %.4f" % evaluate(model, test_loader))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("epoch", "test"),
+    ),
+    "the best model loaded for the last test": Script(
+        """
+        def run(model, loader, optimizer=None):
+            train = optimizer is not None
+            model.train(train)
+            loss_sum, hits, n = 0.0, 0, 0
+            for data, target in loader:
+                data, target = data.cuda(), target.cuda()
+                with torch.set_grad_enabled(train):
+                    out = model(data)
+                    loss = F.cross_entropy(out, target)
+                if train:
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                loss_sum += loss.item() * len(data)
+                hits += (out.argmax(1) == target).sum().item()
+                n += len(data)
+            return loss_sum / n, hits / n
+
+
+        def main():
+            train_set, val_set, test_set = x[:20], x[20:30], x[30:]
+            train_loader = DataLoader(TensorDataset(train_set, y[:20]), batch_size=4, shuffle=True)
+            val_loader = DataLoader(TensorDataset(val_set, y[20:30]), batch_size=4)
+            test_loader = DataLoader(TensorDataset(test_set, y[30:]), batch_size=4)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+            best_loss = float("inf")
+            for epoch in range(4):
+                train_loss, train_acc = run(model, train_loader, optimizer)
+                val_loss, val_acc = run(model, val_loader)
+                print(f"epoch {epoch}: train {train_loss:.6f} {train_acc:.4f} val {val_loss:.6f} {val_acc:.4f}")
+                if val_loss < best_loss:
+                    best_loss = val_loss
+                    torch.save(model.state_dict(), "best.pth")
+            model.load_state_dict(torch.load("best.pth"))
+            print("test %.6f %.4f" % run(model, test_loader))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("epoch", "test"),
+    ),
+    "early stopping that saves and reads back": Script(
+        """
+        class EarlyStopping:
+            def __init__(self, patience=1, path="checkpoint.pt", verbose=True):
+                self.patience = patience
+                self.path = path
+                self.verbose = verbose
+                self.counter = 0
+                self.best = None
+                self.early_stop = False
+
+            def __call__(self, val_loss, model):
+                if self.best is None or val_loss < self.best:
+                    if self.verbose:
+                        print(f"Validation loss decreased to {val_loss:.6f}. Saving model ...")
+                    torch.save(model.state_dict(), self.path)
+                    self.best = val_loss
+                    self.counter = 0
+                else:
+                    self.counter += 1
+                    print(f"EarlyStopping counter: {self.counter} out of {self.patience}")
+                    if self.counter >= self.patience:
+                        self.early_stop = True
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        valid_loader = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        early_stopping = EarlyStopping()
+        for epoch in range(5):
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            model.eval()
+            total = 0.0
+            with torch.no_grad():
+                for data, target in valid_loader:
+                    total += F.cross_entropy(model(data.cuda()), target.cuda()).item() * data.size(0)
+            early_stopping(total / len(valid_loader.dataset), model)
+            if early_stopping.early_stop:
+                print("Early stopping")
+                break
+        model.load_state_dict(torch.load("checkpoint.pt"))
+        print("weights %.6f" % model.weight.sum().item())
+        """,
+        same=("Validation", "EarlyStopping", "weights"),
+    ),
+    "averaged weights kept and saved": Script(
+        """
+        import copy
+
+
+        class EMA:
+            def __init__(self, model, decay=0.9):
+                self.decay = decay
+                self.shadow = {n: p.detach().clone() for n, p in model.named_parameters()}
+
+            def update(self, model):
+                for n, p in model.named_parameters():
+                    self.shadow[n].mul_(self.decay).add_(p.detach(), alpha=1 - self.decay)
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        ema = EMA(model)
+        ema_model = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+                ema.update(model)
+        ema_model.load_state_dict(ema.shadow)
+        torch.save({"model": model.state_dict(), "ema": ema.shadow}, "model.pt")
+        torch.save(ema_model.state_dict(), "ema.pt")
+        """
+    ),
+    "a trainer given a model made in the call": Script(
+        """
+        class Trainer:
+            def __init__(self, model, loader, lr=0.1):
+                self.model = model
+                self.loader = loader
+                self.opt = torch.optim.SGD(self.model.parameters(), lr=lr)
+
+            def fit(self, epochs):
+                for epoch in range(epochs):
+                    for data, target in self.loader:
+                        loss = F.cross_entropy(self.model(data.cuda()), target.cuda())
+                        self.opt.zero_grad()
+                        loss.backward()
+                        self.opt.step()
+                    self.save(f"model_{epoch}.pt")
+
+            def save(self, path):
+                torch.save(self.model.state_dict(), path)
+                print("saved", path)
+
+
+        trainer = Trainer(nn.Linear(8, 2).cuda(), DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True))
+        trainer.fit(2)
+        """,
+        same=("saved",),
+    ),
+    # --- resuming -------------------------------------------------------------------------------------------------------
+    "resumed after the optimizer is made": Script(
+        """
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--resume", default="", type=str, metavar="PATH")
+            parser.add_argument("--start-epoch", default=0, type=int)
+            parser.add_argument("--epochs", default=3, type=int)
+            args = parser.parse_args()
+            best_acc = 0
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            model = nn.Linear(8, 2).to(device)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+            if args.resume:
+                if os.path.isfile(args.resume):
+                    print("=> loading checkpoint '{}'".format(args.resume))
+                    checkpoint = torch.load(args.resume)
+                    args.start_epoch = checkpoint["epoch"]
+                    best_acc = checkpoint["best_acc"]
+                    model.load_state_dict(checkpoint["state_dict"])
+                    optimizer.load_state_dict(checkpoint["optimizer"])
+                    scheduler.load_state_dict(checkpoint["scheduler"])
+                    print("=> loaded checkpoint '{}' (epoch {})".format(args.resume, checkpoint["epoch"]))
+                else:
+                    print("=> no checkpoint found at '{}'".format(args.resume))
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            for epoch in range(args.start_epoch, args.epochs):
+                hits = 0
+                for data, target in loader:
+                    data, target = data.to(device), target.to(device)
+                    out = model(data)
+                    loss = F.cross_entropy(out, target)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    hits += (out.argmax(1) == target).sum().item()
+                scheduler.step()
+                best_acc = max(best_acc, hits / len(loader.dataset))
+                torch.save({"epoch": epoch + 1, "best_acc": best_acc, "state_dict": model.state_dict(),
+                            "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict()}, "ckpt.pth")
+            print("best %.6f" % best_acc)
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("=> loaded", "best"),
+        args=("--resume", "ckpt.pth"),
+        files={"ckpt.pth": _bytes({"epoch": 1, "best_acc": 0.25, "state_dict": _linear(), "optimizer": _sgd(), "scheduler": _step_lr(1)})},
+    ),
+    "resumed before the model is moved": Script(
+        """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--resume", "-r", action="store_true")
+        args = parser.parse_args()
+        start_epoch = 0
+        best_acc = 0
+        net = nn.Linear(8, 2)
+        if args.resume:
+            print("==> Resuming from checkpoint..")
+            assert os.path.isdir("checkpoint"), "Error: no checkpoint directory found!"
+            checkpoint = torch.load("./checkpoint/ckpt.pth")
+            net.load_state_dict(checkpoint["net"])
+            best_acc = checkpoint["acc"]
+            start_epoch = checkpoint["epoch"]
+        net = net.cuda()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(start_epoch, start_epoch + 2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            print("epoch", epoch, "best so far", best_acc)
+        """,
+        same=("epoch",),
+        args=("-r",),
+        files={"checkpoint/ckpt.pth": _bytes({"net": _linear(), "acc": 0.5, "epoch": 3})},
+    ),
+    "resumed with the random state": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        start = 0
+        if os.path.exists("state.pt"):
+            state = torch.load("state.pt", weights_only=False)
+            model.load_state_dict(state["model"])
+            optimizer.load_state_dict(state["optimizer"])
+            torch.set_rng_state(state["rng"])
+            start = state["epoch"]
+            print("continuing from epoch", start)
+        for epoch in range(start, 3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch + 1,
+                        "rng": torch.get_rng_state()}, "state.pt")
+        """,
+        same=("continuing",),
+        files={
+            "state.pt": _bytes({"model": _linear(), "optimizer": _sgd(), "epoch": 1, "rng": torch.Generator().manual_seed(3).get_state()})
+        },
+    ),
+    "pretrained weights chosen by name and shape": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, classes=2):
+                super().__init__()
+                self.features = nn.Linear(8, 6)
+                self.classifier = nn.Linear(6, classes)
+
+            def forward(self, x):
+                return self.classifier(F.relu(self.features(x)))
+
+
+        def load_pretrained(model, path):
+            pretrained = torch.load(path, map_location="cpu")
+            own = model.state_dict()
+            matched = {k: v for k, v in pretrained.items() if k in own and v.shape == own[k].shape}
+            print("loaded", len(matched), "of", len(own))
+            own.update(matched)
+            model.load_state_dict(own)
+            missing, unexpected = model.load_state_dict(matched, strict=False)
+            print("missing", missing)
+
+
+        model = Net()
+        load_pretrained(model, "pretrained.pth")
+        model.cuda()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD([
+            {"params": model.features.parameters(), "lr": 0.01},
+            {"params": model.classifier.parameters()},
+        ], lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """,
+        same=("loaded", "missing"),
+        files={
+            "pretrained.pth": _bytes(
+                {
+                    "features.weight": torch.linspace(-1, 1, 48).view(6, 8),
+                    "features.bias": torch.zeros(6),
+                    "classifier.weight": torch.zeros(9, 6),
+                    "extra": torch.zeros(1),
+                }
+            )
+        },
+    ),
+    "DataParallel resumed from keys with a prefix": Script(
+        """
+        from collections import OrderedDict
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--weights", default=None)
+        args = parser.parse_args()
+
+        net = nn.Linear(8, 2)
+        if args.weights:
+            state_dict = torch.load(args.weights)
+            new_state_dict = OrderedDict()
+            for k, v in state_dict.items():
+                name = k[7:] if k.startswith("module.") else k
+                new_state_dict[name] = v
+            net.load_state_dict(new_state_dict)
+        net = nn.DataParallel(net).cuda()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            torch.save(net.state_dict(), "weights_%02d.pth" % epoch)
+        torch.save(net.module.state_dict(), "plain.pth")
+        """,
+        args=("--weights", "old.pth"),
+        files={"old.pth": _bytes({"module." + k: v for k, v in _linear().items()})},
+    ),
+    "DataParallel that loads prefixed keys into the wrapper": Script(
+        """
+        net = torch.nn.DataParallel(nn.Linear(8, 2), device_ids=[0]).cuda()
+        if os.path.exists("last.pth"):
+            checkpoint = torch.load("last.pth")
+            net.load_state_dict(checkpoint["net"])
+            print("resumed from epoch %d" % checkpoint["epoch"])
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            torch.save({"net": net.state_dict(), "epoch": epoch}, "last.pth")
+        """,
+        same=("resumed",),
+        files={"last.pth": _bytes({"net": {"module." + k: v for k, v in _linear().items()}, "epoch": 4})},
+    ),
+    "resumed from the newest file": Script(
+        """
+        import glob
+        import re
+
+
+        def latest(folder):
+            files = [f for f in os.listdir(folder) if f.endswith(".pth")]
+            if not files:
+                return None
+            files.sort(key=lambda f: int(re.findall(r"\\d+", f)[0]))
+            return os.path.join(folder, files[-1])
+
+
+        os.makedirs("ckpts", exist_ok=True)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        start_epoch = 0
+        path = latest("ckpts")
+        if path is not None:
+            ckpt = torch.load(path)
+            model.load_state_dict(ckpt["model"])
+            start_epoch = ckpt["epoch"] + 1
+            print("resumed", path)
+        for epoch in range(start_epoch, start_epoch + 2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            torch.save({"model": model.state_dict(), "epoch": epoch}, f"ckpts/epoch{epoch}.pth")
+        print("now", len(glob.glob("ckpts/*.pth")))
+        """,
+        same=("resumed", "now"),
+        files={f"ckpts/epoch{i}.pth": _bytes({"model": _linear(i), "epoch": i}) for i in (2, 10)},
+    ),
+    "a checkpoint class with save and load": Script(
+        """
+        class Checkpointer:
+            def __init__(self, folder, **objects):
+                self.folder = folder
+                self.objects = objects
+                if not os.path.exists(folder):
+                    os.makedirs(folder)
+
+            def save(self, name, **extra):
+                state = {k: v.state_dict() for k, v in self.objects.items()}
+                state.update(extra)
+                torch.save(state, os.path.join(self.folder, name))
+
+            def load(self, name):
+                state = torch.load(os.path.join(self.folder, name), weights_only=True)
+                for k, v in self.objects.items():
+                    v.load_state_dict(state.pop(k))
+                return state
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        ckpt = Checkpointer("out", model=model, optimizer=optimizer)
+        extra = ckpt.load("last.pt")
+        print("loaded epoch", extra["epoch"])
+        for epoch in range(extra["epoch"], 3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            ckpt.save("last.pt", epoch=epoch + 1)
+        """,
+        same=("loaded",),
+        files={"out/last.pt": _bytes({"model": _linear(), "optimizer": _sgd(), "epoch": 1})},
+    ),
+    # --- with stand-ins for libraries ------------------------------------------------------------------------------------
+    "wandb at the top level": Script(
+        """
+        import wandb
+
+        wandb.init(project="demo", config={"lr": 0.1, "epochs": 2})
+        config = wandb.config
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        wandb.watch(model, log="all")
+        optimizer = torch.optim.SGD(model.parameters(), lr=config.lr)
+        for epoch in range(config.epochs):
+            total = 0.0
+            for i, (data, target) in enumerate(loader):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+                wandb.log({"batch_loss": loss.item()})
+            wandb.log({"epoch": epoch, "loss": total / len(loader)})
+        torch.save(model.state_dict(), os.path.join(wandb.run.dir, "model.pt"))
+        wandb.save("model.pt")
+        wandb.finish()
+        """,
+        stand_ins={"wandb/__init__.py": WANDB},
+    ),
+    "wandb with a run object and a flag": Script(
+        """
+        import wandb
+
+
+        def evaluate(model, loader):
+            model.eval()
+            hits = 0
+            with torch.no_grad():
+                for data, target in loader:
+                    hits += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+            return hits / len(loader.dataset)
+
+
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--wandb", action="store_true")
+            parser.add_argument("--epochs", type=int, default=2)
+            args = parser.parse_args()
+            run = None
+            if args.wandb:
+                run = wandb.init(project="demo", name="first", config=vars(args))
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            val = DataLoader(TensorDataset(x[:13], y[:13]), batch_size=4)
+            model = nn.Linear(8, 2).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(args.epochs):
+                model.train()
+                for data, target in loader:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                    loss.backward()
+                    optimizer.step()
+                if args.wandb:
+                    run.log({"val_acc": evaluate(model, val), "loss": loss.item()}, step=epoch)
+                    run.summary["best"] = 1
+                    wandb.log({"hist": wandb.Histogram(model.weight.detach().cpu())})
+            if run:
+                run.finish()
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        args=("--wandb",),
+        stand_ins={"wandb/__init__.py": WANDB},
+    ),
+    "visdom lines": Script(
+        """
+        import visdom
+
+        vis = visdom.Visdom(env="main")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        win = vis.line(X=torch.zeros(1), Y=torch.zeros(1), opts=dict(title="loss"))
+        for epoch in range(2):
+            total = 0.0
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            vis.line(X=torch.tensor([epoch]), Y=torch.tensor([total / len(loader)]), win=win, update="append")
+            vis.images(data.view(-1, 1, 2, 4), win="inputs")
+            vis.text("epoch %d" % epoch)
+        """,
+        stand_ins={"visdom.py": VISDOM},
+    ),
+    "image grids of a generator": Script(
+        """
+        from torchvision.utils import make_grid, save_image
+
+        os.makedirs("images", exist_ok=True)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        loader = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8), nn.Sigmoid()).to(device)
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+        fixed = torch.randn(16, 8, device=device)
+        for epoch in range(2):
+            for i, (batch,) in enumerate(loader):
+                batch = batch.to(device)
+                recon = net(batch)
+                loss = F.binary_cross_entropy(recon, batch.sigmoid())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                if i % 5 == 0:
+                    save_image(recon.view(-1, 1, 2, 4).data, "images/%d_%d.png" % (epoch, i), nrow=2, normalize=True)
+            with torch.no_grad():
+                sample = net(fixed).cpu()
+                grid = make_grid(sample.view(16, 1, 2, 4))
+                save_image(grid, "images/sample_" + str(epoch) + ".png")
+        """,
+        stand_ins={"torchvision/__init__.py": "", "torchvision/utils.py": TORCHVISION},
+    ),
+    "a tensorboardX writer": Script(
+        """
+        from tensorboardX import SummaryWriter
+
+        writer = SummaryWriter(log_dir="runs")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        n_iter = 0
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                writer.add_scalar("data/loss", loss.item(), n_iter)
+                n_iter += 1
+        writer.export_scalars_to_json("./all_scalars.json")
+        writer.close()
+        """,
+        stand_ins={"tensorboardX.py": TENSORBOARDX},
+    ),
+    "loguru beside print": Script(
+        """
+        import sys
+
+        from loguru import logger
+
+        logger.remove()
+        logger.add(sys.stderr, level="INFO")
+        logger.add("train_{time}.log", rotation="10 MB")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+            logger.info("epoch {} last loss {}", epoch, loss.item())
+        logger.success("done")
+        """,
+        stand_ins={"loguru.py": LOGURU},
+    ),
+    # --- found while reading the converted texts ------------------------------------------------------------------------
+    "a download by a function": Script(
+        """
+        import urllib.request
+
+        import numpy as np
+
+
+        def fetch(url, root):
+            path = os.path.join(root, os.path.basename(url))
+            if not os.path.exists(path):
+                os.makedirs(root, exist_ok=True)
+                print("downloading", os.path.basename(url))
+                urllib.request.urlretrieve(url, path)
+            return path
+
+
+        url = "file://" + os.path.abspath("features.npy")
+        features = torch.from_numpy(np.load(fetch(url, "data")))
+        labels = (features.sum(1) > 0).long()
+        loader = DataLoader(TensorDataset(features, labels), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """,
+        same=("downloading",),
+        files={"features.npy": _npy()},
+    ),
+    "an evaluation inside a print that leaves its mark": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 2)
+
+            def forward(self, x):
+                if self.training:
+                    x = x * 1.5
+                return self.fc(x)
+
+
+        def evaluate(model, loader):
+            model.eval()
+            hits = 0
+            with torch.no_grad():
+                for data, target in loader:
+                    hits += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+            return hits / len(loader.dataset)
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:11], y[:11]), batch_size=4)
+        model = Net().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            print("val", evaluate(model, val_loader))
+        """,
+        same=("val",),
+    ),
+    "an evaluation inside a print that keeps a history": Script(
+        """
+        history = []
+
+
+        def evaluate(model, loader):
+            model.eval()
+            total = 0.0
+            with torch.no_grad():
+                for data, target in loader:
+                    total += F.cross_entropy(model(data.cuda()), 1 - target.cuda(), reduction="sum").item()
+            model.train()
+            history.append(total / len(loader.dataset))
+            return history[-1]
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x[:11], y[:11]), batch_size=4)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(4):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
+                optimizer.step()
+            print("val %.6f" % evaluate(model, val_loader))
+            if len(history) > 1 and history[-1] > history[-2]:
+                for group in optimizer.param_groups:
+                    group["lr"] *= 0.1
+        """,
+        same=("val",),
+    ),
+    "a run folder named to the microsecond, and read at the end": Script(
+        """
+        from datetime import datetime
+
+        run = os.path.join("output", datetime.now().strftime("%Y%m%d_%H%M%S_%f"))
+        os.makedirs(run)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        best = float("inf")
+        for epoch in range(2):
+            total = 0.0
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            if total < best:
+                best = total
+                torch.save(model.state_dict(), os.path.join(run, "best.pt"))
+        model.load_state_dict(torch.load(os.path.join(run, "best.pt")))
+        print("runs", len(os.listdir("output")), "weights %.6f" % model.weight.sum().item())
+        """,
+        same=("runs",),
+    ),
+}
+
+UTILS = """\
+import logging
+import os
+import sys
+
+
+def setup_logger(path):
+    logger = logging.getLogger("train")
+    logger.setLevel(logging.INFO)
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
+    logger.addHandler(handler)
+    logger.addHandler(logging.FileHandler(path))
+    return logger
+
+
+def mkdir(path):
+    if not os.path.exists(path):
+        os.makedirs(path)
+"""
+
+MODEL_UTILS = """\
+import os
+import shutil
+
+import torch
+
+
+class AverageMeter(object):
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.sum = 0
+        self.count = 0
+        self.avg = 0
+
+    def update(self, val, n=1):
+        self.sum += val * n
+        self.count += n
+        self.avg = self.sum / self.count
+
+
+def save_checkpoint(state, is_best, folder):
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+    path = os.path.join(folder, "last.pth")
+    torch.save(state, path)
+    if is_best:
+        shutil.copyfile(path, os.path.join(folder, "best.pth"))
+
+
+def load_checkpoint(path, model, optimizer=None):
+    if not os.path.exists(path):
+        raise FileNotFoundError(path)
+    state = torch.load(path)
+    model.load_state_dict(state["model"])
+    if optimizer is not None:
+        optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+"""
+
+# with local modules: run by check.py, which converts a project of files
+SCRIPTS |= {
+    "a logger set up in a local module": Script(
+        """
+        from utils import mkdir, setup_logger
+
+        mkdir("logs")
+        logger = setup_logger("logs/train.log")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            total = 0.0
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            logger.info("epoch %d loss %.6f", epoch, total / len(loader))
+        """,
+        same=("train epoch",),
+        files={"utils.py": UTILS},
+    ),
+    "checkpoints saved and loaded by a local module": Script(
+        """
+        import utils
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        best = 0
+        for epoch in range(3):
+            losses, top1 = utils.AverageMeter(), utils.AverageMeter()
+            for data, target in loader:
+                data, target = data.cuda(), target.cuda()
+                out = model(data)
+                loss = F.cross_entropy(out, target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.update(loss.item(), data.size(0))
+                top1.update((out.argmax(1) == target).double().mean().item(), data.size(0))
+            print("epoch %d loss %.6f acc %.6f" % (epoch, losses.avg, top1.avg))
+            is_best = top1.avg > best
+            best = max(best, top1.avg)
+            utils.save_checkpoint({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, is_best, "ckpt")
+        print("best epoch", utils.load_checkpoint("ckpt/best.pth", model))
+        print("weights %.6f" % model.weight.abs().sum().item())
+        """,
+        same=("epoch", "best", "weights"),
+        files={"utils.py": MODEL_UTILS},
+    ),
+}
+
+# read, not run: the libraries are missing here
