@@ -99,7 +99,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         name, edits = ast.unparse(dataset), list[Edit]()
         if not isinstance(dataset, (ast.Name, ast.Attribute)):
             name = context.fresh("val_dataset", "test_dataset", "eval_dataset")
-            edits += [InsertBefore(tree.statement(node), f"{name} = {context.source(dataset)}"), Replace(dataset, name)]
+            edits += [InsertBefore(tree.statement(node), f"{name} = {{0}}", (dataset,)), Replace(dataset, name)]
         batch = ast.unparse(size) if size is not None else "1"
         sampler = f"{names['batches_of_rank']}({name}, {batch})".replace("{", "{{").replace("}", "}}")
         edits.append(SetArgument(node, "sampler", sampler))

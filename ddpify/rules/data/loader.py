@@ -303,11 +303,11 @@ def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> It
                 CODE, node, "the data set has no name of its own here", f"assign it to a name first: {name} = {ast.unparse(dataset)}", held
             )
             return
-        line = f"{name} = {context.source(dataset)}"
+        line = f"{name} = {{0}}"
         if download.downloads(dataset):
-            line = f"with {context.names['first_on_node']}():\n    " + line.replace("\n", "\n    ")
+            line = f"with {context.names['first_on_node']}():\n    {line}"
             needs.append("first_on_node")
-        edits += [InsertBefore(statement, line), Replace(dataset, name)]
+        edits += [InsertBefore(statement, line, (dataset,)), Replace(dataset, name)]
     spread = next((k for k in node.keywords if k.arg is None), None)
     if spread is not None:
         yield from _options(context, node, spread, name, edits, imports, held, needs)
