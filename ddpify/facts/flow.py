@@ -906,6 +906,8 @@ class Interpreter:
             origins = frozenset(o for o in origins if o.kind != "batch")  # all ranks' batches have one length: this counts them all
         if isinstance(op, ast.Div) and left.scale == "sum" and right.scale is None and self._is_batch_size(right, left.of_kind("batch")):
             scale = "mean"
+        if scale in ("mean", "sum", "count", "total") and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
+            scale = "other"  # a number chosen by a rank's own batch
         constant = right if left.scale == "sum" else left
         if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and constant.of_kind("parameters"):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
@@ -957,13 +959,16 @@ class Interpreter:
         saved, outer = (dict(self.frame.local) if self.frame.local is not None else None), self.loops
         if isinstance(node, ast.DictComp) and len(node.generators) == 1 and spelled_out(node.generators[0].iter):
             return self._spelled_dict(node, saved)
+        chosen: frozenset[Origin] = frozenset()
+        samples = False
         for generator in node.generators:
             over = self.expression(generator.iter)
             element = self.element(over, node)
+            samples |= self.per_sample(over)
             self.loops = (*self.loops, Loop(node, self.frame.file, over, element))
             self.assign(generator.target, element)
             for test in generator.ifs:
-                self.expression(test)
+                chosen |= frozenset(Origin("decided", o.of) for o in self.expression(test).origins if o.kind in ("batch", "decided"))
         if isinstance(node, ast.DictComp):
             key, item = self.expression(node.key), self.expression(node.value)
             keys = _keys(key)
@@ -976,7 +981,15 @@ class Interpreter:
         self.memory[obj, ELEMENT] = item
         for k in keys:
             self.memory[obj, k] = item
-        return Value(frozenset((obj,)), item.origins)
+        return Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None)
+
+    def per_sample(self, over: Value) -> bool:
+        """Whether iterating over a value gives one sample of a batch at a time."""
+        if not over.objs:
+            return over.scale == "sample"
+        inner = [self.memory.get((o, "iterable"), NOTHING) for o in over.made() if o.path == "enumerate"]
+        inner += [v for o in over.made() if o.path == "zip" for v in self._zipped(o)]
+        return any(self.per_sample(v) for v in inner)
 
     def _spelled_dict(self, node: ast.DictComp, saved: dict[str, Value] | None) -> Value:
         """`{phase: DataLoader(...) for phase in ["train", "val"]}`: one entry for each name."""
@@ -1113,6 +1126,13 @@ class Interpreter:
                 keywords[k.arg] = value
         call = self._record(node, func, args, keywords, receiver)
         result = self.invoke(call, func, args, keywords)
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr.endswith("_")
+            and not receiver.objs
+            and isinstance(node.func.value, ast.Name)
+        ):
+            self.bind(node.func.value.id, result)  # in place
         call.result = call.result | result
         self.order += 1
         call.last = self.order

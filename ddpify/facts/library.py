@@ -396,8 +396,8 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
     if name in ("append", "add", "appendleft", "extend", "insert", "setdefault"):
         if args:
             value = run.element(args[0]) if name == "extend" else args[-1]
-            run.memory[element] = run.memory.get(element, NOTHING) | value
-        return NOTHING
+            run.set_attribute(obj, "[]", value, False)
+        return run.memory.get(element, NOTHING) if name == "setdefault" else NOTHING
     if name == "update":
         for a in args:
             run._update(obj, a)
@@ -449,17 +449,21 @@ def _len(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, V
     value = args[0] if args else NOTHING
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
     told = frozenset(o for o in value.origins if o.kind != "random")  # what is in it was drawn, not how much there is
-    return Value(frozenset(), told | lengths, "count" if value.scale == "sample" else None)
+    chosen = bool(value.of_kind("decided")) and bool(value.objs)  # a list of some of the samples
+    return Value(frozenset(), told | lengths, ("sum" if chosen else "count") if value.scale == "sample" else None)
 
 
 def _keep(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     value = without_graph(args[0]) if args else NOTHING
-    return Value(frozenset(o for o in value.objs if isinstance(o, (Lit, Part))), value.origins, value.scale)
+    bends = event.method in ("int", "round", "abs") and value.scale == "mean"  # the mean of these is not this of the mean
+    return Value(frozenset(o for o in value.objs if isinstance(o, (Lit, Part))), value.origins, "other" if bends else value.scale)
 
 
 def _sum(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     value = run.element(args[0]) if args else NOTHING
-    return Value(frozenset(), value.origins, value.scale)
+    origins = value.origins | (args[0].origins if args else frozenset())
+    samples = bool(args) and args[0].scale == "sample" and bool(args[0].objs)  # one entry a sample
+    return Value(frozenset(), origins, "sum" if samples else value.scale)
 
 
 def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -117,6 +117,8 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         if scale is None or name == "dim":
             return None
         return "count" if name in ("numel", "nelement", "__len__", "shape") or not args or _literal(args[0]) == 0 else None
+    if scale == "mean" and name in ("int", "long", "round"):
+        return "other"
     if scale is None or name in _KEEP:
         return scale
     if scale == "weighted" and name in _ROWS | {"mean", "sum"}:

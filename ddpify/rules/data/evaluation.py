@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import kept, library
 from ddpify.facts.effects import Effects
-from ddpify.facts.model import Call, New
+from ddpify.facts.model import NOTHING, Call, New
+from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.loop.reductions import is_carried, left_behind, meter, reduce
+from ddpify.rules.loop.reductions import Left, is_carried, left_behind, meter, reduce
 
 CODE = "DDP304"
 TITLE = "deal out the evaluation"
@@ -82,6 +83,9 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 _COPIES = frozenset(("copy.deepcopy", "copy.copy", "torch.optim.swa_utils.AveragedModel"))
+_GROWS = frozenset(("append", "extend", "add", "update", "insert", "appendleft"))
+_BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.ListComp, ast.GeneratorExp)
+_RESHAPES = frozenset(("flatten", "view", "reshape", "ravel", "repeat", "repeat_interleave", "nonzero", "masked_select", "topk", "chunk"))
 _HARMLESS = frozenset(("enumerate", "len", "tqdm.tqdm", "print", "isinstance", "id"))
 
 
@@ -280,18 +284,26 @@ def _divides(context: Context, node: ast.Call, loader: New) -> bool:
         statements = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
         if any(context.guards.only_speaks(s) for s in statements):
             return True
-    function = tree.function(node)
-    loops = [n for n in ast.walk(function) if isinstance(n, ast.For) and loader in run.value(n).batches()]
-    return len(loops) == 1 and node.lineno > (loops[0].end_lineno or 0)
+    loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n).batches()]
+    return len(loops) == 1 and _past(tree, node, loops[0])
+
+
+def _past(tree: Tree, node: ast.Call, loop: ast.For) -> bool:
+    """Whether a place comes after a loop in its own function, on every way."""
+    if tree.function(node) is not tree.function(loop) or node.lineno <= (loop.end_lineno or 0):
+        return False
+    around = [up for up in tree.path(loop) if up is not loop and isinstance(up, (ast.If, ast.For, ast.While, ast.Try))]
+    return all(up in set(tree.ancestors(node)) for up in around)
 
 
 def _lengths(context: Context, loop: ast.For, loaders: set[New]) -> Iterator[ast.Call]:
     """The reads of the number of a dealt loader's batches, after its loop."""
     run = context.facts.after
-    for node in ast.walk(context.tree.function(loop)):
-        if not (isinstance(node, ast.Call) and node.args and node.lineno > (loop.end_lineno or 0)):
+    for node in context.tree.nodes():
+        if not (isinstance(node, ast.Call) and node.args and "len" in run.value(node.func).paths()):
             continue
-        if "len" in run.value(node.func).paths() and run.value(node.args[0]).made() and run.value(node.args[0]).made() <= loaders:
+        made = run.value(node.args[0]).made()
+        if made and made <= loaders and _past(context.tree, node, loop):
             yield node
 
 
@@ -324,10 +336,16 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
             continue
         if write.how == "last" and is_carried(loop, write.text) and write.text not in bound:
             return f"`{write.text}` goes on from batch to batch"
+        if write.how != "last" and _read_inside(context, loop, Left(write.text, (write,), write.node, NOTHING, "")):
+            return f"`{write.text}` goes on from batch to batch"
         if write.how == "object" and _outlives(context, loop, base, write.node):
             return f"`{write.text}` goes on from batch to batch"
     expression = _loader_text(context, loop)
+    if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in run.trace.calls):
+        return "hooks may keep what they see"
     for found in left.values():
+        if _read_inside(context, loop, found) or not _steady(context, loop, found):
+            return f"`{found.text}` was not seen to be only added up"
         counts = any(_meters(context, o) for o in found.value.made())
         if "last" in found.hows or (found.hows == {"object"} and not counts):
             return f"`{found.text}` was not seen to be added up"
@@ -343,11 +361,61 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
             continue
         if any(isinstance(o, New) and not _made_under(o, loop) and not _meters(context, o) for o in store.receiver.objs):
             return "a function that it calls changes what goes on from batch to batch"
+    for call in run.trace.calls:
+        called = call.method in _GROWS and call.node not in inside and any(each.node is loop for each in call.loops)
+        if called and any(not _made_under(o, loop) for o in call.receiver.made()):
+            return "a function that it calls changes what goes on from batch to batch"
     if not any(c.method == "eval" and facts.model_of(c.receiver) is not None for c in run.trace.calls) and _may_normalise(context):
         return "the model was not seen to be in evaluation mode"
     if _normalised(context, loop) is None:
         return "the evaluated model has no name here"
     return ""
+
+
+def _read_inside(context: Context, loop: ast.For, found: Left) -> bool:
+    """Whether a loop reads what it builds up, other than to add to it or to show it on a bar."""
+    tree, run = context.tree, context.facts.after
+    own = {n for w in found.writes for n in ast.walk(w.target)}
+    for write in found.writes:
+        if isinstance(write.node, ast.Assign):  # total = total + x
+            own |= {n for n in ast.walk(write.node.value) if n not in set(ast.walk(write.added or write.node))}
+    base = found.text.partition("[")[0]
+    for node in (n for s in loop.body for n in ast.walk(s)):
+        if not isinstance(node, (ast.Name, ast.Attribute)) or ast.unparse(node) != base or node in own:
+            continue
+        shown = (up.func for up in tree.ancestors(node) if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute))
+        if not any(o.path.startswith("tqdm.") for f in shown for o in run.value(f.value).made()):
+            return True
+    return False
+
+
+def _steady(context: Context, loop: ast.For, found: Left) -> bool:
+    """Whether a list or array grows alike with each batch: one entry of it, or one for each of its samples."""
+    if not found.hows & {"entries", "samples", "rows"} and not any(o.path == "list" for o in found.value.made()):
+        return True
+    tree, run = context.tree, context.facts.after
+    if len(found.writes) != 1 or any(up is not loop and isinstance(up, _BRANCHES) for up in _within(tree, found.writes[0].node, loop)):
+        return False
+    if found.hows == {"entries"}:
+        return True
+    write = found.writes[0]
+    added: list[ast.expr] = [write.added] if write.added is not None else [a for a in ast.walk(write.node) if isinstance(a, ast.expr)]
+    names = {n.id for e in added for n in ast.walk(e) if isinstance(n, ast.Name)}
+    for statement in (n for s in reversed(loop.body) for n in ast.walk(s)):
+        if isinstance(statement, ast.Assign) and names & {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}:
+            added.append(statement.value)
+            names |= {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+    reshaped = any(isinstance(n, ast.Attribute) and n.attr in _RESHAPES for e in added for n in ast.walk(e))
+    if write.added is not None and run.value(write.added).scale != "sample":
+        return False
+    return not reshaped
+
+
+def _within(tree: Tree, node: ast.AST, loop: ast.For) -> Iterator[ast.AST]:
+    for up in tree.ancestors(node):
+        if up is loop:
+            return
+        yield up
 
 
 def _meters(context: Context, obj: New) -> bool:
@@ -358,7 +426,9 @@ def _counts(context: Context, loop: ast.For, asked: bool) -> bool:
     """Whether the number of a batch is read; with `--eval shard`, for more than to show it."""
     index = _index_node(loop)
     if index is None:
-        return False
+        return not isinstance(loop.target, ast.Tuple) and any(
+            isinstance(n, ast.Call) and ast.unparse(n.func) == "enumerate" for n in ast.walk(loop.iter)
+        )
     tree, guards = context.tree, context.guards
     for node in ast.walk(tree.function(loop)):
         if isinstance(node, ast.Name) and node.id == index.id and node is not index:

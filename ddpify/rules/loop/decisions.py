@@ -212,8 +212,8 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
     elif _broken(context, node.test):
         why, need = "what fails on one rank is skipped or ended on all", "on_any_rank"
     else:
-        parts = list(own_parts(context, node.test, ""))
-        if parts and not any(context.local(context.facts.after.value(n)) for n in _outside(node.test, parts)):
+        parts = own_parts(context, node.test)
+        if parts:
             for part in parts:
                 share = f" / {names['world_size']}" if context.facts.after.value(part).scale == "mean" else ""
                 edits.append(Replace(part, f"{names['sum_over_ranks']}({{0}}){share}", (part,)))
@@ -229,17 +229,6 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
     if not edits:
         edits.append(Replace(node.test, f"{names[need]}({{0}})", (node.test,)))
     return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=(need,), agrees=(node,))
-
-
-def _outside(node: ast.expr, parts: list[ast.expr]) -> Iterator[ast.expr]:
-    """The names and calls of a test that are in none of its parts."""
-    if node in parts:
-        return
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        yield node
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield from _outside(child, parts)
 
 
 def _broken(context: Context, test: ast.expr) -> bool:

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts.effects import effect
 from ddpify.facts.library import COLLECTIONS
-from ddpify.facts.model import Call, New, Tup, Value
+from ddpify.facts.model import Call, Func, New, Tup, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import sampler_name
-from ddpify.rules.loop.reductions import Batches, is_meter, left_behind, reduce
+from ddpify.rules.loop.reductions import Batches, Reduction, is_meter, left_behind, reduce
 
 CODE = "DDP404"
 TITLE = "reduce what outlives the training loop"
@@ -93,11 +93,34 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _elsewhere(context, node)
             continue
         yield from _reduce(context, node)
+    yield from _hidden(context)
     yield from _divisors(context)
     yield from _sampled(context)
     shown = next((c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)), None)
     if shown is not None:
         yield context.manual(CODE, shown.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
+
+
+def _hidden(context: Context) -> Iterator[Finding]:
+    """A rank's own numbers kept where they are not followed: in a function's attributes, or in names of the function around."""
+    run = context.facts.after
+    places: list[tuple[ast.AST, str]] = []
+    for store in run.trace.stores:
+        if any(isinstance(o, Func) for o in store.receiver.objs) and (context.shared(store.value) or context.local(store.value)):
+            places.append((store.node, ast.unparse(store.node)))
+    for tree in context.facts.trees.values():
+        for function in (n for n in tree.nodes() if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))):
+            names = {n for s in function.body if isinstance(s, ast.Nonlocal) for n in s.names}
+            for node in ast.walk(function) if names else ():
+                if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store) and context.shared(run.value(node)):
+                    places.append((node, node.id))
+    for node, text in places:
+        yield context.manual(
+            CODE,
+            node,
+            f"`{text}` holds what this rank computed from its own share of the data",
+            f"sum {text} over the ranks before it is read",
+        )
 
 
 def _loops(context: Context) -> Iterator[Batches]:
@@ -230,6 +253,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
     edits: list[Edit] = []
     needs: set[str] = set()
     settles: list[tuple[ast.stmt, str]] = []
+    doubts: list[Reduction] = []
     for left in left_behind(context, loop):
         found = reduce(context, loop, left, loader, dealt)
         if found is None:
@@ -240,30 +264,26 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
         if found.problem:
             yield context.manual(CODE, left.node, found.problem, found.fix)
             continue
-        if found.doubt:
-            yield context.manual(CODE, left.node, found.doubt, "compare it with the original's", level=Safety.REVIEW)
-        lines += found.lines
-        edits += found.edits
         needs |= found.needs
         settles += found.settles or [(loop, left.text)]
-    if lines:
-        if mixed:
-            lines = [
-                f"if isinstance({loader}.sampler, {kind}):  # the evaluation sees all of the data on every rank",
-                *(textwrap.indent(line, "    ") for line in lines),
-            ]
-        edits.append(InsertAfter(loop, "\n".join(lines)))
-    if edits:
-        yield Change(
-            CODE,
-            "each rank has counted its own share; from here on the numbers are those of all",
-            context.tree.shown,
-            loop,
-            tuple(edits),
-            ("from torch.utils.data.distributed import DistributedSampler",) if lines and kind == "DistributedSampler" else (),
-            needs=tuple(sorted(needs)),
-            settles=tuple(settles),
-        )
+        if found.doubt:
+            doubts.append(found)
+        else:
+            lines += found.lines
+            edits += found.edits
+    header = f"if isinstance({loader}.sampler, {kind}):  # the evaluation sees all of the data on every rank"
+    own = "each rank has counted its own share; from here on the numbers are those of all"
+    imports = ("from torch.utils.data.distributed import DistributedSampler",) if kind == "DistributedSampler" else ()
+    for level, why, after, inside in (
+        (Safety.SAFE, own, lines, edits),
+        *((Safety.REVIEW, d.doubt, d.lines, d.edits) for d in doubts),
+    ):
+        code = [header, *(textwrap.indent(line, "    ") for line in after)] if mixed else after
+        parts = [*inside, *([InsertAfter(loop, "\n".join(code))] if after else [])]
+        if parts:
+            wanted = tuple(sorted(needs))
+            here = context.tree.shown
+            yield Change(CODE, why, here, loop, tuple(parts), imports if after else (), level, needs=wanted, settles=tuple(settles))
 
 
 def loader_of(context: Context, loop: Batches) -> str:

@@ -12,7 +12,7 @@ from ddpify.facts import kept
 from ddpify.facts.effects import effect
 from ddpify.facts.kept import Write
 from ddpify.facts.library import COLLECTIONS, DICTS
-from ddpify.facts.model import NOTHING, New, Value, join
+from ddpify.facts.model import NOTHING, New, Tup, Value, join
 from ddpify.facts.tree import Tree
 from ddpify.rules.context import Context
 from ddpify.rules.loop.decisions import steers
@@ -217,18 +217,32 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
             return None
         join = next(ast.unparse(w.node.value.func) for w in left.writes if isinstance(getattr(w.node, "value", None), ast.Call))  # type: ignore[attr-defined]
         join = join if not join.endswith("append") else join.rpartition(".")[0] + ".concatenate"
-        return _gathered(context, loop, left, f"{text} = {join}({{gather}}([{text}]))", out)
+        size = f"{loader}.batch_size"
+        library = join.rpartition(".")[0]
+        batches = f"{text}.split({size})" if library.endswith("torch") else f"{library}.split({text}, range({size}, len({text}), {size}))"
+        if not loader or not library:
+            return _told(left, out)
+        return _gathered(context, loop, left, f"{text} = {join}({{gather}}(list({batches})))", out)
     if "cells" in left.hows:
         return _cells(context, loop, left, element, dealt, out)
     if "object" in left.hows and made:
         if not any(context.shared(v) for (o, _), v in context.facts.after.memory.items() if o in made):
             return None
         return _told(left, out)
-    if not (context.shared(value) or (dealt and left.hows <= {"total"})) or (value.scale is None and not dealt and not value.made()):
+    chosen = left.hows == {"total"} and not context.shared(value) and (context.local(value) or _by_sample(context, loop, left))
+    if not (context.shared(value) or chosen or (dealt and left.hows <= {"total"})):
+        return None
+    if value.scale is None and not dealt and not made and not chosen:
         return None
     if value.scale == "sample" and left.hows <= {"last"} and _shown(context, left.node):
         return None  # a picture or a line about some samples: rank 0's own
     doubtful = not dealt and value.scale in ("weighted", "other") and left.hows == {"total"}
+    if doubtful:
+        exact = _at_source(context, loop, left, Reduction())
+        if not exact.problem:
+            return exact
+    if chosen and not made:
+        return _counted(context, loop, left, dealt, out)
     if made or not (value.scale in (*_COUNTED, "mean") or dealt or doubtful):
         return _told(left, out)
     if doubtful:
@@ -245,6 +259,29 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
         out.lines.append(f"{text} = {total}({text}) / {context.names['world_size']}")
     else:
         out.lines.append(f"{text} = {total}({text})")
+    out.needs.add("sum_over_ranks")
+    return out
+
+
+def _by_sample(context: Context, loop: Batches, left: Left) -> bool:
+    """Whether something is counted in a loop over the samples of a batch."""
+    tree, run = context.facts.tree_of(loop), context.facts.after
+    inner = {up for w in left.writes for up in tree.ancestors(w.node) if isinstance(up, ast.For) and loop in tree.ancestors(up)}
+    return any(run.interpreter.per_sample(run.value(up.iter)) for up in inner)
+
+
+def _counted(context: Context, loop: Batches, left: Left, dealt: bool, out: Reduction) -> Reduction:
+    """What is counted one sample at a time under a condition; a count of batches would be that of each rank's own."""
+    tree, run = context.facts.tree_of(loop), context.facts.after
+    for write in left.writes:
+        inner = [up for up in tree.ancestors(write.node) if isinstance(up, ast.For) and up is not loop and loop in tree.ancestors(up)]
+        samples = any(run.interpreter.per_sample(run.value(up.iter)) for up in inner)
+        added = run.value(write.added).scale if write.added is not None else None
+        if not samples and not dealt and added != "sum":
+            return _told(left, out)
+    if not is_fresh(context, loop, left.text):
+        return _told(left, out)
+    out.lines.append(f"{left.shown} = {context.names['sum_over_ranks']}({left.shown})")
     out.needs.add("sum_over_ranks")
     return out
 
@@ -270,10 +307,18 @@ def _element(context: Context, left: Left) -> Value:
 
 def _list(context: Context, loop: Batches, left: Left, element: Value, dealt: bool, out: Reduction) -> Reduction | None:
     """A list with one entry for each batch: numbers are reduced as they are appended, the rest is gathered after the loop."""
-    if not dealt and not context.shared(element):
+    mine = [element, *(i for o in element.objs if isinstance(o, Tup) for i in o.items)]
+    if not dealt and not any(context.shared(v) or context.local(v) for v in mine) and not _by_sample(context, loop, left):
         return None
+    if any(o.path == "collections.deque" for o in left.value.made()):
+        return _told(left, out)
     if not dealt and element.scale in (*_COUNTED, "mean") and not element.made():
         return _at_source(context, loop, left, out)
+    if not dealt and element.scale != "sample" and not element.made():
+        exact = _at_source(context, loop, left, Reduction())
+        if not exact.problem:
+            return exact
+        out.doubt = f"`{left.text}` collects numbers that are no plain averages over a batch: each rank's are those of its own share"
     if element.made() and not dealt:
         return _entries_of_dicts(context, loop, left, element, out)
     return _gathered(context, loop, left, f"{left.shown} = {{gather}}({left.shown})", out)
@@ -308,16 +353,18 @@ def _cells(context: Context, loop: Batches, left: Left, element: Value, dealt: b
     text = left.shown
     run = context.facts.after
     objs = left.value.made()
-    if not dealt and not any(context.shared(v) for v in (element, left.value)):
+    keys = [run.value(k) for w in left.writes for k in _subscripts(w.node)]
+    if not dealt and not any(context.shared(v) for v in (element, left.value, *keys)):
         return None
     if not is_fresh(context, loop, left.text):
         return _told(left, out)
     if any(w.how not in ("cells", "total") for w in left.writes):
         return _told(left, out)
     share = f" / {context.names['world_size']}" if element.scale == "mean" and not dealt else ""
-    if not dealt and element.scale not in (*_COUNTED, "mean", "sample"):
+    counted = element.scale is None and any(context.shared(k) for k in keys)
+    if not dealt and element.scale not in (*_COUNTED, "mean", "sample") and not counted:
         return _told(left, out)
-    if any(o.path in DICTS for o in objs) and any(context.shared(run.value(k)) for w in left.writes for k in _subscripts(w.node)):
+    if any(o.path in DICTS for o in objs) and any(context.shared(k) for k in keys):
         return _told(left, out)
     line = _summed(context, text, left.value, share) if objs or left.value.of_kind("sized") else ""
     if not line:
@@ -341,7 +388,7 @@ def _at_source(context: Context, loop: Batches, left: Left, out: Reduction) -> R
     for write in left.writes:
         if write.how == "last" and isinstance(write.added, ast.Constant):
             continue  # started anew inside the loop
-        parts = list(own_parts(context, write.added, left.text)) if write.added is not None else []
+        parts = own_parts(context, write.added, left.text) if write.added is not None else None
         tests = [up for up in tree.ancestors(write.node) if isinstance(up, (ast.If, ast.While)) and up is not loop]
         if not parts or any(context.shared(run.value(t.test)) for t in tests) or write.how not in ("total", "entries", "last"):
             out.problem = f"`{left.text}` is carried on from one pass over the data to the next, so it cannot be reduced after each"
@@ -484,7 +531,7 @@ def _summed(context: Context, text: str, value: Value, share: str) -> str:
 
 
 def is_fresh(context: Context, loop: Batches, text: str) -> bool:
-    """Whether a name is set anew before each run of the loop."""
+    """Whether a name is set to nothing before each run of the loop, and nothing is added to it in between."""
     tree = context.facts.tree_of(loop)
     around = next(
         (up for up in tree.ancestors(loop) if isinstance(up, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))),
@@ -493,29 +540,69 @@ def is_fresh(context: Context, loop: Batches, text: str) -> bool:
     first, last = getattr(around, "lineno", 0), loop.lineno
     base = text.partition("[")[0]
     holding = set(tree.ancestors(loop))
+    started, touched = 0, 0
     for node in ast.walk(around):
-        if not first <= getattr(node, "lineno", 0) < last:
+        line = getattr(node, "lineno", 0)
+        if not first <= line < last:
             continue
-        if any(isinstance(up, (ast.If, ast.For, ast.While, ast.Try)) and up not in holding for up in tree.ancestors(node)):
-            continue  # not on every way to the loop
+        always = not any(isinstance(up, (ast.If, ast.For, ast.While, ast.Try)) and up not in holding for up in tree.ancestors(node))
         if (
             isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
             and isinstance(node.ctx, ast.Store)
             and ast.unparse(node) in (text, base)
-            and not isinstance(tree.parent.get(node), ast.AugAssign)
         ):
-            return True
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("reset", "clear", "zero_", "fill")
-            and ast.unparse(node.func.value) == text
-        ):
-            return True
+            value = _given(tree, node)
+            if always and value is not None and _nothing(value):
+                started = max(started, line)
+            else:
+                touched = max(touched, line)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in (text, base):
+            if always and node.func.attr in ("reset", "clear", "zero_"):
+                started = max(started, line)
+            elif node.func.attr in (*_GROWS, "update", "add", "add_", "insert"):
+                touched = max(touched, line)
+    if started:
+        return touched <= started
     inside = [
         n for n in ast.walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text
     ]
     return bool(inside) and not any(isinstance(tree.parent.get(n), ast.AugAssign) for n in inside) and not is_carried(loop, text)
+
+
+def _given(tree: Tree, target: ast.expr) -> ast.expr | None:
+    """What an assignment gives one of its targets; None where it adds to it or takes it from somewhere unknown."""
+    up = tree.parent.get(target)
+    if isinstance(up, (ast.Tuple, ast.List)):
+        statement = tree.parent.get(up)
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        return value.elts[up.elts.index(target)] if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(up.elts) else None
+    return up.value if isinstance(up, (ast.Assign, ast.AnnAssign)) else None
+
+
+def _nothing(value: ast.expr) -> bool:
+    """Whether an expression is zero, or empty, or all of its parts are: then adding over the ranks adds nothing twice."""
+    if isinstance(value, ast.Constant):
+        return value.value is None or (isinstance(value.value, (int, float)) and abs(value.value) < 1e-6)
+    if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
+        return all(_nothing(e) for e in value.elts)
+    if isinstance(value, ast.Dict):
+        return all(_nothing(v) for v in value.values)
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+        return _nothing(value.elt)
+    if isinstance(value, ast.DictComp):
+        return _nothing(value.value)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return _nothing(value.left) or _nothing(value.right)
+    if isinstance(value, ast.Call):
+        name = ast.unparse(value.func).rpartition(".")[2]
+        if name in ("list", "dict", "set", "tuple", "deque", "OrderedDict", "tensor", "array", "as_tensor", "asarray", "float", "int"):
+            return all(_nothing(a) for a in value.args[:1])
+        if name in ("Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "HalfTensor"):
+            return all(_nothing(a) for a in value.args if not isinstance(a, ast.Constant))
+        if name in ("to", "cuda", "cpu", "double", "float", "long", "int", "copy", "clone"):
+            return isinstance(value.func, ast.Attribute) and _nothing(value.func.value)
+        return name[:1].isupper() or name in ("zeros", "zeros_like", "defaultdict", "namedtuple")
+    return False
 
 
 def is_carried(loop: Batches, text: str) -> bool:
