@@ -323,23 +323,6 @@ SCRIPTS = {
                 loss.backward()
                 optimizer.step()
         """,
-    "an early stop on the loss of a training batch": """
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, TensorDataset
-
-        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
-        model = nn.Linear(8, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(300):
-            for a, b in loader:
-                loss = nn.functional.mse_loss(model(a), b)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                if loss.item() < 0.01:  # <- here
-                    break
-        """,
     "the worst loss of all epochs": """
         import torch
         from torch import nn
