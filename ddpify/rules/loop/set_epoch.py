@@ -84,34 +84,60 @@ EXAMPLES: tuple[Example, ...] = (
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """One call for each loop over a training loader."""
-    seen: set[ast.AST] = set()
+    seen: set[tuple[ast.AST, ast.AST]] = set()
+    placed: set[tuple[ast.AST, str]] = set()
     for training in context.facts.loops:
-        for loader in training.loaders:
-            if not isinstance(loader, New):
-                continue
+        for loader in sorted((o for o in training.loaders if isinstance(o, New)), key=lambda o: getattr(o.node, "lineno", 0)):
             held = (Obligation("epoch", loader.node),)
             if refused(context, loader):
                 yield Proof(held[0], "it has no distributed sampler")
                 continue
-            loop = _loop_over(training, loader)
-            if loop is None:
-                yield context.manual(
-                    CODE,
-                    training.backward.node,
-                    "batches are drawn from this training loader without a loop over it",
-                    "loader.sampler.set_epoch(n) with a new n each time the loader starts again",
-                    held,
-                )
-                continue
             if _set(context, loader):
                 yield Proof(held[0], "set_epoch is called")
                 continue
-            key = loop.node
-            if key in seen:
+            loop = _loop_over(training, loader)
+            if loop is None:
+                yield from _restarted(context, training, loader, held, placed)
+                continue
+            if (loop.node, loader.node) in seen:
                 yield Proof(held[0], "set with the other backward calls of this loop")
                 continue
-            seen.add(key)
-            yield from _advance(context, training, loop, loader, held)
+            seen.add((loop.node, loader.node))
+            yield from _advance(context, training, loop, loader, held, placed)
+
+
+def _restarted(
+    context: Context, training: TrainingLoop, loader: New, held: tuple[Obligation, ...], placed: set[tuple[ast.AST, str]]
+) -> Iterator[Change | Finding | Proof]:
+    """A loader whose batches are drawn by hand moves on wherever it starts again: at `iter(loader)`, or at a loop of a generator."""
+    run, tree = context.facts.after, context.tree
+    calls = [c for c in run.trace.calls if c.args and loader in c.args[0].objs]
+    if any("itertools.cycle" in c.func.paths() for c in calls) and not any("iter" in c.func.paths() for c in calls):
+        yield Proof(held[0], "itertools.cycle goes through the first pass again and again, as it did")
+        return
+    starts = [(c.node, c.node.args[0]) for c in calls if "iter" in c.func.paths() and c.node.args and context.facts.is_entry(c.node)]
+    loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n.iter).objs]
+    texts = [
+        (tree.statement(node), context.source(given)) for node, given in starts if run.value(given).made() <= set(context.facts.loaders)
+    ]
+    texts += [(loop, text) for loop in loops if (text := _loader_text(context, loop.iter, loader)) is not None]
+    if not texts:
+        yield context.manual(
+            CODE,
+            training.backward.node,
+            "batches are drawn from this training loader without a loop over it",
+            "loader.sampler.set_epoch(n) with a new n each time the loader starts again",
+            held,
+        )
+        return
+    for place, text in texts:
+        if (place, text) not in placed:
+            placed.add((place, text))
+            why = "a new order each time it starts again, the same on all ranks"
+            code = f"{text}.sampler.set_epoch({text}.sampler.epoch + 1)"
+            yield Change(CODE, why, tree.shown, place, (InsertBefore(place, code),), discharges=held)
+        else:
+            yield Proof(held[0], "set where it starts again")
 
 
 def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
@@ -127,7 +153,14 @@ def _set(context: Context, loader: New) -> bool:
     return any(c.method == "set_epoch" and (c.receiver.objs & samplers or not samplers) for c in run.trace.calls)
 
 
-def _advance(context: Context, training: TrainingLoop, loop: Loop, loader: New, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+def _advance(
+    context: Context,
+    training: TrainingLoop,
+    loop: Loop,
+    loader: New,
+    held: tuple[Obligation, ...],
+    placed: set[tuple[ast.AST, str]],
+) -> Iterator[Change | Finding | Proof]:
     node = loop.node
     assert isinstance(node, (ast.For, ast.AsyncFor))
     places = [node, *(context.tree.statement(n) for n in reversed(training.backward.stack) if context.facts.is_entry(n))]
@@ -145,6 +178,10 @@ def _advance(context: Context, training: TrainingLoop, loop: Loop, loader: New, 
         place = _outside(context, place)
     epoch = _epoch(context, training, place)
     value = epoch or f"{text}.sampler.epoch + 1"
+    if (place, text) in placed:
+        yield Proof(held[0], "set with the other loaders of this loop")
+        return
+    placed.add((place, text))
     yield Change(
         CODE,
         "a new order each epoch, the same on all ranks",
