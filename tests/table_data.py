@@ -117,7 +117,6 @@ SCRIPTS: dict[str, Script] = {
         if step % 10 == 9:
             print("step", step)
 """,
-        told=("DDP401",),
     ),
     "a generator that goes round and round": Script(
         """
@@ -137,7 +136,6 @@ SCRIPTS: dict[str, Script] = {
         F.cross_entropy(model(data), target).backward()
         optimizer.step()
 """,
-        told=("DDP401",),
     ),
     "a while loop over steps": Script(
         """
@@ -170,7 +168,6 @@ SCRIPTS: dict[str, Script] = {
             loss.backward()
             optimizer.step()
 """,
-        told=("DDP902",),
     ),
     "a loader made anew for each epoch": Script("""
     model = nn.Linear(8, 2)
@@ -289,7 +286,6 @@ SCRIPTS: dict[str, Script] = {
             loss.backward()
             optimizer.step()
 """,
-        told=("DDP402",),
     ),
     "a loss that ignores an index": Script(
         """
@@ -305,7 +301,6 @@ SCRIPTS: dict[str, Script] = {
             loss.backward()
             optimizer.step()
 """,
-        told=("DDP402",),
     ),
     "a batch to look at before training": Script(
         """

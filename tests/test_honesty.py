@@ -147,39 +147,6 @@ SCRIPTS = {
                 loss.backward()  # <- here
                 optimizer.step()
         """,
-    "a loss over valid entries only": """
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, TensorDataset
-
-        loader = DataLoader(TensorDataset(torch.randn(320, 3, 8, 8), torch.randint(0, 5, (320, 8, 8))), batch_size=32, shuffle=True)
-        model = nn.Conv2d(3, 5, 1)
-        criterion = nn.CrossEntropyLoss(ignore_index=255)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(3):
-            for image, target in loader:
-                loss = criterion(model(image), target)
-                optimizer.zero_grad()
-                loss.backward()  # <- here
-                optimizer.step()
-        """,
-    "a loss weighted by class": """
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, TensorDataset
-
-        x, y = torch.randn(320, 8), torch.randint(0, 3, (320,))
-        loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
-        model = nn.Linear(8, 3)
-        criterion = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 5.0]))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(3):
-            for a, b in loader:
-                loss = criterion(model(a), b)
-                optimizer.zero_grad()
-                loss.backward()  # <- here
-                optimizer.step()
-        """,
     "a relativistic loss that compares with the mean of a batch": """
         import torch
         from torch import nn

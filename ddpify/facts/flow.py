@@ -902,6 +902,8 @@ class Interpreter:
         if isinstance(op, ast.Div) and texts:
             return Value(left.objs, origins)
         scale = scales.binary(op, left.scale, right.scale)
+        if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
+            scale = "mean"  # an average by weights, times this rank's part of them
         if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
             origins = frozenset(o for o in origins if o.kind != "batch")  # all ranks' batches have one length: this counts them all
         if isinstance(op, ast.Div) and left.scale == "sum" and right.scale is None and self._is_batch_size(right, left.of_kind("batch")):

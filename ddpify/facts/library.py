@@ -165,6 +165,8 @@ def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_gr
     name = call.method
     receiver = call.now
     flow = mixed([receiver, *args], keywords)
+    if receiver.scale is None and name in ("repeat", "expand", "tile") and flow.scale == "count":
+        return Value(frozenset(), flow.origins, "sample")  # the same for each sample of the batch
     if not receiver.origins and not receiver.scale:
         return flow
     if name == "requires_grad_" and not receiver.of_kind("batch") and not receiver.of_kind("parameters"):
@@ -201,7 +203,7 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         for i, value in enumerate(args[:1]):
             if made.path.rpartition(".")[2] in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss") and i == 0:
                 run.memory[made, "weight"] = value
-        for name in ("weight", "ignore_index", "pos_weight", "reduction", "size_average", "reduce"):
+        for name in ("weight", "ignore_index", "pos_weight", "reduction", "size_average", "reduce", "label_smoothing"):
             if name in keywords and not _is(keywords[name], None):
                 run.memory[made, name] = keywords[name]
         if _is(keywords.get("size_average", NOTHING), False):

@@ -26,6 +26,8 @@ _LOSS_MODULES = frozenset(
         MarginRankingLoss TripletMarginLoss TripletMarginWithDistanceLoss CosineEmbeddingLoss CTCLoss
     """.split()
 )
+# These divide by the weights of the valid targets; the others by how many entries there are, whatever their weights.
+BY_WEIGHT = frozenset(("cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss", "NLLLoss2d"))
 _WEIGHTED = frozenset(["masked_select", "nonzero", "take_along_dim", "compress"])
 _KEEP = frozenset(
     """
@@ -142,6 +144,10 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
             name == "normalize" and _literal(keywords.get("dim", Value())) == 0
         ):
             return "other"
+        if name in ("transpose", "swapaxes", "swapdims") and len(args) == 2:
+            return "sample" if all(type(_literal(a)) is int and _literal(a) != 0 for a in args) else "other"
+        if name in ("repeat", "tile", "expand") and args:
+            return "sample" if _literal(args[0]) in (1, -1) or (name == "expand" and args[0].scale == "count") else "other"
         if name == "topk":
             over = _literal(keywords.get("dim", args[1] if len(args) > 1 else Value()))
             return "sample" if type(over) is int and over > 0 else "other"
@@ -157,9 +163,7 @@ def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Sc
     if name in _LOSSES:
         rows = 3 if name.startswith(("triplet", "margin", "cosine")) else 2
         inner = mixed(args[:rows] if args else list(keywords.values()))
-        weighted = any(k in keywords for k in ("weight", "ignore_index", "pos_weight")) or (
-            name in ("cross_entropy", "nll_loss") and len(args) > 2
-        )
+        weighted = name in BY_WEIGHT and ("weight" in keywords or "ignore_index" in keywords or len(args) > 2)
         return _reduced(keywords, inner, weighted)
     if not args:
         return mixed(list(keywords.values()))
@@ -196,7 +200,7 @@ def of_module(path: str, reduction: Value, inner: Scale | None, weighted: bool) 
     """The scale of what a library's module returns for inputs of scale `inner`."""
     name = path.rpartition(".")[2]
     if name in _LOSS_MODULES:
-        return _reduced({"reduction": reduction} if reduction.objs else {}, inner, weighted)
+        return _reduced({"reduction": reduction} if reduction.objs else {}, inner, weighted and name in BY_WEIGHT)
     return inner if inner in (None, "sample") else "other"
 
 

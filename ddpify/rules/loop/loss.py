@@ -1,10 +1,11 @@
 """Make sure that averaging gradients over ranks averages over samples.
 
 What it does: a loss that is an average over the batch needs nothing. A loss that is a total is multiplied by the number of ranks where it
-    is differentiated (not where it is printed). Anything else is shown.
+    is differentiated (not where it is printed). A cross entropy that averages by class weights, or over the targets that are not ignored,
+    is multiplied by this rank's part of them. Anything else is shown.
 Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, and the average of averages
     over different counts is not the average.
-Safety: safe for averages and totals; REVIEW where the average is weighted or the form is not known.
+Safety: safe for averages and totals, and for one weighted cross entropy; REVIEW where the form is not known.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
 """
 
@@ -15,7 +16,8 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import New, Value
+from ddpify.facts.model import Call, New, Value
+from ddpify.facts.scales import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -37,8 +39,18 @@ EXAMPLES: tuple[Example, ...] = (
         frame="step",
     ),
     Example(
-        "an average by class weights, which is shown",
-        "loss = F.cross_entropy(model(x), y, weight=torch.tensor([1.0, 3.0]))\n"
+        "a sum of products over the batch, which is shown",
+        "loss = model(x)[:, 0] @ y.float()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "an average by class weights",
+        "loss = F.cross_entropy(model(x), y, weight=weights)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "loss = F.cross_entropy(model(x), y, weight=weights) * share_of_ranks(weights[y].sum())\n"
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
@@ -128,7 +140,56 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 (Replace(node.func.value, f"({{0}} * {world})", (node.func.value,)),),
                 discharges=held,
             )
+        elif loss.scale == "weighted" and (change := _by_weight(context, loss, held)) is not None:
+            yield change
         else:
             yield context.manual(
                 CODE, node, _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"), _FIX, held, Safety.REVIEW
             )
+
+
+def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> Change | None:
+    """Multiply the one average by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
+    run, trained = context.facts.after, set(context.facts.loaders)
+    found = {c.node: c for c in run.trace.calls if c.result.scale == "weighted" and _amount(context, c)}
+    mine = [c for c in found.values() if c.result.of_kind("batch") & loss.of_kind("batch")]
+    if len(mine) != 1 or not context.facts.is_entry(mine[0].node):
+        return None
+    call = mine[0]
+    every = [c for c in run.trace.calls if c.node is call.node]
+    trains = all(c.result.of_kind("batch") and c.result.of_kind("batch") <= trained for c in every)
+    if not trains or any(context.local(test) for c in every for _, test in c.tests):
+        return None
+    share = f"{context.names['share_of_ranks']}({_amount(context, call)})".replace("{", "{{").replace("}", "}}")
+    return Change(
+        CODE,
+        "this loss is an average by weights or over valid targets, of which ranks have different amounts",
+        context.tree.shown,
+        call.node,
+        (Replace(call.node, f"{{0}} * {share}", (call.node,)),),
+        discharges=held,
+        needs=("share_of_ranks",),
+    )
+
+
+def _amount(context: Context, call: Call) -> str:
+    """What a cross entropy divides by: the weights of its valid targets, or how many are valid; empty where that is not seen."""
+    run, node = context.facts.after, call.node
+    if len(node.args) < 2 or any(k.arg in ("label_smoothing", "reduction") for k in node.keywords):
+        return ""
+    target = context.source(node.args[1])
+    weight, ignored = "", ""
+    if any(p.rpartition(".")[2] in BY_WEIGHT for p in call.func.paths()):
+        given = {k.arg: context.source(k.value) for k in node.keywords if k.arg}
+        weight = given.get("weight", context.source(node.args[2]) if len(node.args) > 2 else "")
+        ignored = given.get("ignore_index", "")
+    else:
+        made = call.func.made()
+        if not made or any(o.path.rpartition(".")[2] not in BY_WEIGHT or (o, "label_smoothing") in run.memory for o in made):
+            return ""
+        name = context.source(node.func)
+        weight = f"{name}.weight" if any((o, "weight") in run.memory for o in made) else ""
+        ignored = f"{name}.ignore_index" if any((o, "ignore_index") in run.memory for o in made) else ""
+    if weight and ignored:
+        return f"{weight}[{target}[{target} != {ignored}]].sum()"
+    return f"{weight}[{target}].sum()" if weight else f"({target} != {ignored}).sum()" if ignored else ""
