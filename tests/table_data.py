@@ -318,3 +318,40 @@ SCRIPTS: dict[str, Script] = {
         same=("shape",),
     ),
 }
+
+PHASES = """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    val_loader = DataLoader(TensorDataset(x[:23], y[:23]), batch_size=6)
+    model = nn.Linear(8, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    %s
+    for epoch in range(3):
+        for %s:
+            model.train(phase == "train")
+            total, hits, count = 0.0, 0, 0
+            for data, target in loader:
+                data, target = data.to(device), target.to(device)
+                with torch.set_grad_enabled(phase == "train"):
+                    output = model(data)
+                    loss = F.cross_entropy(output, target)
+                if phase == "train":
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                total += loss.item() * len(data)
+                hits += (output.argmax(1) == target).sum().item()
+                count += len(data)
+            print(f"{phase} {total / count:.6f} {hits / count:.4f}")
+"""
+SCRIPTS |= {
+    "phases as items of a dictionary": Script(
+        PHASES % ('loaders = {"train": train_loader, "val": val_loader}', "phase, loader in loaders.items()"), same=("train", "val")
+    ),
+    "phases zipped with their loaders": Script(
+        PHASES % ("", 'phase, loader in zip(["train", "val"], [train_loader, val_loader])'), same=("train", "val")
+    ),
+    "phases paired with their loaders": Script(
+        PHASES % ("", 'phase, loader in [("train", train_loader), ("val", val_loader)]'), same=("train", "val")
+    ),
+}

@@ -472,8 +472,9 @@ class Interpreter:
         return self.block(orelse) if orelse else True
 
     def _do_for(self, node: ast.For) -> bool:
-        if spelled_out(node.iter):
-            return self._phases(node)
+        phases = self._spelled(node.iter)
+        if phases:
+            return self._phases(node, phases)
 
         def enter() -> Loop:
             over = self.expression(node.iter)
@@ -500,12 +501,34 @@ class Interpreter:
                 if owner is obj:
                     self.memory[obj, name] = value
 
-    def _phases(self, node: ast.For) -> bool:
+    def _spelled(self, node: ast.expr) -> list[tuple[ast.AST, Value]]:
+        """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
+        if spelled_out(node):
+            return [(item, told(self.expression(item))) for item in getattr(node, "elts", ())]
+        if not isinstance(node, ast.Call) or node.keywords:
+            return []
+        func = node.func
+        if isinstance(func, ast.Name) and func.id == "zip" and len(node.args) > 1:
+            rows = [a.elts for a in node.args if isinstance(a, (ast.List, ast.Tuple))]
+            if len(rows) != len(node.args) or len({len(r) for r in rows}) != 1 or not any(spelled_out(a) for a in node.args):
+                return []
+            return [(row[0], told(just(Tup(tuple(self.expression(e) for e in row))))) for row in zip(*rows, strict=True)]
+        if not (isinstance(func, ast.Attribute) and func.attr == "items" and not node.args):
+            return []
+        held = self.expression(func.value).objs
+        made = next(iter(held)) if len(held) == 1 else None
+        if not (isinstance(made, New) and isinstance(made.node, ast.Dict) and 2 <= len(made.node.keys) <= 4):
+            return []
+        keys = [k for k in made.node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+        values = [self.memory.get((made, str(k.value)), NOTHING) for k in keys]
+        loaders = len(keys) == len(made.node.keys) and all(any(self.is_a(o, library.DATALOADER) for o in v.objs) for v in values)
+        return [(k, told(just(Tup((self.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
+
+    def _phases(self, node: ast.For, phases: list[tuple[ast.AST, Value]]) -> bool:
         """Run a loop over a few names or flags that are spelled out once for each."""
         over, outer, calls = self.expression(node.iter), self.loops, self.stack
         self.breaks.append([])
-        for item in getattr(node.iter, "elts", ()):
-            element = told(self.expression(item))
+        for item, element in phases:
             self.assign(node.target, element)
             self.loops, self.stack = (*outer, Loop(node, self.frame.file, over, element)), (*calls, item)
             alive = self.block(node.body)

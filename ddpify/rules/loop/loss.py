@@ -85,13 +85,17 @@ def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
             inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
             pads |= (isinstance(obj, New) and "Padding" in obj.path) or (
                 isinstance(inner, ast.AST)
-                and any(
-                    isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in ("pad_sequence", "pad", "pad_packed_sequence")
-                    for n in ast.walk(inner)
-                )
+                and any(isinstance(n, ast.Call) and "pad" in ast.unparse(n.func).rpartition(".")[2].lower() for n in ast.walk(inner))
             )
     if not pads:
         return False
+    entrywise = any(
+        o.path.rpartition(".")[2] in ("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss")
+        for c in run.trace.calls
+        for o in c.func.made()
+    )
+    if entrywise:
+        return True
     function = context.facts.tree_of(node).function(node)
     return any(
         isinstance(n, ast.Call)
