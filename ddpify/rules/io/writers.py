@@ -1,8 +1,8 @@
 """Rank 0 alone holds the writer.
 
 What it does: an object that writes events or talks to a board (a SummaryWriter, Visdom) is made on rank 0 and is None elsewhere, where
-    every use of it, wherever it is passed, is guarded; a run of wandb, neptune or comet is switched off on other ranks instead, so that
-    none of its calls needs a guard.
+    every use of it, wherever it is passed, is guarded. A run of wandb, neptune or comet whose settings all ranks read is opened on all,
+    and switched off on all but rank 0; then none of its calls needs a guard.
 Why: N ranks would write N event files and start N runs.
 Safety: MANUAL where other ranks read from the writer (`writer.log_dir`), or something else depends on whether there is one.
 References: https://docs.pytorch.org/docs/stable/tensorboard.html, https://docs.wandb.ai/ref/python/init/
@@ -78,15 +78,15 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
-        "a run of wandb",
+        "a run of wandb whose settings are read",
         "import wandb\n"
         "\n"
         'wandb.init(project="digits")\n'
-        'wandb.log({"settings": str(args)})\n',
+        "rate = wandb.config.lr\n",
         "import wandb\n"
         "\n"
         'wandb.init(project="digits", mode=None if rank == 0 else "disabled")\n'
-        'wandb.log({"settings": str(args)})\n',
+        "rate = wandb.config.lr\n",
         frame="end",
     ),
 )  # fmt: skip
@@ -101,7 +101,26 @@ def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str,
             root = path.partition(".")[0]
             here = call.file == "__main__" and not guarded(call.node) and _settled(context, call.node, path)
             opened[f"{root}."] = opened.get(f"{root}.", True) and here
-    return tuple(root for root, here in opened.items() if here)
+    return tuple(root for root, here in opened.items() if here and _read_by_all(context, guarded, root))
+
+
+def _read_by_all(context: Context, guarded: Callable[[ast.AST], bool], root: str) -> bool:
+    """Whether all ranks read something of a tracker's run, such as its settings; where none does, rank 0 alone needs a run."""
+    run, tree = context.facts.after, context.tree
+    for node in tree.nodes():
+        if not (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in _RUN_PARTS) or guarded(node):
+            continue
+        base = run.value(node.value)
+        if not any(p.startswith(root) for p in (*(f"{p}." for p in base.paths()), *(o.path for o in base.made()))):
+            continue
+        statement = tree.statement(node)
+        told = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and node in ast.walk(statement.value.func)
+        if not told:
+            return True
+    return False
+
+
+_RUN_PARTS = frozenset(("config", "run", "summary", "name", "id", "dir", "url"))
 
 
 def _settled(context: Context, call: ast.Call, path: str) -> bool:

@@ -159,6 +159,9 @@ def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> C
     mine = [c for c in found.values() if c.result.of_kind("batch") & loss.of_kind("batch")]
     if len(mine) != 1 or not context.facts.is_entry(mine[0].node):
         return None
+    given = [mine[0].argument(2, "weight"), *(run.memory.get((o, "weight")) for o in mine[0].func.made())]
+    if any(v is not None and context.shared(v) for v in given):
+        return None  # weights that each rank takes from its own batch
     call = mine[0]
     every = [c for c in run.trace.calls if c.node is call.node]
     trains = all(c.result.of_kind("batch") and c.result.of_kind("batch") <= trained for c in every)
