@@ -133,8 +133,10 @@ def found(context: Context) -> Preparation:
     paths = Paths(context.facts)
     for node in tree.nodes():  # outermost first
         if isinstance(node, ast.stmt) and node in run.trace.visited and not _inside(context, node, [*out.waiting, *out.turns]):
+            if not _looks_first(context, node):
+                continue
             calls = _calls_under(context, node)
-            if _looks_first(context, node) and _worth_it(context, paths, touched, node, calls) and _free(context, node, calls):
+            if _worth_it(context, paths, touched, node, calls) and _free(context, node, calls):
                 out.turns.append(node)
     out.turns = [s for s in out.turns if not _within_another(context, s, out.turns)]
     for call in run.trace.calls:
@@ -211,8 +213,9 @@ def _within_another(context: Context, statement: ast.stmt, others: list[ast.stmt
 
 def _calls_under(context: Context, statement: ast.stmt) -> list[Call]:
     """The calls that run while a statement does."""
-    inside = set(ast.walk(statement))
-    return [c for c in context.facts.after.trace.calls if c.node in inside or any(n in inside for n in c.stack)]
+    run, under = context.facts.after, context.guards.effects.under
+    calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in (*run.calls(n), *under.get(n, ()))]
+    return sorted({id(c): c for c in calls}.values(), key=lambda c: c.order)
 
 
 def _looks_first(context: Context, node: ast.stmt) -> bool:

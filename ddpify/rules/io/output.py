@@ -14,34 +14,37 @@ if TYPE_CHECKING:
 
 def muted(guards: Guards) -> frozenset[ast.AST]:
     """The entry's functions that say more than one thing and nothing else, and are only called as statements: these are guarded."""
-    found = {f for f in guards.context.tree.nodes() if isinstance(f, ast.FunctionDef) and _could_be_muted(guards, f)}
+    calls = _calls(guards)
+    found = {f for f, called in calls.items() if called and _could_be_muted(guards, f, called)}
     while True:
-        kept = {f for f in found if all(_mutes(guards, c, found) for c in _calls_of(guards, f))}
+        kept = {f for f in found if all(_mutes(guards, c, found) for c in calls[f])}
         if kept == found:
             return frozenset(found)
         found = kept
 
 
-def _could_be_muted(guards: Guards, function: ast.FunctionDef) -> bool:
-    calls = _calls_of(guards, function)
+def _could_be_muted(guards: Guards, function: ast.FunctionDef, calls: list[ast.AST]) -> bool:
     simple = all(guards.only_speaks(s) for s in function.body)
-    return bool(calls) and not simple and not function.decorator_list and all(guards.effects.output_only(c) for c in calls)
+    return not simple and not function.decorator_list and all(guards.effects.output_only(c) for c in calls)
 
 
-def _calls_of(guards: Guards, function: ast.FunctionDef) -> list[ast.AST]:
-    """The calls of a function; none where it is also used in another way."""
-    calls = [c.node for c in guards.run.trace.calls if any(isinstance(o, Func) and o.node is function for o in c.func.objs)]
-    uses = [
-        n
-        for n in guards.context.tree.nodes()
-        if isinstance(n, (ast.Name, ast.Attribute))
-        and isinstance(n.ctx, ast.Load)
-        and (n.id if isinstance(n, ast.Name) else n.attr) == function.name
-    ]
-    called = {c.func for c in calls}
-    return (
-        [] if any(u not in called for u in uses) or not all(guards.context.facts.is_entry(c) for c in calls) else list(dict.fromkeys(calls))
-    )
+def _calls(guards: Guards) -> dict[ast.FunctionDef, list[ast.AST]]:
+    """The calls of each function of the entry; none where it is also used in another way, or by another module."""
+    functions = {f for f in guards.context.tree.nodes() if isinstance(f, ast.FunctionDef)}
+    out: dict[ast.FunctionDef, dict[ast.AST, None]] = {f: {} for f in functions}
+    for call in guards.run.trace.calls:
+        for obj in call.func.objs:
+            if isinstance(obj, Func) and obj.node in functions:
+                out[obj.node][call.node] = None
+    uses: dict[str, list[ast.AST]] = {}
+    for node in guards.context.tree.nodes():
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            uses.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
+    for function, calls in out.items():
+        called = {getattr(c, "func", None) for c in calls}
+        if any(u not in called for u in uses.get(function.name, ())) or not all(guards.context.facts.is_entry(c) for c in calls):
+            out[function] = {}
+    return {function: list(calls) for function, calls in out.items()}
 
 
 def _mutes(guards: Guards, call: ast.AST, functions: set[ast.FunctionDef]) -> bool:
