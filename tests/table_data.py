@@ -7,41 +7,38 @@ SCRIPTS: dict[str, Script] = {
         """
     import numpy as np
 
-    dataset = TensorDataset(x, y)
-    indices = list(range(44))
-    split = 12
+    every = TensorDataset(x, y)
+    order = list(range(44))
     np.random.seed(0)
-    np.random.shuffle(indices)
-    train_idx, valid_idx = indices[split:], indices[:split]
-    train_sampler = torch.utils.data.SubsetRandomSampler(train_idx)
-    valid_sampler = torch.utils.data.SubsetRandomSampler(valid_idx)
-    train_loader = DataLoader(dataset, batch_size=8, sampler=train_sampler, num_workers=0)
-    valid_loader = DataLoader(dataset, batch_size=8, sampler=valid_sampler, num_workers=0)
-    model = nn.Linear(8, 2).cuda()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    best = float("inf")
-    for epoch in range(1, 4):
-        train_loss = valid_loss = 0.0
-        model.train()
-        for data, target in train_loader:
-            data, target = data.cuda(), target.cuda()
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(data), target)
+    np.random.shuffle(order)
+    cut = 12
+    held_out, rest = order[:cut], order[cut:]
+    feed = DataLoader(every, batch_size=8, sampler=torch.utils.data.SubsetRandomSampler(rest), num_workers=0)
+    check = DataLoader(every, batch_size=8, sampler=torch.utils.data.SubsetRandomSampler(held_out), num_workers=0)
+    net = nn.Linear(8, 2).cuda()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    lowest = float("inf")
+    for nr in range(3):
+        lost = check_lost = 0.0
+        net.train()
+        for rows, kinds in feed:
+            rows, kinds = rows.cuda(), kinds.cuda()
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
             loss.backward()
-            optimizer.step()
-            train_loss += loss.item() * data.size(0)
-        model.eval()
-        for data, target in valid_loader:
-            data, target = data.cuda(), target.cuda()
-            valid_loss += F.cross_entropy(model(data), target).item() * data.size(0)
-        train_loss = train_loss / len(train_loader.sampler)
-        valid_loss = valid_loss / len(valid_loader.sampler)
-        print(f"epoch {epoch} train {train_loss:.6f} valid {valid_loss:.6f}")
-        if valid_loss <= best:
-            torch.save(model.state_dict(), "best.pt")
-            best = valid_loss
+            sgd.step()
+            lost += loss.item() * rows.size(0)
+        net.eval()
+        for rows, kinds in check:
+            rows, kinds = rows.cuda(), kinds.cuda()
+            check_lost += F.cross_entropy(net(rows), kinds).item() * rows.size(0)
+        check_lost = check_lost / len(check.sampler)
+        print(f"round {nr}: {lost / len(feed.sampler):.6f}, held out {check_lost:.6f}")
+        if check_lost <= lowest:
+            lowest = check_lost
+            torch.save(net.state_dict(), "lowest.pt")
 """,
-        same=("epoch",),
+        same=("round",),
     ),
     "a weighted sampler": Script(
         """
@@ -182,24 +179,24 @@ SCRIPTS: dict[str, Script] = {
 """),
     "slices of a permutation": Script(
         """
-    model = nn.Linear(8, 2)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
     torch.manual_seed(3)
-    batch_size = 4
-    for epoch in range(2):
-        permutation = torch.randperm(x.size(0))
-        total = 0.0
-        for i in range(0, x.size(0), batch_size):
-            indices = permutation[i : i + batch_size]
-            data, target = x[indices], y[indices]
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(data), target)
+    step = 4
+    for nr in range(2):
+        order = torch.randperm(x.size(0))
+        lost = 0.0
+        for begin in range(0, x.size(0), step):
+            some = order[begin : begin + step]
+            rows, kinds = x[some], y[some]
+            sgd.zero_grad()
+            loss = F.cross_entropy(net(rows), kinds)
             loss.backward()
-            optimizer.step()
-            total += loss.item()
-        print(f"epoch {total / 11:.6f}")
+            sgd.step()
+            lost += loss.item()
+        print(f"lost {lost / 11:.6f} in round {nr}")
 """,
-        same=("epoch",),
+        same=("lost",),
         told=("DDP402",),
     ),
     "slices of the data": Script(

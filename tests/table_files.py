@@ -217,128 +217,120 @@ SCRIPTS: dict[str, Script] = {
     # --- printing -------------------------------------------------------------------------------------------------------
     "prints in functions and of final results": Script(
         r"""
-        def train(epoch, model, loader, optimizer, device):
-            model.train()
-            print(f"\nEpoch: {epoch}")
-            for batch_idx, (data, target) in enumerate(loader):
-                data, target = data.to(device), target.to(device)
-                optimizer.zero_grad()
-                loss = F.cross_entropy(model(data), target)
+        def learn(nr, net, feed, sgd, device):
+            net.train()
+            print(f"\nround {nr}")
+            for i, (rows, kinds) in enumerate(feed):
+                loss = F.cross_entropy(net(rows.to(device)), kinds.to(device))
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                if batch_idx % 4 == 0:
-                    print("Train Epoch: {} [{}/{} ({:.0f}%)]\tLoss: {:.6f}".format(
-                        epoch, batch_idx * len(data), len(loader.dataset), 100. * batch_idx / len(loader), loss.item()))
+                sgd.step()
+                if i % 4 == 0:
+                    print("\tbatch {} of {}, {} rows of {} seen, loss {:.4f}".format(
+                        i, len(feed), i * len(rows), len(feed.dataset), loss.item()))
 
 
-        def test(model, loader, device):
-            model.eval()
-            test_loss = 0
-            correct = 0
+        def check(net, feed, device):
+            net.eval()
+            lost, right = 0, 0
             with torch.no_grad():
-                for data, target in loader:
-                    data, target = data.to(device), target.to(device)
-                    output = model(data)
-                    test_loss += F.cross_entropy(output, target, reduction="sum").item()
-                    pred = output.argmax(dim=1, keepdim=True)
-                    correct += pred.eq(target.view_as(pred)).sum().item()
-            test_loss /= len(loader.dataset)
-            print("\nTest set: Average loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)\n".format(
-                test_loss, correct, len(loader.dataset), 100. * correct / len(loader.dataset)))
-            return correct / len(loader.dataset)
+                for rows, kinds in feed:
+                    scores = net(rows.to(device))
+                    guess = scores.argmax(dim=1, keepdim=True)
+                    right += guess.eq(kinds.to(device).view_as(guess)).sum().item()
+                    lost += F.cross_entropy(scores, kinds.to(device), reduction="sum").item()
+            lost /= len(feed.dataset)
+            print("\nchecked: {} of {} right ({:.1f} percent), {:.4f} lost\n".format(
+                right, len(feed.dataset), 100 * right / len(feed.dataset), lost))
+            return right / len(feed.dataset)
 
 
         def main():
             device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            print("Using device:", device)
-            train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-            test_loader = DataLoader(TensorDataset(x[:13], y[:13]), batch_size=5)
-            model = nn.Linear(8, 2).to(device)
-            print(model)
-            print("params:", sum(p.numel() for p in model.parameters() if p.requires_grad))
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            accs = []
-            for epoch in range(1, 3):
-                train(epoch, model, train_loader, optimizer, device)
-                accs.append(test(model, test_loader, device))
-            print("-" * 20)
-            print("best accuracy: %.4f at epoch %d" % (max(accs), accs.index(max(accs)) + 1))
+            print("runs on", device)
+            learn_feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            check_feed = DataLoader(TensorDataset(x[:13], y[:13]), batch_size=5)
+            net = nn.Linear(8, 2).to(device)
+            print(net)
+            print("weights", sum(w.numel() for w in net.parameters() if w.requires_grad))
+            sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+            shares = []
+            for nr in range(2):
+                learn(nr, net, learn_feed, sgd, device)
+                shares.append(check(net, check_feed, device))
+            print("=" * 12)
+            print("top share %.4f in round %d" % (max(shares), shares.index(max(shares))))
 
 
         if __name__ == "__main__":
             main()
         """,
-        same=("Test set", "best", "params"),
+        same=("checked", "top", "weights"),
     ),
     "a progress bar written with carriage returns": Script(
         r"""
         import sys
         import time
 
-        last = time.time()
+        drawn = time.time()
 
 
-        def progress_bar(current, total, msg=None):
-            global last
-            done = int(20 * current / total)
-            sys.stdout.write(" [")
-            for i in range(done):
-                sys.stdout.write("=")
-            sys.stdout.write(">")
-            for i in range(20 - done):
-                sys.stdout.write(".")
-            sys.stdout.write("]")
-            if msg:
-                sys.stdout.write(" | " + msg)
-            last = time.time()
-            if current < total - 1:
-                sys.stdout.write("\r")
-            else:
+        def draw(nr, of, text=None):
+            global drawn
+            full = 16 * (nr + 1) // of
+            sys.stdout.write("|")
+            for _ in range(full):
+                sys.stdout.write("#")
+            for _ in range(full, 16):
+                sys.stdout.write(" ")
+            sys.stdout.write("| %.1f s" % (time.time() - drawn))
+            drawn = time.time()
+            if text:
+                sys.stdout.write(", " + text)
+            if nr + 1 == of:
                 sys.stdout.write("\n")
+            else:
+                sys.stdout.write("\r")
             sys.stdout.flush()
 
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
         net = nn.Linear(8, 2).to(device)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
         for epoch in range(2):
-            train_loss = 0
-            correct = 0
-            total = 0
-            for batch_idx, (inputs, targets) in enumerate(trainloader):
-                inputs, targets = inputs.to(device), targets.to(device)
-                optimizer.zero_grad()
-                outputs = net(inputs)
-                loss = criterion(outputs, targets)
+            right, seen, lost = 0, 0, 0
+            for nr, (rows, kinds) in enumerate(feed):
+                rows, kinds = rows.to(device), kinds.to(device)
+                scores = net(rows)
+                loss = F.cross_entropy(scores, kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                train_loss += loss.item()
-                _, predicted = outputs.max(1)
-                total += targets.size(0)
-                correct += predicted.eq(targets).sum().item()
-                progress_bar(batch_idx, len(trainloader), "Loss: %.3f | Acc: %.3f%% (%d/%d)"
-                             % (train_loss / (batch_idx + 1), 100. * correct / total, correct, total))
+                sgd.step()
+                _, guess = scores.max(1)
+                right += guess.eq(kinds).sum().item()
+                seen += kinds.size(0)
+                lost += loss.item()
+                draw(nr, len(feed), "%d of %d right, mean loss %.3f" % (right, seen, lost / (nr + 1)))
         """
     ),
     "one line on stderr that is overwritten": Script(
         """
         import sys
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        adam = torch.optim.Adam(net.parameters(), lr=1e-2)
         for epoch in range(2):
-            for i, (data, target) in enumerate(loader):
-                optimizer.zero_grad()
-                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+            for nr, (rows, kinds) in enumerate(feed):
+                loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+                adam.zero_grad()
                 loss.backward()
-                optimizer.step()
-                sys.stderr.write("\\r[Epoch %d/%d] [Batch %d/%d] [loss: %f]" % (epoch, 2, i, len(loader), loss.item()))
+                adam.step()
+                sys.stderr.write("\\r%d: batch %d of %d lost %.4f" % (epoch, nr, len(feed), loss.item()))
                 sys.stderr.flush()
             print("", file=sys.stderr)
-        print("Finished Training", flush=True)
+        print("learned", flush=True)
         """
     ),
     "print into an open file": Script(
@@ -479,87 +471,81 @@ SCRIPTS: dict[str, Script] = {
     ),
     "a class that writes a log of its own": Script(
         r"""
-        class Logger(object):
-            def __init__(self, path, resume=False):
-                self.file = open(path, "a" if resume else "w")
-                self.names = []
+        class Columns(object):
+            def __init__(self, path, more=False):
+                self.out = open(path, "a" if more else "w")
+                self.heads = []
 
-            def set_names(self, names):
-                self.names = names
-                for name in names:
-                    self.file.write(name)
-                    self.file.write("\t")
-                self.file.write("\n")
-                self.file.flush()
+            def head(self, heads):
+                self.heads = heads
+                self.out.write(" | ".join(heads))
+                self.out.write("\n")
 
-            def append(self, numbers):
-                for num in numbers:
-                    self.file.write("{0:.6f}".format(num))
-                    self.file.write("\t")
-                self.file.write("\n")
-                self.file.flush()
+            def row(self, values):
+                for value in values:
+                    self.out.write("{:.6f} ".format(value))
+                self.out.write("\n")
+                self.out.flush()
 
-            def close(self):
-                if self.file is not None:
-                    self.file.close()
+            def end(self):
+                if self.out is not None:
+                    self.out.close()
 
 
-        logger = Logger("log.txt")
-        logger.set_names(["LR", "Loss"])
-        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = torch.nn.DataParallel(nn.Linear(8, 2)).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        columns = Columns("columns.txt")
+        columns.head(["rate", "lost"])
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = torch.nn.DataParallel(nn.Linear(8, 2)).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
-            losses, n = 0.0, 0
-            for inputs, targets in trainloader:
-                inputs, targets = inputs.cuda(), targets.cuda()
-                loss = F.cross_entropy(model(inputs), targets)
-                losses += loss.item() * inputs.size(0)
-                n += inputs.size(0)
-                optimizer.zero_grad()
+            lost, seen = 0.0, 0
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-            logger.append([optimizer.param_groups[0]["lr"], losses / n])
-            print("loss %.6f" % (losses / n))
-        logger.close()
+                sgd.step()
+                seen += rows.size(0)
+                lost += loss.item() * rows.size(0)
+            print("lost %.6f" % (lost / seen))
+            columns.row([sgd.param_groups[0]["lr"], lost / seen])
+        columns.end()
         """,
-        same=("loss",),
+        same=("lost",),
     ),
     "stdout replaced by a tee": Script(
         """
         import sys
 
 
-        class Tee(object):
-            def __init__(self, fpath):
-                self.console = sys.stdout
-                self.file = open(fpath, "w")
+        class Both(object):
+            def __init__(self, path):
+                self.copy = open(path, "w")
+                self.screen = sys.stdout
 
-            def write(self, msg):
-                self.console.write(msg)
-                self.file.write(msg)
+            def write(self, text):
+                self.copy.write(text)
+                self.screen.write(text)
 
             def flush(self):
-                self.console.flush()
-                self.file.flush()
+                self.copy.flush()
+                self.screen.flush()
 
 
         def main():
             parser = argparse.ArgumentParser()
-            parser.add_argument("--lr", type=float, default=0.1)
-            args = parser.parse_args()
-            sys.stdout = Tee("log_train.txt")
-            print("==========\\nArgs:{}\\n==========".format(args))
-            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-            model = nn.Linear(8, 2).cuda()
-            optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
-            for epoch in range(2):
-                for data, target in loader:
-                    loss = F.cross_entropy(model(data.cuda()), target.cuda())
-                    optimizer.zero_grad()
-                    loss.backward()
-                    optimizer.step()
-                print("==> epoch {}/{}".format(epoch + 1, 2))
+            parser.add_argument("--rate", type=float, default=0.1)
+            given = parser.parse_args()
+            sys.stdout = Both("printed.txt")
+            print("given:\\n{}\\n".format(given))
+            feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            net = nn.Linear(8, 2).cuda()
+            sgd = torch.optim.SGD(net.parameters(), lr=given.rate)
+            for nr in range(2):
+                for rows, kinds in feed:
+                    sgd.zero_grad()
+                    F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                    sgd.step()
+                print("round {} is over".format(nr))
 
 
         if __name__ == "__main__":
@@ -625,28 +611,27 @@ SCRIPTS: dict[str, Script] = {
         """
         from tqdm.auto import tqdm
 
-        num_epochs = 2
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-        num_training_steps = num_epochs * len(loader)
-        progress_bar = tqdm(range(num_training_steps))
-        model.train()
-        for epoch in range(num_epochs):
-            for batch in loader:
-                batch = [t.cuda() for t in batch]
-                loss = F.cross_entropy(model(batch[0]), batch[1])
+        rounds = 2
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        adam = torch.optim.AdamW(net.parameters(), lr=0.01)
+        bar = tqdm(range(len(feed) * rounds))
+        net.train()
+        for nr in range(rounds):
+            for pair in feed:
+                pair = [part.cuda() for part in pair]
+                loss = F.cross_entropy(net(pair[0]), pair[1])
+                adam.zero_grad()
                 loss.backward()
-                optimizer.step()
-                optimizer.zero_grad()
-                progress_bar.update(1)
-            with tqdm(total=len(loader.dataset), desc=f"Check {epoch}", unit="img") as pbar:
+                adam.step()
+                bar.update(1)
+            with tqdm(total=len(feed.dataset), desc=f"check {nr}", unit="row") as check_bar:
                 right = 0
                 with torch.no_grad():
-                    for data, target in DataLoader(TensorDataset(x, y), batch_size=4):
-                        right += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
-                        pbar.update(data.shape[0])
-                        pbar.set_postfix(**{"right": right})
+                    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+                        right += (net(rows.cuda()).argmax(1) == kinds.cuda()).sum().item()
+                        check_bar.update(rows.shape[0])
+                        check_bar.set_postfix(**{"right": right})
             print("right", right)
         """,
         same=("right",),
@@ -656,23 +641,21 @@ SCRIPTS: dict[str, Script] = {
         """
         from tqdm import tqdm
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(1, 3):
-            with tqdm(loader, unit="batch") as tepoch:
-                for data, target in tepoch:
-                    tepoch.set_description(f"Epoch {epoch}")
-                    data, target = data.cuda(), target.cuda()
-                    optimizer.zero_grad()
-                    output = model(data)
-                    predictions = output.argmax(dim=1, keepdim=True).squeeze()
-                    loss = F.cross_entropy(output, target)
-                    correct = (predictions == target).sum().item()
-                    accuracy = correct / data.size(0)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for nr in range(2):
+            with tqdm(feed, unit="step") as bar:
+                for rows, kinds in bar:
+                    bar.set_description(f"round {nr}")
+                    rows, kinds = rows.cuda(), kinds.cuda()
+                    scores = net(rows)
+                    loss = F.cross_entropy(scores, kinds)
+                    sgd.zero_grad()
                     loss.backward()
-                    optimizer.step()
-                    tepoch.set_postfix(loss=loss.item(), accuracy=100. * accuracy)
+                    sgd.step()
+                    guess = scores.argmax(dim=1, keepdim=True).squeeze()
+                    bar.set_postfix(lost=loss.item(), right=(guess == kinds).sum().item() / rows.size(0))
         """
     ),
     # --- TensorBoard ----------------------------------------------------------------------------------------------------
@@ -713,31 +696,29 @@ SCRIPTS: dict[str, Script] = {
         """
         from torch.utils.tensorboard import SummaryWriter
 
-        writer = SummaryWriter("runs/graph")
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
-        model = nn.Linear(8, 2).cuda()
-        images, labels = next(iter(loader))
-        writer.add_images("first batch", images.view(-1, 1, 2, 4), 0)
-        writer.add_graph(model, images.cuda())
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        board = SummaryWriter("board")
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        net = nn.Linear(8, 2).cuda()
+        first, _ = next(iter(feed))
+        board.add_graph(net, first.cuda())
+        board.add_images("seen first", first.view(-1, 1, 4, 2), 0)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
-            running_loss = 0.0
-            for i, (data, target) in enumerate(loader):
-                data, target = data.cuda(), target.cuda()
-                optimizer.zero_grad()
-                loss = F.cross_entropy(model(data), target)
+            recent = 0.0
+            for nr, (rows, kinds) in enumerate(feed):
+                loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                running_loss += loss.item()
-                if i % 5 == 4:
-                    writer.add_scalar("training loss", running_loss / 5, epoch * len(loader) + i)
-                    running_loss = 0.0
-            for tag, value in model.named_parameters():
-                tag = tag.replace(".", "/")
-                writer.add_histogram("weights/" + tag, value.data.cpu().numpy(), epoch)
-                writer.add_histogram("grads/" + tag, value.grad.data.cpu().numpy(), epoch)
-        writer.close()
-        print("Finished Training")
+                sgd.step()
+                recent += loss.item()
+                if nr % 3 == 2:
+                    board.add_scalar("recent", recent / 3, nr + epoch * len(feed))
+                    recent = 0.0
+            for key, weight in net.named_parameters():
+                board.add_histogram(key + " is", weight.data.cpu().numpy(), epoch)
+                board.add_histogram(key + " moves", weight.grad.data.cpu().numpy(), epoch)
+        board.close()
+        print("drawn")
         """
     ),
     "a summary writer on self, in a dated folder": Script(
@@ -869,31 +850,31 @@ SCRIPTS: dict[str, Script] = {
         """
         import csv
 
-        log = open("results.csv", "w", newline="")
-        writer = csv.writer(log, delimiter=",")
-        writer.writerow(["epoch", "train loss", "train acc"])
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(3):
-            train_loss, correct, total = 0.0, 0, 0
-            for data, target in loader:
-                data, target = data.cuda(), target.cuda()
-                optimizer.zero_grad()
-                out = model(data)
-                loss = F.cross_entropy(out, target)
+        table = open("rounds.csv", "w", newline="")
+        lines = csv.writer(table, delimiter=",")
+        lines.writerow(["round", "lost", "right"])
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for nr in range(3):
+            lost, right, seen = 0.0, 0, 0
+            for rows, kinds in feed:
+                rows, kinds = rows.cuda(), kinds.cuda()
+                scores = net(rows)
+                loss = F.cross_entropy(scores, kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                train_loss += loss.item()
-                correct += out.argmax(1).eq(target).sum().item()
-                total += target.size(0)
-            writer.writerow([epoch, round(train_loss / len(loader), 6), correct / total])
-            log.flush()
-        log.close()
-        for row in csv.reader(open("results.csv")):
-            print("row", *row)
+                sgd.step()
+                seen += kinds.size(0)
+                right += scores.argmax(1).eq(kinds).sum().item()
+                lost += loss.item()
+            lines.writerow([nr, round(lost / len(feed), 6), right / seen])
+            table.flush()
+        table.close()
+        for line in csv.reader(open("rounds.csv")):
+            print("line", *line)
         """,
-        same=("row",),
+        same=("line",),
     ),
     "a line appended to a file each epoch": Script(
         """
@@ -1645,89 +1626,87 @@ SCRIPTS: dict[str, Script] = {
     # --- checkpoints ----------------------------------------------------------------------------------------------------
     "a checkpoint with everything": Script(
         """
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=3)
-        best_acc = 0.0
-        for epoch in range(3):
-            correct = 0
-            for data, target in loader:
-                optimizer.zero_grad()
-                out = model(data.cuda())
-                F.cross_entropy(out, target.cuda()).backward()
-                optimizer.step()
-                correct += (out.argmax(1) == target.cuda()).sum().item()
-            scheduler.step()
-            acc = correct / len(loader.dataset)
-            is_best = acc > best_acc
-            best_acc = max(acc, best_acc)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        decay = torch.optim.lr_scheduler.CosineAnnealingLR(sgd, T_max=3)
+        top = 0.0
+        for nr in range(3):
+            right = 0
+            for rows, kinds in feed:
+                scores = net(rows.cuda())
+                sgd.zero_grad()
+                F.cross_entropy(scores, kinds.cuda()).backward()
+                sgd.step()
+                right += (scores.argmax(1) == kinds.cuda()).sum().item()
+            decay.step()
+            share = right / len(feed.dataset)
+            better = share > top
+            top = max(share, top)
             torch.save({
-                "epoch": epoch + 1,
-                "arch": "linear",
-                "state_dict": model.state_dict(),
-                "best_acc": best_acc,
-                "optimizer": optimizer.state_dict(),
-                "scheduler": scheduler.state_dict(),
-            }, "checkpoint.pth.tar")
-            if is_best:
-                torch.save(model.state_dict(), "model_best.pth.tar")
-        print("best %.6f" % best_acc)
+                "net": net.state_dict(),
+                "sgd": sgd.state_dict(),
+                "decay": decay.state_dict(),
+                "kind": "linear",
+                "round": nr,
+                "top": top,
+            }, "everything.pt")
+            if better:
+                torch.save(net.state_dict(), "top.pt")
+        print("top %.6f" % top)
         """,
-        same=("best",),
+        same=("top",),
     ),
-    "save_checkpoint as in the ImageNet example": Script(
+    "the newest checkpoint, copied when it is the best": Script(
         """
         import shutil
 
 
-        def validate(val_loader, model, criterion):
-            model.eval()
-            hits = 0
+        def check(net, feed):
+            net.eval()
+            right = 0
             with torch.no_grad():
-                for images, target in val_loader:
-                    output = model(images.cuda())
-                    hits += output.argmax(1).eq(target.cuda()).sum().item()
-            acc1 = 100.0 * hits / len(val_loader.dataset)
-            print(" * Acc@1 {:.3f}".format(acc1))
-            return acc1
+                for rows, kinds in feed:
+                    right += net(rows.cuda()).argmax(1).eq(kinds.cuda()).sum().item()
+            percent = 100.0 * right / len(feed.dataset)
+            print("checked: {:.2f} percent".format(percent))
+            return percent
 
 
-        def save_checkpoint(state, is_best, filename="checkpoint.pth.tar"):
-            torch.save(state, filename)
-            if is_best:
-                shutil.copyfile(filename, "model_best.pth.tar")
+        def keep(parts, better, path="newest.tar"):
+            torch.save(parts, path)
+            if better:
+                shutil.copyfile(path, "top.tar")
 
 
         def main():
-            model = nn.DataParallel(nn.Linear(8, 2)).cuda()
-            criterion = nn.CrossEntropyLoss().cuda()
-            optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4)
-            train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-            val_loader = DataLoader(TensorDataset(x[:14], y[:14]), batch_size=4, shuffle=False)
-            best_acc1 = 0
-            for epoch in range(2):
-                model.train()
-                for images, target in train_loader:
-                    loss = criterion(model(images.cuda()), target.cuda())
-                    optimizer.zero_grad()
-                    loss.backward()
-                    optimizer.step()
-                acc1 = validate(val_loader, model, criterion)
-                is_best = acc1 > best_acc1
-                best_acc1 = max(acc1, best_acc1)
-                save_checkpoint({
-                    "epoch": epoch + 1,
-                    "state_dict": model.state_dict(),
-                    "best_acc1": best_acc1,
-                    "optimizer": optimizer.state_dict(),
-                }, is_best)
+            net = nn.DataParallel(nn.Linear(8, 2)).cuda()
+            loss_of = nn.CrossEntropyLoss().cuda()
+            sgd = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+            learn_feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            check_feed = DataLoader(TensorDataset(x[:14], y[:14]), batch_size=4, shuffle=False)
+            top = 0
+            for nr in range(2):
+                net.train()
+                for rows, kinds in learn_feed:
+                    sgd.zero_grad()
+                    loss_of(net(rows.cuda()), kinds.cuda()).backward()
+                    sgd.step()
+                percent = check(net, check_feed)
+                better = percent > top
+                top = max(percent, top)
+                keep({
+                    "net": net.state_dict(),
+                    "sgd": sgd.state_dict(),
+                    "round": nr,
+                    "top": top,
+                }, better)
 
 
         if __name__ == "__main__":
             main()
         """,
-        same=(" * Acc",),
+        same=("checked",),
     ),
     "two models and optimizers in one file": Script(
         """
@@ -1816,53 +1795,48 @@ SCRIPTS: dict[str, Script] = {
         import time
 
 
-        def train_model(model, criterion, optimizer, dataloaders, dataset_sizes, device, num_epochs=3):
-            since = time.time()
-            best_model_wts = copy.deepcopy(model.state_dict())
-            best_acc = 0.0
-            for epoch in range(num_epochs):
-                print(f"Epoch {epoch}/{num_epochs - 1}")
-                for phase in ["train", "val"]:
-                    if phase == "train":
-                        model.train()
+        def work(net, loss_of, sgd, feeds, sizes, device, rounds=3):
+            began = time.time()
+            kept, top = copy.deepcopy(net.state_dict()), 0.0
+            for nr in range(rounds):
+                for part in ["learn", "check"]:
+                    if part == "check":
+                        net.eval()
                     else:
-                        model.eval()
-                    running_loss = 0.0
-                    running_corrects = 0
-                    for inputs, labels in dataloaders[phase]:
-                        inputs = inputs.to(device)
-                        labels = labels.to(device)
-                        optimizer.zero_grad()
-                        with torch.set_grad_enabled(phase == "train"):
-                            outputs = model(inputs)
-                            _, preds = torch.max(outputs, 1)
-                            loss = criterion(outputs, labels)
-                            if phase == "train":
+                        net.train()
+                    right, lost = 0, 0.0
+                    for rows, kinds in feeds[part]:
+                        rows, kinds = rows.to(device), kinds.to(device)
+                        with torch.set_grad_enabled(part == "learn"):
+                            scores = net(rows)
+                            loss = loss_of(scores, kinds)
+                            if part == "learn":
+                                sgd.zero_grad()
                                 loss.backward()
-                                optimizer.step()
-                        running_loss += loss.item() * inputs.size(0)
-                        running_corrects += torch.sum(preds == labels.data)
-                    epoch_loss = running_loss / dataset_sizes[phase]
-                    epoch_acc = running_corrects.double() / dataset_sizes[phase]
-                    print(f"{phase} Loss: {epoch_loss:.6f} Acc: {epoch_acc:.6f}")
-                    if phase == "val" and epoch_acc > best_acc:
-                        best_acc = epoch_acc
-                        best_model_wts = copy.deepcopy(model.state_dict())
-            print(f"Best val Acc: {best_acc:4f}")
-            model.load_state_dict(best_model_wts)
-            return model
+                                sgd.step()
+                        right += torch.sum(torch.max(scores, 1)[1] == kinds.data)
+                        lost += loss.item() * rows.size(0)
+                    share = right.double() / sizes[part]
+                    print(f"{part}ed {nr}: {share:.6f} right, {lost / sizes[part]:.6f} lost")
+                    if part == "check" and share > top:
+                        kept = copy.deepcopy(net.state_dict())
+                        top = share
+            print(f"top {top:.4f}")
+            print(f"in {time.time() - began:.1f} seconds")
+            net.load_state_dict(kept)
+            return net
 
 
-        sets = {"train": TensorDataset(x, y), "val": TensorDataset(x[:13], y[:13])}
-        dataloaders = {p: DataLoader(sets[p], batch_size=4, shuffle=True) for p in ["train", "val"]}
-        dataset_sizes = {p: len(sets[p]) for p in ["train", "val"]}
+        sets = {"learn": TensorDataset(x, y), "check": TensorDataset(x[:13], y[:13])}
+        feeds = {part: DataLoader(sets[part], batch_size=4, shuffle=True) for part in ["learn", "check"]}
+        sizes = {part: len(sets[part]) for part in ["learn", "check"]}
         device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-        model = nn.Linear(8, 2).to(device)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-        model = train_model(model, nn.CrossEntropyLoss(), optimizer, dataloaders, dataset_sizes, device)
-        torch.save(model.state_dict(), "best.pth")
+        net = nn.Linear(8, 2).to(device)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        net = work(net, nn.CrossEntropyLoss(), sgd, feeds, sizes, device)
+        torch.save(net.state_dict(), "top.pth")
         """,
-        same=("train Loss", "val Loss", "Best"),
+        same=("learned", "checked", "top"),
     ),
     "a name built from epoch and accuracy, old ones removed": Script(
         """
@@ -2084,83 +2058,81 @@ SCRIPTS: dict[str, Script] = {
     ),
     "early stopping that saves and reads back": Script(
         """
-        class EarlyStopping:
-            def __init__(self, patience=1, path="checkpoint.pt", verbose=True):
-                self.patience = patience
-                self.path = path
-                self.verbose = verbose
-                self.counter = 0
-                self.best = None
-                self.early_stop = False
+        class Limit:
+            def __init__(self, rounds=1, file="lowest.pt", loud=True):
+                self.rounds, self.file, self.loud = rounds, file, loud
+                self.lowest = None
+                self.missed = 0
+                self.reached = False
 
-            def __call__(self, val_loss, model):
-                if self.best is None or val_loss < self.best:
-                    if self.verbose:
-                        print(f"Validation loss decreased to {val_loss:.6f}. Saving model ...")
-                    torch.save(model.state_dict(), self.path)
-                    self.best = val_loss
-                    self.counter = 0
+            def __call__(self, loss, net):
+                if self.lowest is not None and loss >= self.lowest:
+                    self.missed += 1
+                    print(f"missed {self.missed} of {self.rounds}")
+                    if self.missed >= self.rounds:
+                        self.reached = True
                 else:
-                    self.counter += 1
-                    print(f"EarlyStopping counter: {self.counter} out of {self.patience}")
-                    if self.counter >= self.patience:
-                        self.early_stop = True
+                    self.lowest = loss
+                    self.missed = 0
+                    torch.save(net.state_dict(), self.file)
+                    if self.loud:
+                        print(f"lowest so far: {loss:.6f}")
 
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        valid_loader = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        early_stopping = EarlyStopping()
-        for epoch in range(5):
-            model.train()
-            for data, target in loader:
-                optimizer.zero_grad()
-                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
-                optimizer.step()
-            model.eval()
-            total = 0.0
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
+        net = nn.Linear(8, 2).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        limit = Limit()
+        for nr in range(5):
+            net.train()
+            for rows, kinds in learn:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                sgd.step()
+            net.eval()
+            lost = 0.0
             with torch.no_grad():
-                for data, target in valid_loader:
-                    total += F.cross_entropy(model(data.cuda()), target.cuda()).item() * data.size(0)
-            early_stopping(total / len(valid_loader.dataset), model)
-            if early_stopping.early_stop:
-                print("Early stopping")
+                for rows, kinds in check:
+                    lost += F.cross_entropy(net(rows.cuda()), kinds.cuda()).item() * rows.size(0)
+            limit(lost / len(check.dataset), net)
+            if limit.reached:
+                print("no more rounds after", nr)
                 break
-        model.load_state_dict(torch.load("checkpoint.pt"))
-        print("weights %.6f" % model.weight.sum().item())
+        net.load_state_dict(torch.load("lowest.pt"))
+        print("weights %.6f" % net.weight.sum().item())
         """,
-        same=("Validation", "EarlyStopping", "weights"),
+        same=("missed", "lowest", "weights"),
     ),
     "averaged weights kept and saved": Script(
         """
         import copy
 
 
-        class EMA:
-            def __init__(self, model, decay=0.9):
-                self.decay = decay
-                self.shadow = {n: p.detach().clone() for n, p in model.named_parameters()}
+        class Slow:
+            def __init__(self, net, keep=0.9):
+                self.keep = keep
+                self.means = {key: weight.detach().clone() for key, weight in net.named_parameters()}
 
-            def update(self, model):
-                for n, p in model.named_parameters():
-                    self.shadow[n].mul_(self.decay).add_(p.detach(), alpha=1 - self.decay)
+            def follow(self, net):
+                for key, weight in net.named_parameters():
+                    self.means[key].mul_(self.keep).add_(weight.detach(), alpha=1 - self.keep)
 
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        ema = EMA(model)
-        ema_model = copy.deepcopy(model)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        slow = Slow(net)
+        slow_net = copy.deepcopy(net)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
-            for data, target in loader:
-                optimizer.zero_grad()
-                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
-                optimizer.step()
-                ema.update(model)
-        ema_model.load_state_dict(ema.shadow)
-        torch.save({"model": model.state_dict(), "ema": ema.shadow}, "model.pt")
-        torch.save(ema_model.state_dict(), "ema.pt")
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                sgd.step()
+                slow.follow(net)
+        slow_net.load_state_dict(slow.means)
+        torch.save({"fast": net.state_dict(), "slow": slow.means}, "both.pt")
+        torch.save(slow_net.state_dict(), "slow.pt")
         """
     ),
     "a trainer given a model made in the call": Script(
@@ -2195,80 +2167,78 @@ SCRIPTS: dict[str, Script] = {
         """
         def main():
             parser = argparse.ArgumentParser()
-            parser.add_argument("--resume", default="", type=str, metavar="PATH")
-            parser.add_argument("--start-epoch", default=0, type=int)
-            parser.add_argument("--epochs", default=3, type=int)
-            args = parser.parse_args()
-            best_acc = 0
+            parser.add_argument("--resume", default="", type=str)
+            parser.add_argument("--first", default=0, type=int)
+            parser.add_argument("--rounds", default=3, type=int)
+            given = parser.parse_args()
+            top = 0
             device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            model = nn.Linear(8, 2).to(device)
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
-            if args.resume:
-                if os.path.isfile(args.resume):
-                    print("=> loading checkpoint '{}'".format(args.resume))
-                    checkpoint = torch.load(args.resume)
-                    args.start_epoch = checkpoint["epoch"]
-                    best_acc = checkpoint["best_acc"]
-                    model.load_state_dict(checkpoint["state_dict"])
-                    optimizer.load_state_dict(checkpoint["optimizer"])
-                    scheduler.load_state_dict(checkpoint["scheduler"])
-                    print("=> loaded checkpoint '{}' (epoch {})".format(args.resume, checkpoint["epoch"]))
+            net = nn.Linear(8, 2).to(device)
+            sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+            decay = torch.optim.lr_scheduler.StepLR(sgd, 1, 0.5)
+            if given.resume:
+                if os.path.isfile(given.resume):
+                    print("reading", given.resume)
+                    saved = torch.load(given.resume)
+                    net.load_state_dict(saved["net"])
+                    sgd.load_state_dict(saved["sgd"])
+                    decay.load_state_dict(saved["decay"])
+                    given.first = saved["done"]
+                    top = saved["top"]
+                    print("resumed after {} rounds".format(saved["done"]))
                 else:
-                    print("=> no checkpoint found at '{}'".format(args.resume))
-            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-            for epoch in range(args.start_epoch, args.epochs):
-                hits = 0
-                for data, target in loader:
-                    data, target = data.to(device), target.to(device)
-                    out = model(data)
-                    loss = F.cross_entropy(out, target)
-                    optimizer.zero_grad()
-                    loss.backward()
-                    optimizer.step()
-                    hits += (out.argmax(1) == target).sum().item()
-                scheduler.step()
-                best_acc = max(best_acc, hits / len(loader.dataset))
-                torch.save({"epoch": epoch + 1, "best_acc": best_acc, "state_dict": model.state_dict(),
-                            "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict()}, "ckpt.pth")
-            print("best %.6f" % best_acc)
+                    print(given.resume, "is not there")
+            feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            for nr in range(given.first, given.rounds):
+                right = 0
+                for rows, kinds in feed:
+                    rows, kinds = rows.to(device), kinds.to(device)
+                    scores = net(rows)
+                    sgd.zero_grad()
+                    F.cross_entropy(scores, kinds).backward()
+                    sgd.step()
+                    right += (scores.argmax(1) == kinds).sum().item()
+                decay.step()
+                top = max(top, right / len(feed.dataset))
+                torch.save({"net": net.state_dict(), "sgd": sgd.state_dict(), "decay": decay.state_dict(), "done": nr + 1,
+                            "top": top}, "saved.pt")
+            print("top %.6f" % top)
 
 
         if __name__ == "__main__":
             main()
         """,
-        same=("=> loaded", "best"),
-        args=("--resume", "ckpt.pth"),
-        files={"ckpt.pth": _bytes({"epoch": 1, "best_acc": 0.25, "state_dict": _linear(), "optimizer": _sgd(), "scheduler": _step_lr(1)})},
+        same=("resumed", "top"),
+        args=("--resume", "saved.pt"),
+        files={"saved.pt": _bytes({"done": 1, "top": 0.25, "net": _linear(), "sgd": _sgd(), "decay": _step_lr(1)})},
     ),
     "resumed before the model is moved": Script(
         """
         parser = argparse.ArgumentParser()
-        parser.add_argument("--resume", "-r", action="store_true")
-        args = parser.parse_args()
-        start_epoch = 0
-        best_acc = 0
+        parser.add_argument("--more", "-m", action="store_true")
+        given = parser.parse_args()
+        done, top = 0, 0
         net = nn.Linear(8, 2)
-        if args.resume:
-            print("==> Resuming from checkpoint..")
-            assert os.path.isdir("checkpoint"), "Error: no checkpoint directory found!"
-            checkpoint = torch.load("./checkpoint/ckpt.pth")
-            net.load_state_dict(checkpoint["net"])
-            best_acc = checkpoint["acc"]
-            start_epoch = checkpoint["epoch"]
+        if given.more:
+            assert os.path.isdir("kept"), "nothing was kept"
+            kept = torch.load("kept/last.pt")
+            done = kept["done"]
+            top = kept["top"]
+            net.load_state_dict(kept["weights"])
+            print("goes on after", done)
         net = net.cuda()
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(start_epoch, start_epoch + 2):
-            for data, target in loader:
-                optimizer.zero_grad()
-                F.cross_entropy(net(data.cuda()), target.cuda()).backward()
-                optimizer.step()
-            print("epoch", epoch, "best so far", best_acc)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for nr in range(done, done + 2):
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                sgd.step()
+            print("round", nr, "top so far", top)
         """,
-        same=("epoch",),
-        args=("-r",),
-        files={"checkpoint/ckpt.pth": _bytes({"net": _linear(), "acc": 0.5, "epoch": 3})},
+        same=("goes", "round"),
+        args=("-m",),
+        files={"kept/last.pt": _bytes({"weights": _linear(), "top": 0.5, "done": 3})},
     ),
     "resumed with the random state": Script(
         """
@@ -2351,25 +2321,23 @@ SCRIPTS: dict[str, Script] = {
 
         parser = argparse.ArgumentParser()
         parser.add_argument("--weights", default=None)
-        args = parser.parse_args()
+        given = parser.parse_args()
 
         net = nn.Linear(8, 2)
-        if args.weights:
-            state_dict = torch.load(args.weights)
-            new_state_dict = OrderedDict()
-            for k, v in state_dict.items():
-                name = k[7:] if k.startswith("module.") else k
-                new_state_dict[name] = v
-            net.load_state_dict(new_state_dict)
+        if given.weights:
+            plain = OrderedDict()
+            for key, weight in torch.load(given.weights).items():
+                plain[key[len("module."):] if key.startswith("module.") else key] = weight
+            net.load_state_dict(plain)
         net = nn.DataParallel(net).cuda()
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            for data, target in loader:
-                optimizer.zero_grad()
-                F.cross_entropy(net(data.cuda()), target.cuda()).backward()
-                optimizer.step()
-            torch.save(net.state_dict(), "weights_%02d.pth" % epoch)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for nr in range(2):
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                sgd.step()
+            torch.save(net.state_dict(), "wrapped_%d.pth" % nr)
         torch.save(net.module.state_dict(), "plain.pth")
         """,
         args=("--weights", "old.pth"),
@@ -2595,21 +2563,21 @@ SCRIPTS: dict[str, Script] = {
         """
         from tensorboardX import SummaryWriter
 
-        writer = SummaryWriter(log_dir="runs")
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        n_iter = 0
+        board = SummaryWriter(log_dir="board")
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        done = 0
         for epoch in range(2):
-            for data, target in loader:
-                optimizer.zero_grad()
-                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                writer.add_scalar("data/loss", loss.item(), n_iter)
-                n_iter += 1
-        writer.export_scalars_to_json("./all_scalars.json")
-        writer.close()
+                sgd.step()
+                done += 1
+                board.add_scalar("lost", loss.item(), done)
+        board.export_scalars_to_json("board.json")
+        board.close()
         """,
         stand_ins={"tensorboardX.py": TENSORBOARDX},
     ),
@@ -2769,19 +2737,19 @@ import os
 import sys
 
 
-def setup_logger(path):
-    logger = logging.getLogger("train")
-    logger.setLevel(logging.INFO)
-    handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
-    logger.addHandler(handler)
-    logger.addHandler(logging.FileHandler(path))
-    return logger
+def teller(path):
+    out = logging.getLogger("teller")
+    out.setLevel(logging.INFO)
+    screen = logging.StreamHandler(sys.stdout)
+    screen.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    out.addHandler(logging.FileHandler(path))
+    out.addHandler(screen)
+    return out
 
 
-def mkdir(path):
-    if not os.path.exists(path):
-        os.makedirs(path)
+def ensure(folder):
+    if not os.path.exists(folder):
+        os.makedirs(folder)
 """
 
 MODEL_UTILS = """\
@@ -2791,91 +2759,91 @@ import shutil
 import torch
 
 
-class AverageMeter(object):
+class Gauge(object):
     def __init__(self):
-        self.reset()
+        self.clear()
 
-    def reset(self):
-        self.sum = 0
+    def clear(self):
         self.count = 0
+        self.sum = 0
         self.avg = 0
 
     def update(self, val, n=1):
-        self.sum += val * n
         self.count += n
+        self.sum += n * val
         self.avg = self.sum / self.count
 
 
-def save_checkpoint(state, is_best, folder):
+def keep(parts, better, folder):
     if not os.path.isdir(folder):
         os.makedirs(folder)
-    path = os.path.join(folder, "last.pth")
-    torch.save(state, path)
-    if is_best:
-        shutil.copyfile(path, os.path.join(folder, "best.pth"))
+    newest = os.path.join(folder, "newest.pt")
+    torch.save(parts, newest)
+    if better:
+        shutil.copyfile(newest, os.path.join(folder, "top.pt"))
 
 
-def load_checkpoint(path, model, optimizer=None):
+def read(path, net, sgd=None):
     if not os.path.exists(path):
         raise FileNotFoundError(path)
-    state = torch.load(path)
-    model.load_state_dict(state["model"])
-    if optimizer is not None:
-        optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
+    parts = torch.load(path)
+    if sgd is not None:
+        sgd.load_state_dict(parts["sgd"])
+    net.load_state_dict(parts["net"])
+    return parts["round"]
 """
 
 # with local modules: run by check.py, which converts a project of files
 SCRIPTS |= {
     "a logger set up in a local module": Script(
         """
-        from utils import mkdir, setup_logger
+        from utils import ensure, teller
 
-        mkdir("logs")
-        logger = setup_logger("logs/train.log")
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(2):
-            total = 0.0
-            for data, target in loader:
-                optimizer.zero_grad()
-                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+        ensure("told")
+        out = teller("told/rounds.log")
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for nr in range(2):
+            lost = 0.0
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                total += loss.item()
-            logger.info("epoch %d loss %.6f", epoch, total / len(loader))
+                sgd.step()
+                lost += loss.item()
+            out.info("round %d lost %.6f", nr, lost / len(feed))
         """,
-        same=("train epoch",),
+        same=("teller: round",),
         files={"utils.py": UTILS},
     ),
     "checkpoints saved and loaded by a local module": Script(
         """
         import utils
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        best = 0
-        for epoch in range(3):
-            losses, top1 = utils.AverageMeter(), utils.AverageMeter()
-            for data, target in loader:
-                data, target = data.cuda(), target.cuda()
-                out = model(data)
-                loss = F.cross_entropy(out, target)
-                optimizer.zero_grad()
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        top = 0
+        for nr in range(3):
+            lost, right = utils.Gauge(), utils.Gauge()
+            for rows, kinds in feed:
+                rows, kinds = rows.cuda(), kinds.cuda()
+                scores = net(rows)
+                loss = F.cross_entropy(scores, kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                losses.update(loss.item(), data.size(0))
-                top1.update((out.argmax(1) == target).double().mean().item(), data.size(0))
-            print("epoch %d loss %.6f acc %.6f" % (epoch, losses.avg, top1.avg))
-            is_best = top1.avg > best
-            best = max(best, top1.avg)
-            utils.save_checkpoint({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, is_best, "ckpt")
-        print("best epoch", utils.load_checkpoint("ckpt/best.pth", model))
-        print("weights %.6f" % model.weight.abs().sum().item())
+                sgd.step()
+                right.update((scores.argmax(1) == kinds).double().mean().item(), rows.size(0))
+                lost.update(loss.item(), rows.size(0))
+            print("round %d: lost %.6f, right %.6f" % (nr, lost.avg, right.avg))
+            better = right.avg > top
+            top = max(top, right.avg)
+            utils.keep({"net": net.state_dict(), "sgd": sgd.state_dict(), "round": nr}, better, "kept")
+        print("top in round", utils.read("kept/top.pt", net))
+        print("weights %.6f" % net.weight.abs().sum().item())
         """,
-        same=("epoch", "best", "weights"),
+        same=("round", "top", "weights"),
         files={"utils.py": MODEL_UTILS},
     ),
 }

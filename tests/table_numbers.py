@@ -6,106 +6,97 @@ SCRIPTS: dict[str, Script] = {
     # --- evaluation -----------------------------------------------------------------------------------------------------
     "a validation function that returns averages": Script(
         """
-        def validate(model, loader, criterion):
-            model.eval()
-            total_loss = 0.0
-            correct = 0
-            total = 0
+        def assess(net, batches, loss_of):
+            net.eval()
+            summed, right, seen = 0.0, 0, 0
             with torch.no_grad():
-                for inputs, labels in loader:
-                    inputs, labels = inputs.to(device), labels.to(device)
-                    outputs = model(inputs)
-                    loss = criterion(outputs, labels)
-                    total_loss += loss.item() * inputs.size(0)
-                    _, predicted = torch.max(outputs.data, 1)
-                    total += labels.size(0)
-                    correct += (predicted == labels).sum().item()
-            return total_loss / total, 100.0 * correct / total
+                for rows, kinds in batches:
+                    rows, kinds = rows.to(device), kinds.to(device)
+                    scores = net(rows)
+                    summed += loss_of(scores, kinds).item() * rows.size(0)
+                    _, guess = torch.max(scores.data, 1)
+                    right += (guess == kinds).sum().item()
+                    seen += kinds.size(0)
+            return summed / seen, 100.0 * right / seen
 
 
         device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-        train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6, shuffle=False)
-        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2)).to(device)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6, shuffle=False)
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2)).to(device)
+        loss_of = nn.CrossEntropyLoss()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
         for epoch in range(3):
-            model.train()
-            for inputs, labels in train_loader:
-                inputs, labels = inputs.to(device), labels.to(device)
-                optimizer.zero_grad()
-                loss = criterion(model(inputs), labels)
-                loss.backward()
-                optimizer.step()
-            val_loss, val_acc = validate(model, val_loader, criterion)
-            print(f"Epoch [{epoch + 1}/3] val loss: {val_loss:.4f}, val acc: {val_acc:.2f}%")
+            net.train()
+            for rows, kinds in learn:
+                adam.zero_grad()
+                loss_of(net(rows.to(device)), kinds.to(device)).backward()
+                adam.step()
+            mean, percent = assess(net, check, loss_of)
+            print(f"checked in round {epoch}: {mean:.4f} on average, {percent:.2f} percent right")
         """,
-        same=("Epoch",),
+        same=("checked",),
     ),
     "one evaluation for two loaders": Script(
         """
         @torch.no_grad()
-        def evaluate(net, loader):
+        def share_right(net, batches):
             net.eval()
-            correct, n = 0, 0
-            for X, t in loader:
-                out = net(X.cuda())
-                correct += (out.argmax(dim=1) == t.cuda()).sum().item()
-                n += t.shape[0]
-            return correct / n
+            right, seen = 0, 0
+            for rows, kinds in batches:
+                guess = net(rows.cuda()).argmax(dim=1)
+                right += (guess == kinds.cuda()).sum().item()
+                seen += kinds.shape[0]
+            return right / seen
 
 
-        train_iter = DataLoader(TensorDataset(x[:40], y[:40]), 8, shuffle=True)
-        valid_iter = DataLoader(TensorDataset(x[:11], y[:11]), 4)
-        test_iter = DataLoader(TensorDataset(x[21:], y[21:]), 6)
+        learn = DataLoader(TensorDataset(x[:40], y[:40]), 8, shuffle=True)
+        near = DataLoader(TensorDataset(x[:11], y[:11]), 4)
+        far = DataLoader(TensorDataset(x[21:], y[21:]), 6)
         net = nn.Linear(8, 2).cuda()
-        trainer = torch.optim.SGD(net.parameters(), lr=0.2)
-        loss_fn = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.2)
+        loss_of = nn.CrossEntropyLoss()
         for epoch in range(4):
             net.train()
-            for X, t in train_iter:
-                l = loss_fn(net(X.cuda()), t.cuda())
-                trainer.zero_grad()
-                l.backward()
-                trainer.step()
-            valid_acc = evaluate(net, valid_iter)
-            test_acc = evaluate(net, test_iter)
-            print("epoch %d, valid acc %.4f, test acc %.4f" % (epoch + 1, valid_acc, test_acc))
+            for rows, kinds in learn:
+                loss = loss_of(net(rows.cuda()), kinds.cuda())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            on_near = share_right(net, near)
+            on_far = share_right(net, far)
+            print("right after %d: %.4f near, %.4f far" % (epoch, on_near, on_far))
         """,
-        same=("epoch",),
+        same=("right",),
     ),
     "one evaluation for the training set and the test set": Script(
         """
-        def check_accuracy(loader, model):
-            num_correct = 0
-            num_samples = 0
-            model.eval()
+        def report(name, batches, net):
+            net.eval()
+            right, seen = 0, 0
             with torch.no_grad():
-                for a, b in loader:
-                    scores = model(a)
-                    _, predictions = scores.max(1)
-                    num_correct += (predictions == b).sum()
-                    num_samples += predictions.size(0)
-            print(f"Got {num_correct} / {num_samples} with accuracy {float(num_correct) / float(num_samples) * 100:.2f}")
-            model.train()
+                for rows, kinds in batches:
+                    _, guess = net(rows).max(1)
+                    right += (guess == kinds).sum()
+                    seen += guess.size(0)
+            net.train()
+            print(f"share {name}: {right} out of {seen}, so {float(right) / float(seen):.4f}")
 
 
-        train_loader = DataLoader(dataset=TensorDataset(x, y), batch_size=4, shuffle=True)
-        test_loader = DataLoader(dataset=TensorDataset(x[:11], y[:11]), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        learn = DataLoader(dataset=TensorDataset(x, y), batch_size=4, shuffle=True)
+        held_out = DataLoader(dataset=TensorDataset(x[:11], y[:11]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
         for epoch in range(2):
-            for batch_idx, (data, targets) in enumerate(train_loader):
-                scores = model(data)
-                loss = criterion(scores, targets)
-                optimizer.zero_grad()
+            for nr, (rows, kinds) in enumerate(learn):
+                loss = F.cross_entropy(net(rows), kinds)
+                adam.zero_grad()
                 loss.backward()
-                optimizer.step()
-        check_accuracy(train_loader, model)
-        check_accuracy(test_loader, model)
+                adam.step()
+        report("learned", learn, net)
+        report("held out", held_out, net)
         """,
-        same=("Got",),
+        same=("share",),
     ),
     "a mean of batch means over a short last batch": Script(
         """
@@ -133,88 +124,82 @@ SCRIPTS: dict[str, Script] = {
     ),
     "a mean of batch accuracies, counted by hand": Script(
         """
-        def accuracy(output, target):
-            return (output.argmax(1) == target).float().mean()
+        def share(scores, kinds):
+            return (scores.argmax(1) == kinds).float().mean()
 
 
-        train_dl = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        valid_dl = DataLoader(TensorDataset(x[:10], y[:10]), batch_size=4)
-        model = nn.Linear(8, 2)
-        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[:10], y[:10]), batch_size=4)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(3):
-            model.train()
-            for xb, yb in train_dl:
-                loss = F.cross_entropy(model(xb), yb)
-                loss.backward()
-                opt.step()
-                opt.zero_grad()
-            model.eval()
+            net.train()
+            for rows, kinds in learn:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+            net.eval()
+            batches, losses, shares = 0, 0.0, 0.0
             with torch.no_grad():
-                tot_loss, tot_acc, count = 0.0, 0.0, 0
-                for xb, yb in valid_dl:
-                    pred = model(xb)
-                    tot_loss += F.cross_entropy(pred, yb)
-                    tot_acc += accuracy(pred, yb)
-                    count += 1
-            print("valid", epoch, round((tot_loss / count).item(), 5), round((tot_acc / count).item(), 5))
+                for rows, kinds in check:
+                    scores = net(rows)
+                    losses += F.cross_entropy(scores, kinds)
+                    shares += share(scores, kinds)
+                    batches += 1
+            print("mean", epoch, round((losses / batches).item(), 5), round((shares / batches).item(), 5))
         """,
-        same=("valid",),
+        same=("mean",),
     ),
     "a sum over a generator of batches": Script(
         """
-        train_dl = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        valid_dl = DataLoader(TensorDataset(x[:11], y[:11]), batch_size=4)
-        model = nn.Linear(8, 2)
-        loss_func = F.cross_entropy
-        opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[:11], y[:11]), batch_size=4)
+        net = nn.Linear(8, 2)
+        measure = F.cross_entropy
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
         for epoch in range(3):
-            model.train()
-            for xb, yb in train_dl:
-                pred = model(xb)
-                loss = loss_func(pred, yb)
-                loss.backward()
-                opt.step()
-                opt.zero_grad()
-
-            model.eval()
+            for rows, kinds in learn:
+                sgd.zero_grad()
+                measure(net(rows), kinds).backward()
+                sgd.step()
             with torch.no_grad():
-                valid_loss = sum(loss_func(model(xb), yb) for xb, yb in valid_dl)
-            print(f"{epoch} valid {valid_loss / len(valid_dl):.6f}")
+                added = sum(measure(net(rows), kinds) for rows, kinds in check)
+            print(f"checked {epoch}: {added / len(check):.6f}")
         """,
-        same=("0", "1", "2"),
+        same=("checked",),
     ),
     "losses of batches and their sizes zipped": Script(
         """
         import numpy as np
 
 
-        def loss_batch(model, loss_func, xb, yb, opt=None):
-            loss = loss_func(model(xb), yb)
-            if opt is not None:
+        def one(net, rows, kinds, sgd=None):
+            loss = F.cross_entropy(net(rows), kinds)
+            if sgd is not None:
+                sgd.zero_grad()
                 loss.backward()
-                opt.step()
-                opt.zero_grad()
-            return loss.item(), len(xb)
+                sgd.step()
+            return loss.item(), len(rows)
 
 
-        def fit(epochs, model, loss_func, opt, train_dl, valid_dl):
-            for epoch in range(epochs):
-                model.train()
-                for xb, yb in train_dl:
-                    loss_batch(model, loss_func, xb, yb, opt)
-                model.eval()
+        def learn(net, sgd, batches, check, rounds):
+            for nr in range(rounds):
+                net.train()
+                for rows, kinds in batches:
+                    one(net, rows, kinds, sgd)
+                net.eval()
                 with torch.no_grad():
-                    losses, nums = zip(*[loss_batch(model, loss_func, xb, yb) for xb, yb in valid_dl])
-                val_loss = np.sum(np.multiply(losses, nums)) / np.sum(nums)
-                print(f"epoch {epoch} {val_loss:.6f}")
+                    means, sizes = zip(*[one(net, rows, kinds) for rows, kinds in check])
+                weighted = np.sum(np.multiply(means, sizes)) / np.sum(sizes)
+                print(f"weighted mean {weighted:.6f} in round {nr}")
 
 
-        model = nn.Linear(8, 2)
-        train_dl = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        valid_dl = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        fit(3, model, F.cross_entropy, torch.optim.SGD(model.parameters(), lr=0.1), train_dl, valid_dl)
+        net = nn.Linear(8, 2)
+        batches = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        learn(net, torch.optim.SGD(net.parameters(), lr=0.1), batches, check, 3)
         """,
-        same=("epoch",),
+        same=("weighted",),
     ),
     "an epoch with or without an optimizer": Script(
         """
@@ -288,69 +273,62 @@ SCRIPTS: dict[str, Script] = {
             current = one_epoch(net, loader_valid, train=False)
             if current < best:
                 best = current
-                torch.save({"state_dict": net.state_dict(), "loss": best}, "best.pth.tar")
+                torch.save({"state_dict": net.state_dict(), "loss": best}, "lowest.pt")
         """,
         same=("train", "valid"),
     ),
-    "phases of the transfer learning tutorial": Script(
+    "phases over a dictionary of loaders, the best weights kept": Script(
         """
         import copy
         import time
 
 
-        def train_model(model, criterion, optimizer, scheduler, num_epochs=25):
-            since = time.time()
-            best_model_wts = copy.deepcopy(model.state_dict())
-            best_acc = 0.0
-            for epoch in range(num_epochs):
-                print("Epoch {}/{}".format(epoch, num_epochs - 1))
-                print("-" * 10)
-                for phase in ["train", "val"]:
-                    if phase == "train":
-                        model.train()
+        def work(net, sgd, decay, rounds):
+            began = time.time()
+            kept, top = copy.deepcopy(net.state_dict()), 0.0
+            for nr in range(rounds):
+                for part in ["learn", "check"]:
+                    if part == "learn":
+                        net.train()
                     else:
-                        model.eval()
-                    running_loss = 0.0
-                    running_corrects = 0
-                    for inputs, labels in dataloaders[phase]:
-                        inputs = inputs.to(device)
-                        labels = labels.to(device)
-                        optimizer.zero_grad()
-                        with torch.set_grad_enabled(phase == "train"):
-                            outputs = model(inputs)
-                            _, preds = torch.max(outputs, 1)
-                            loss = criterion(outputs, labels)
-                            if phase == "train":
+                        net.eval()
+                    summed, right = 0.0, 0
+                    for rows, kinds in feeds[part]:
+                        rows = rows.to(device)
+                        kinds = kinds.to(device)
+                        sgd.zero_grad()
+                        with torch.set_grad_enabled(part == "learn"):
+                            scores = net(rows)
+                            loss = F.cross_entropy(scores, kinds)
+                            if part == "learn":
                                 loss.backward()
-                                optimizer.step()
-                        running_loss += loss.item() * inputs.size(0)
-                        running_corrects += torch.sum(preds == labels.data)
-                    if phase == "train":
-                        scheduler.step()
-                    epoch_loss = running_loss / dataset_sizes[phase]
-                    epoch_acc = running_corrects.double() / dataset_sizes[phase]
-                    print("{} Loss: {:.4f} Acc: {:.4f}".format(phase, epoch_loss, epoch_acc))
-                    if phase == "val" and epoch_acc > best_acc:
-                        best_acc = epoch_acc
-                        best_model_wts = copy.deepcopy(model.state_dict())
-            time_elapsed = time.time() - since
-            print("Training complete in {:.0f}m {:.0f}s".format(time_elapsed // 60, time_elapsed % 60))
-            print("Best val Acc: {:4f}".format(best_acc))
-            model.load_state_dict(best_model_wts)
-            return model
+                                sgd.step()
+                        _, guess = torch.max(scores, 1)
+                        right += torch.sum(guess == kinds.data)
+                        summed += loss.item() * rows.size(0)
+                    if part == "learn":
+                        decay.step()
+                    share = right.double() / sizes[part]
+                    print("{}ed {}: {:.4f} lost, {:.4f} right".format(part, nr, summed / sizes[part], share))
+                    if part == "check" and share > top:
+                        top = share
+                        kept = copy.deepcopy(net.state_dict())
+            print("took {:.1f} seconds".format(time.time() - began))
+            print("top share {:.4f}".format(top))
+            net.load_state_dict(kept)
+            return net
 
 
-        datasets = {"train": TensorDataset(x, y), "val": TensorDataset(x[21:], y[21:])}
-        dataloaders = {k: DataLoader(datasets[k], batch_size=4, shuffle=True) for k in ["train", "val"]}
-        dataset_sizes = {k: len(datasets[k]) for k in ["train", "val"]}
+        sets = {"learn": TensorDataset(x, y), "check": TensorDataset(x[21:], y[21:])}
+        feeds = {part: DataLoader(sets[part], batch_size=4, shuffle=True) for part in ["learn", "check"]}
+        sizes = {part: len(sets[part]) for part in ["learn", "check"]}
         device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-        model_ft = nn.Linear(8, 2).to(device)
-        optimizer_ft = torch.optim.SGD(model_ft.parameters(), lr=0.1, momentum=0.9)
-        exp_lr_scheduler = torch.optim.lr_scheduler.StepLR(optimizer_ft, step_size=2, gamma=0.1)
-        model_ft = train_model(model_ft, nn.CrossEntropyLoss(), optimizer_ft, exp_lr_scheduler, num_epochs=3)
-        torch.save(model_ft.state_dict(), "model_ft.pth")
+        net = nn.Linear(8, 2).to(device)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        net = work(net, sgd, torch.optim.lr_scheduler.StepLR(sgd, step_size=2, gamma=0.1), rounds=3)
+        torch.save(net.state_dict(), "kept.pth")
         """,
-        same=("Epoch", "train Loss", "val Loss", "Best val"),
+        same=("learned", "checked", "top"),
     ),
     "phases whose loader is chosen by a conditional": Script(
         """
@@ -433,93 +411,85 @@ SCRIPTS: dict[str, Script] = {
     ),
     "totals kept on the trainer": Script(
         """
-        class Solver(object):
+        class Work(object):
             def __init__(self):
-                self.train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-                self.test_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6, shuffle=False)
-                self.model = nn.Linear(8, 2).cuda()
-                self.criterion = nn.CrossEntropyLoss().cuda()
-                self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
+                self.feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+                self.check_feed = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6, shuffle=False)
+                self.net = nn.Linear(8, 2).cuda()
+                self.loss_of = nn.CrossEntropyLoss().cuda()
+                self.adam = torch.optim.Adam(self.net.parameters(), lr=0.01)
 
-            def train(self):
-                self.model.train()
-                self.train_loss = 0
-                self.train_correct = 0
-                self.total = 0
-                for data, target in self.train_loader:
-                    data, target = data.cuda(), target.cuda()
-                    self.optimizer.zero_grad()
-                    output = self.model(data)
-                    loss = self.criterion(output, target)
+            def learn(self):
+                self.net.train()
+                self.lost, self.right, self.seen = 0, 0, 0
+                for rows, kinds in self.feed:
+                    rows, kinds = rows.cuda(), kinds.cuda()
+                    scores = self.net(rows)
+                    loss = self.loss_of(scores, kinds)
+                    self.adam.zero_grad()
                     loss.backward()
-                    self.optimizer.step()
-                    self.train_loss += loss.item()
-                    prediction = torch.max(output, 1)
-                    self.total += target.size(0)
-                    self.train_correct += (prediction[1] == target).sum().item()
+                    self.adam.step()
+                    top = torch.max(scores, 1)
+                    self.right += (top[1] == kinds).sum().item()
+                    self.seen += kinds.size(0)
+                    self.lost += loss.item()
 
-            def test(self):
-                self.model.eval()
-                self.test_correct = 0
-                self.test_total = 0
+            def check(self):
+                self.net.eval()
+                self.check_right = 0
+                self.check_seen = 0
                 with torch.no_grad():
-                    for data, target in self.test_loader:
-                        output = self.model(data.cuda())
-                        self.test_total += target.size(0)
-                        self.test_correct += (output.argmax(1) == target.cuda()).sum().item()
+                    for rows, kinds in self.check_feed:
+                        guess = self.net(rows.cuda()).argmax(1)
+                        self.check_right += (guess == kinds.cuda()).sum().item()
+                        self.check_seen += kinds.size(0)
 
-            def run(self):
-                accuracy = 0
-                for epoch in range(1, 4):
-                    print("===> epoch: %d/3" % epoch)
-                    self.train()
-                    print("train loss %.4f acc %.4f" % (self.train_loss / len(self.train_loader), self.train_correct / self.total))
-                    self.test()
-                    accuracy = max(accuracy, self.test_correct / self.test_total)
-                print("best accuracy: %.3f%%" % (accuracy * 100))
-
-
-        def main():
-            solver = Solver()
-            solver.run()
+            def go(self):
+                top = 0
+                for nr in range(3):
+                    self.learn()
+                    print("learned %d: %.4f, %.4f" % (nr, self.lost / len(self.feed), self.right / self.seen))
+                    self.check()
+                    top = max(top, self.check_right / self.check_seen)
+                print("top share %.3f" % top)
 
 
         if __name__ == "__main__":
-            main()
+            work = Work()
+            work.go()
         """,
-        same=("===>", "train", "best"),
+        same=("learned", "top"),
     ),
     "hits and losses added up as tensors": Script(
         """
-        def test(model, loader):
-            model.eval()
-            correct = torch.tensor(0).cuda()
-            test_loss = torch.zeros((), device=device)
+        def check(net, batches):
+            net.eval()
+            right = torch.tensor(0).cuda()
+            lost = torch.zeros((), device=device)
             with torch.no_grad():
-                for data, target in loader:
-                    data, target = data.to(device), target.to(device)
-                    logits = model(data)
-                    test_loss += F.cross_entropy(logits, target, reduction="sum")
-                    correct += (logits.argmax(1) == target).sum()
-            n = len(loader.dataset)
-            print(f"Test set: Average loss: {test_loss / n:.4f}, Accuracy: {correct}/{n} ({100.0 * correct / n:.0f}%)")
+                for rows, kinds in batches:
+                    rows, kinds = rows.to(device), kinds.to(device)
+                    scores = net(rows)
+                    right += (scores.argmax(1) == kinds).sum()
+                    lost += F.cross_entropy(scores, kinds, reduction="sum")
+            n = len(batches.dataset)
+            print(f"checked: {right} of {n} right, that is {100.0 * right / n:.1f} percent, {lost / n:.4f} lost")
 
 
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        test_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        model = nn.Linear(8, 2).to(device)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        learn_feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check_feed = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        net = nn.Linear(8, 2).to(device)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(3):
-            model.train()
-            for data, target in loader:
-                data, target = data.to(device), target.to(device)
-                optimizer.zero_grad()
-                F.cross_entropy(model(data), target).backward()
-                optimizer.step()
-            test(model, test_loader)
+            net.train()
+            for rows, kinds in learn_feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows.to(device)), kinds.to(device)).backward()
+                sgd.step()
+            check(net, check_feed)
         """,
-        same=("Test set",),
+        same=("checked",),
     ),
     "totals in a dictionary of metrics": Script(
         """
@@ -557,80 +527,73 @@ SCRIPTS: dict[str, Script] = {
         from collections import defaultdict
 
 
-        def print_metrics(metrics, epoch_samples, phase):
-            outputs = []
-            for k in sorted(metrics.keys()):
-                outputs.append("{}: {:4f}".format(k, metrics[k] / epoch_samples))
-            print("{}: {}".format(phase, ", ".join(outputs)))
+        def both_losses(scores, wanted, sums):
+            spread = F.mse_loss(torch.sigmoid(scores), wanted)
+            doubt = F.binary_cross_entropy_with_logits(scores, wanted)
+            mixed = 0.3 * spread + 0.7 * doubt
+            sums["spread"] += spread.item() * wanted.size(0)
+            sums["doubt"] += doubt.item() * wanted.size(0)
+            sums["mixed"] += mixed.item() * wanted.size(0)
+            return mixed
 
 
-        def calc_loss(pred, target, metrics):
-            bce = F.binary_cross_entropy_with_logits(pred, target)
-            mse = F.mse_loss(torch.sigmoid(pred), target)
-            loss = bce * 0.5 + mse * 0.5
-            metrics["bce"] += bce.item() * target.size(0)
-            metrics["mse"] += mse.item() * target.size(0)
-            metrics["loss"] += loss.item() * target.size(0)
-            return loss
+        def tell(part, sums, rows):
+            words = []
+            for key in sorted(sums.keys()):
+                words.append("%s %.5f" % (key, sums[key] / rows))
+            print(part + "ed", *words)
 
 
-        dataloaders = {
-            "train": DataLoader(TensorDataset(x, (x > 0.2).double()), batch_size=4, shuffle=True),
-            "val": DataLoader(TensorDataset(x[21:], (x[21:] > 0).double()), batch_size=6),
+        feeds = {
+            "learn": DataLoader(TensorDataset(x, (x > 0.2).double()), batch_size=4, shuffle=True),
+            "check": DataLoader(TensorDataset(x[21:], (x[21:] > 0).double()), batch_size=6),
         }
-        model = nn.Linear(8, 8).cuda()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        net = nn.Linear(8, 8).cuda()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
         for epoch in range(3):
-            for phase in ["train", "val"]:
-                model.train() if phase == "train" else model.eval()
-                metrics = defaultdict(float)
-                epoch_samples = 0
-                for inputs, labels in dataloaders[phase]:
-                    inputs, labels = inputs.cuda(), labels.cuda()
-                    optimizer.zero_grad()
-                    with torch.set_grad_enabled(phase == "train"):
-                        loss = calc_loss(model(inputs), labels, metrics)
-                        if phase == "train":
+            for part in ["learn", "check"]:
+                net.train() if part == "learn" else net.eval()
+                sums, rows = defaultdict(float), 0
+                for given, wanted in feeds[part]:
+                    rows += given.size(0)
+                    given, wanted = given.cuda(), wanted.cuda()
+                    with torch.set_grad_enabled(part == "learn"):
+                        loss = both_losses(net(given), wanted, sums)
+                        if part == "learn":
+                            adam.zero_grad()
                             loss.backward()
-                            optimizer.step()
-                    epoch_samples += inputs.size(0)
-                print_metrics(metrics, epoch_samples, phase)
+                            adam.step()
+                tell(part, sums, rows)
         """,
-        same=("train", "val"),
+        same=("learned", "checked"),
     ),
     "a list of losses averaged by numpy": Script(
         """
         import numpy as np
 
-        train_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
-        valid_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        model = nn.Linear(8, 2)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-        avg_train_losses, avg_valid_losses = [], []
-        for epoch in range(1, 4):
-            train_losses = []
-            valid_losses = []
-            model.train()
-            for batch, (data, target) in enumerate(train_loader, 1):
-                optimizer.zero_grad()
-                loss = criterion(model(data), target)
+        learn = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        net = nn.Linear(8, 2)
+        adam = torch.optim.Adam(net.parameters(), lr=0.02)
+        curve = []
+        for epoch in range(3):
+            learned, checked = [], []
+            net.train()
+            for nr, (rows, kinds) in enumerate(learn, 1):
+                loss = F.cross_entropy(net(rows), kinds)
+                adam.zero_grad()
                 loss.backward()
-                optimizer.step()
-                train_losses.append(loss.item())
-            model.eval()
+                adam.step()
+                learned.append(loss.item())
+            net.eval()
             with torch.no_grad():
-                for data, target in valid_loader:
-                    loss = criterion(model(data), target)
-                    valid_losses.append(loss.item())
-            train_loss = np.average(train_losses)
-            valid_loss = np.mean(valid_losses)
-            avg_train_losses.append(train_loss)
-            avg_valid_losses.append(valid_loss)
-            print(f"[{epoch}/3] train_loss: {train_loss:.5f} valid_loss: {valid_loss:.5f}")
-        print("lowest", round(min(avg_valid_losses), 5))
+                for rows, kinds in check:
+                    checked.append(F.cross_entropy(net(rows), kinds).item())
+            curve.append(np.mean(checked))
+            print(f"means {np.average(learned):.5f} {curve[-1]:.5f}")
+        print("lowest", round(min(curve), 5))
         """,
-        same=("[", "lowest"),
+        same=("means", "lowest"),
     ),
     "a list of losses, summed and divided by its length": Script(
         """
@@ -671,61 +634,59 @@ SCRIPTS: dict[str, Script] = {
     ),
     "steps that return dictionaries, stacked at the end": Script(
         """
-        class Base(nn.Module):
-            def training_step(self, batch):
-                images, labels = batch
-                return F.cross_entropy(self(images), labels)
+        class Stepper(nn.Module):
+            def learn(self, pair):
+                rows, kinds = pair
+                return F.cross_entropy(self(rows), kinds)
 
-            def validation_step(self, batch):
-                images, labels = batch
-                out = self(images)
-                loss = F.cross_entropy(out, labels)
-                acc = torch.tensor(torch.sum(out.argmax(1) == labels).item() / len(labels))
-                return {"val_loss": loss.detach(), "val_acc": acc}
+            def check(self, pair):
+                rows, kinds = pair
+                scores = self(rows)
+                right = torch.tensor(torch.sum(scores.argmax(1) == kinds).item() / len(kinds))
+                return {"right": right, "lost": F.cross_entropy(scores, kinds).detach()}
 
-            def validation_epoch_end(self, outputs):
-                epoch_loss = torch.stack([o["val_loss"] for o in outputs]).mean()
-                epoch_acc = torch.stack([o["val_acc"] for o in outputs]).mean()
-                return {"val_loss": epoch_loss.item(), "val_acc": epoch_acc.item()}
+            def summary(self, results):
+                lost = torch.stack([r["lost"] for r in results]).mean()
+                right = torch.stack([r["right"] for r in results]).mean()
+                return {"lost": lost.item(), "right": right.item()}
 
 
-        class Net(Base):
+        class Flat(Stepper):
             def __init__(self):
                 super().__init__()
-                self.linear = nn.Linear(8, 2)
+                self.map = nn.Linear(8, 2)
 
-            def forward(self, xb):
-                return self.linear(xb)
+            def forward(self, rows):
+                return self.map(rows)
 
 
         @torch.no_grad()
-        def evaluate(model, val_loader):
-            model.eval()
-            outputs = [model.validation_step(batch) for batch in val_loader]
-            return model.validation_epoch_end(outputs)
+        def look(net, batches):
+            net.eval()
+            results = [net.check(pair) for pair in batches]
+            return net.summary(results)
 
 
-        model = Net()
-        train_loader = DataLoader(TensorDataset(x, y), 4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), 6)
-        optimizer = torch.optim.SGD(model.parameters(), 0.1)
-        history = []
+        net = Flat()
+        learn_feed = DataLoader(TensorDataset(x, y), 4, shuffle=True)
+        check_feed = DataLoader(TensorDataset(x[21:], y[21:]), 6)
+        sgd = torch.optim.SGD(net.parameters(), 0.1)
+        curve = []
         for epoch in range(3):
-            model.train()
-            train_losses = []
-            for batch in train_loader:
-                loss = model.training_step(batch)
-                train_losses.append(loss)
+            net.train()
+            losses = []
+            for pair in learn_feed:
+                sgd.zero_grad()
+                loss = net.learn(pair)
                 loss.backward()
-                optimizer.step()
-                optimizer.zero_grad()
-            result = evaluate(model, val_loader)
-            result["train_loss"] = torch.stack(train_losses).mean().item()
-            losses = f"train_loss: {result['train_loss']:.4f}, val_loss: {result['val_loss']:.4f}"
-            print(f"Epoch [{epoch}], {losses}, val_acc: {result['val_acc']:.4f}")
-            history.append(result)
+                sgd.step()
+                losses.append(loss)
+            seen = look(net, check_feed)
+            seen["learned"] = torch.stack(losses).mean().item()
+            curve.append(seen)
+            print(f"round {epoch}: learned {seen['learned']:.4f}, lost {seen['lost']:.4f}, right {seen['right']:.4f}")
         """,
-        same=("Epoch",),
+        same=("round",),
         told=("DDP201",),
     ),
     "losses stacked into a tensor": Script(
@@ -749,182 +710,165 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("val",),
     ),
-    "meters of the imagenet example": Script(
+    "meters with names, shown together": Script(
         """
         import time
 
 
-        class AverageMeter(object):
-            def __init__(self, name, fmt=":f"):
-                self.name = name
-                self.fmt = fmt
-                self.reset()
+        class Gauge(object):
+            def __init__(self, label, digits=4):
+                self.label = label
+                self.digits = digits
+                self.clear()
 
-            def reset(self):
-                self.val = 0
-                self.avg = 0
+            def clear(self):
                 self.sum = 0
                 self.count = 0
+                self.val = 0
+                self.avg = 0
 
-            def update(self, val, n=1):
-                self.val = val
-                self.sum += val * n
+            def put(self, val, n=1):
                 self.count += n
+                self.sum += n * val
                 self.avg = self.sum / self.count
+                self.val = val
 
             def __str__(self):
-                fmtstr = "{name} {val" + self.fmt + "} ({avg" + self.fmt + "})"
-                return fmtstr.format(**self.__dict__)
+                return "%s now %.*f mean %.*f" % (self.label, self.digits, self.val, self.digits, self.avg)
 
 
-        class ProgressMeter(object):
-            def __init__(self, num_batches, meters, prefix=""):
-                self.num_batches = num_batches
-                self.meters = meters
-                self.prefix = prefix
+        class Board(object):
+            def __init__(self, head, gauges):
+                self.head = head
+                self.gauges = gauges
 
-            def display(self, batch):
-                entries = [self.prefix + f"[{batch}/{self.num_batches}]"]
-                print("\\t".join(entries + [str(meter) for meter in self.meters]))
+            def show(self, nr):
+                print(self.head, nr, "; ".join(str(gauge) for gauge in self.gauges))
 
 
-        def accuracy(output, target, topk=(1,)):
+        def percents(scores, kinds, ks):
             with torch.no_grad():
-                maxk = max(topk)
-                batch_size = target.size(0)
-                _, pred = output.topk(maxk, 1, True, True)
-                pred = pred.t()
-                correct = pred.eq(target.view(1, -1).expand_as(pred))
-                res = []
-                for k in topk:
-                    correct_k = correct[:k].reshape(-1).float().sum(0, keepdim=True)
-                    res.append(correct_k.mul_(100.0 / batch_size))
-                return res
+                found = scores.topk(max(ks), dim=1)[1] == kinds.unsqueeze(1)
+                return [100.0 * found[:, :k].any(dim=1).double().mean() for k in ks]
 
 
-        def train(train_loader, model, criterion, optimizer, epoch):
-            batch_time = AverageMeter("Time", ":6.3f")
-            losses = AverageMeter("Loss", ":.4e")
-            top1 = AverageMeter("Acc@1", ":6.2f")
-            progress = ProgressMeter(len(train_loader), [batch_time, losses, top1], prefix=f"Train: [{epoch}]")
-            model.train()
-            end = time.time()
-            for i, (images, target) in enumerate(train_loader):
-                images, target = images.cuda(non_blocking=True), target.cuda(non_blocking=True)
-                output = model(images)
-                loss = criterion(output, target)
-                acc1, acc2 = accuracy(output, target, topk=(1, 2))
-                losses.update(loss.item(), images.size(0))
-                top1.update(acc1[0].item(), images.size(0))
-                optimizer.zero_grad()
+        def learn(net, batches, sgd, epoch):
+            seconds, lost, first = Gauge("seconds", 2), Gauge("lost"), Gauge("first")
+            board = Board("round %d batch" % epoch, [seconds, lost, first])
+            net.train()
+            before = time.time()
+            for nr, (rows, kinds) in enumerate(batches):
+                rows, kinds = rows.cuda(non_blocking=True), kinds.cuda(non_blocking=True)
+                scores = net(rows)
+                loss = loss_of(scores, kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                batch_time.update(time.time() - end)
-                end = time.time()
-                if i % 5 == 0:
-                    progress.display(i)
+                sgd.step()
+                one, two = percents(scores, kinds, (1, 2))
+                lost.put(loss.item(), rows.size(0))
+                first.put(one.item(), rows.size(0))
+                seconds.put(time.time() - before)
+                before = time.time()
+                if nr % 5 == 0:
+                    board.show(nr)
 
 
-        def validate(val_loader, model, criterion):
-            losses = AverageMeter("Loss", ":.4e")
-            top1 = AverageMeter("Acc@1", ":6.2f")
-            top2 = AverageMeter("Acc@2", ":6.2f")
-            model.eval()
+        def check(net, batches):
+            lost, first, second = Gauge("lost"), Gauge("first"), Gauge("second")
+            net.eval()
             with torch.no_grad():
-                for i, (images, target) in enumerate(val_loader):
-                    images, target = images.cuda(), target.cuda()
-                    output = model(images)
-                    acc1, acc2 = accuracy(output, target, topk=(1, 2))
-                    losses.update(criterion(output, target).item(), images.size(0))
-                    top1.update(acc1[0].item(), images.size(0))
-                    top2.update(acc2[0].item(), images.size(0))
-                print(" * Acc@1 {top1.avg:.3f} Acc@2 {top2.avg:.3f} Loss {losses.avg:.5f}".format(top1=top1, top2=top2, losses=losses))
-            return top1.avg
+                for nr, (rows, kinds) in enumerate(batches):
+                    rows, kinds = rows.cuda(), kinds.cuda()
+                    scores = net(rows)
+                    one, two = percents(scores, kinds, (1, 2))
+                    first.put(one.item(), rows.size(0))
+                    second.put(two.item(), rows.size(0))
+                    lost.put(loss_of(scores, kinds).item(), rows.size(0))
+            print("checked: {0.avg:.3f} first, {1.avg:.3f} second, {2.avg:.5f} lost".format(first, second, lost))
+            return first.avg
 
 
-        model = nn.Linear(8, 4).cuda()
-        criterion = nn.CrossEntropyLoss().cuda()
-        optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4)
-        train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        best_acc1 = 0
+        net = nn.Linear(8, 4).cuda()
+        loss_of = nn.CrossEntropyLoss().cuda()
+        sgd = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+        learn_feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check_feed = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        top = 0
         for epoch in range(3):
-            train(train_loader, model, criterion, optimizer, epoch)
-            acc1 = validate(val_loader, model, criterion)
-            is_best = acc1 > best_acc1
-            best_acc1 = max(acc1, best_acc1)
-            if is_best:
-                torch.save({"epoch": epoch + 1, "state_dict": model.state_dict(), "best_acc1": best_acc1}, "model_best.pth.tar")
+            learn(net, learn_feed, sgd, epoch)
+            percent = check(net, check_feed)
+            better = percent > top
+            top = max(percent, top)
+            if better:
+                torch.save({"weights": net.state_dict(), "round": epoch, "percent": top}, "top.pt")
         """,
-        same=(" * Acc@1",),
+        same=("checked",),
     ),
     "a meter in a local module": Script(
         """
-        from utils import AverageMeter, accuracy
+        from utils import Gauge, share
 
 
-        def train(loader, model, criterion, optimizer):
-            losses, top1 = AverageMeter(), AverageMeter()
-            model.train()
-            for input, target in loader:
-                input, target = input.cuda(), target.cuda()
-                output = model(input)
-                loss = criterion(output, target)
-                losses.update(loss.item(), input.size(0))
-                top1.update(accuracy(output, target), input.size(0))
-                optimizer.zero_grad()
+        def learn(batches, net, sgd):
+            lost, right = Gauge(), Gauge()
+            net.train()
+            for rows, kinds in batches:
+                rows, kinds = rows.cuda(), kinds.cuda()
+                scores = net(rows)
+                loss = loss_of(scores, kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-            return losses.avg, top1.avg
+                sgd.step()
+                right.update(share(scores, kinds), rows.size(0))
+                lost.update(loss.item(), rows.size(0))
+            return lost.avg, right.avg
 
 
-        def validate(loader, model, criterion):
-            losses, top1 = AverageMeter(), AverageMeter()
-            model.eval()
+        def check(batches, net):
+            lost, right = Gauge(), Gauge()
+            net.eval()
             with torch.no_grad():
-                for input, target in loader:
-                    input, target = input.cuda(), target.cuda()
-                    output = model(input)
-                    losses.update(criterion(output, target).item(), input.size(0))
-                    top1.update(accuracy(output, target), input.size(0))
-            return losses.avg, top1.avg
+                for rows, kinds in batches:
+                    rows, kinds = rows.cuda(), kinds.cuda()
+                    scores = net(rows)
+                    right.update(share(scores, kinds), rows.size(0))
+                    lost.update(loss_of(scores, kinds).item(), rows.size(0))
+            return lost.avg, right.avg
 
 
-        model = nn.Linear(8, 2).cuda()
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        net = nn.Linear(8, 2).cuda()
+        loss_of = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        learn_feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check_feed = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
         for epoch in range(3):
-            train_loss, train_acc = train(loader, model, criterion, optimizer)
-            val_loss, val_acc = validate(val_loader, model, criterion)
-            print("epoch %d: %.5f %.5f %.5f %.5f" % (epoch, train_loss, train_acc, val_loss, val_acc))
+            lost, right = learn(learn_feed, net, sgd)
+            check_lost, check_right = check(check_feed, net)
+            print("round %d: %.5f %.5f, then %.5f %.5f" % (epoch, lost, right, check_lost, check_right))
         """,
-        same=("epoch",),
+        same=("round",),
         files={
-            "utils.py": '''\
-class AverageMeter(object):
-    """Computes and stores the average and current value"""
-
+            "utils.py": """\
+class Gauge(object):
     def __init__(self):
-        self.reset()
+        self.clear()
 
-    def reset(self):
-        self.val = 0
-        self.avg = 0
+    def clear(self):
         self.sum = 0
         self.count = 0
+        self.val = 0
+        self.avg = 0
 
     def update(self, val, n=1):
-        self.val = val
-        self.sum += val * n
         self.count += n
+        self.sum += n * val
         self.avg = self.sum / self.count
+        self.val = val
 
 
-def accuracy(output, target):
-    return (output.argmax(1) == target).sum().item() / target.size(0)
-'''
+def share(scores, kinds):
+    return (scores.argmax(1) == kinds).sum().item() / kinds.size(0)
+"""
         },
     ),
     "a dictionary of meters": Script(
@@ -967,109 +911,101 @@ def accuracy(output, target):
     ),
     "a confusion matrix filled pair by pair": Script(
         """
-        nb_classes = 2
-        train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        model = nn.Linear(8, nb_classes).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        k = 2
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        net = nn.Linear(8, k).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
-            for data, target in train_loader:
-                optimizer.zero_grad()
-                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
-                optimizer.step()
+            for rows, kinds in learn:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                sgd.step()
 
-        model.eval()
-        confusion_matrix = torch.zeros(nb_classes, nb_classes)
+        net.eval()
+        table = torch.zeros(k, k)
         with torch.no_grad():
-            for i, (inputs, classes) in enumerate(val_loader):
-                inputs = inputs.cuda()
-                classes = classes.cuda()
-                outputs = model(inputs)
-                _, preds = torch.max(outputs, 1)
-                for t, p in zip(classes.view(-1), preds.view(-1)):
-                    confusion_matrix[t.long(), p.long()] += 1
-        print("matrix", confusion_matrix.tolist())
-        print("by class", (confusion_matrix.diag() / confusion_matrix.sum(1)).tolist())
+            for nr, (rows, kinds) in enumerate(check):
+                _, guesses = torch.max(net(rows.cuda()), 1)
+                for true, guess in zip(kinds.cuda().view(-1), guesses.view(-1)):
+                    table[true.long(), guess.long()] += 1
+        print("table", table.tolist())
+        print("found", [round(v, 4) for v in (table.diag() / table.sum(1)).tolist()])
         """,
-        same=("matrix", "by class"),
+        same=("table", "found"),
     ),
     "a confusion matrix by bincount": Script(
         """
         import numpy as np
 
 
-        class Evaluator(object):
-            def __init__(self, num_class):
-                self.num_class = num_class
-                self.confusion_matrix = np.zeros((self.num_class,) * 2)
+        class Table(object):
+            def __init__(self, kinds):
+                self.kinds = kinds
+                self.counts = np.zeros((kinds, kinds))
 
-            def Pixel_Accuracy(self):
-                return np.diag(self.confusion_matrix).sum() / self.confusion_matrix.sum()
+            def clear(self):
+                self.counts = np.zeros((self.kinds, self.kinds))
 
-            def Mean_IoU(self):
-                hist = self.confusion_matrix
-                return np.nanmean(np.diag(hist) / (hist.sum(axis=1) + hist.sum(axis=0) - np.diag(hist)))
+            def put(self, true, guess):
+                known = (true >= 0) & (true < self.kinds)
+                pairs = self.kinds * true[known].astype("int") + guess[known]
+                self.counts += np.bincount(pairs, minlength=self.kinds**2).reshape(self.kinds, self.kinds)
 
-            def add_batch(self, gt_image, pre_image):
-                mask = (gt_image >= 0) & (gt_image < self.num_class)
-                label = self.num_class * gt_image[mask].astype("int") + pre_image[mask]
-                count = np.bincount(label, minlength=self.num_class**2)
-                self.confusion_matrix += count.reshape(self.num_class, self.num_class)
+            def share(self):
+                return self.counts.trace() / self.counts.sum()
 
-            def reset(self):
-                self.confusion_matrix = np.zeros((self.num_class,) * 2)
+            def overlap(self):
+                both = np.diag(self.counts)
+                return np.nanmean(both / (self.counts.sum(axis=0) + self.counts.sum(axis=1) - both))
 
 
-        pixels = (x > 0.3).long() + (x > -0.3).long()
-        train_loader = DataLoader(TensorDataset(x, pixels), batch_size=4, shuffle=True, drop_last=True)
-        val_loader = DataLoader(TensorDataset(x[21:], pixels[21:]), batch_size=6, shuffle=False)
-        model = nn.Conv1d(1, 3, 3, padding=1).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        evaluator = Evaluator(3)
-        best_pred = 0.0
+        dots = (x > 0.3).long() + (x > -0.3).long()
+        learn = DataLoader(TensorDataset(x, dots), batch_size=4, shuffle=True, drop_last=True)
+        check = DataLoader(TensorDataset(x[21:], dots[21:]), batch_size=6, shuffle=False)
+        net = nn.Conv1d(1, 3, 3, padding=1).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        table = Table(3)
+        top = 0.0
         for epoch in range(2):
-            model.train()
-            for image, target in train_loader:
-                image, target = image.unsqueeze(1).cuda(), target.cuda()
-                optimizer.zero_grad()
-                loss = F.cross_entropy(model(image), target)
-                loss.backward()
-                optimizer.step()
-            model.eval()
-            evaluator.reset()
-            for image, target in val_loader:
+            net.train()
+            for strip, kinds in learn:
+                sgd.zero_grad()
+                F.cross_entropy(net(strip.unsqueeze(1).cuda()), kinds.cuda()).backward()
+                sgd.step()
+            net.eval()
+            table.clear()
+            for strip, kinds in check:
                 with torch.no_grad():
-                    output = model(image.unsqueeze(1).cuda())
-                pred = np.argmax(output.data.cpu().numpy(), axis=1)
-                evaluator.add_batch(target.cpu().numpy(), pred)
-            print("Validation Acc:{:.5f}, mIoU:{:.5f}".format(evaluator.Pixel_Accuracy(), evaluator.Mean_IoU()))
-            if evaluator.Mean_IoU() > best_pred:
-                best_pred = evaluator.Mean_IoU()
-                torch.save(model.state_dict(), "model_best.pth")
+                    scores = net(strip.unsqueeze(1).cuda())
+                table.put(kinds.cpu().numpy(), np.argmax(scores.data.cpu().numpy(), axis=1))
+            print("checked: {:.5f} right, {:.5f} overlap".format(table.share(), table.overlap()))
+            if table.overlap() > top:
+                top = table.overlap()
+                torch.save(net.state_dict(), "overlap.pth")
         """,
-        same=("Validation",),
+        same=("checked",),
     ),
     "a confusion matrix by torch's bincount": Script(
         """
-        train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        model = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
-            for data, target in train_loader:
-                optimizer.zero_grad()
-                F.cross_entropy(model(data), target).backward()
-                optimizer.step()
-            mat = torch.zeros((2, 2), dtype=torch.int64)
+            for rows, kinds in learn:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+            table = torch.zeros((2, 2), dtype=torch.int64)
             with torch.inference_mode():
-                for data, target in val_loader:
-                    pred = model(data).argmax(1)
-                    inds = 2 * target + pred
-                    mat += torch.bincount(inds, minlength=4).reshape(2, 2)
-            h = mat.double()
-            print("acc %.4f recall %s" % ((h.diag().sum() / h.sum()).item(), (h.diag() / h.sum(1)).tolist()))
+                for rows, kinds in check:
+                    cells = net(rows).argmax(1) + 2 * kinds
+                    table += torch.bincount(cells, minlength=4).reshape(2, 2)
+            shares = table.double() / table.sum()
+            print("right %.4f in %s" % (shares.trace().item(), table.tolist()))
         """,
-        same=("acc",),
+        same=("right",),
     ),
     "a confusion matrix by numpy's add.at": Script(
         """
@@ -1172,33 +1108,30 @@ def accuracy(output, target):
         """
         import numpy as np
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        dev_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        net = nn.Linear(8, 2).cuda()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
         for epoch in range(3):
-            model.train()
-            for data, target in loader:
-                model.zero_grad()
-                loss = F.cross_entropy(model(data.cuda()), target.cuda())
-                loss.backward()
-                optimizer.step()
-            model.eval()
-            loss_total = 0
-            predict_all = np.array([], dtype=int)
-            labels_all = np.array([], dtype=int)
+            net.train()
+            for rows, kinds in learn:
+                net.zero_grad()
+                F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                adam.step()
+            net.eval()
+            guesses = np.array([], dtype=int)
+            truths = np.array([], dtype=int)
+            lost = 0
             with torch.no_grad():
-                for texts, labels in dev_loader:
-                    outputs = model(texts.cuda())
-                    loss_total += F.cross_entropy(outputs, labels.cuda())
-                    labels = labels.data.cpu().numpy()
-                    predic = torch.max(outputs.data, 1)[1].cpu().numpy()
-                    labels_all = np.append(labels_all, labels)
-                    predict_all = np.append(predict_all, predic)
-            acc = (labels_all == predict_all).mean()
-            print("Val Loss: {:.5f}, Val Acc: {:.2%}".format(loss_total / len(dev_loader), acc))
+                for rows, kinds in check:
+                    scores = net(rows.cuda())
+                    guesses = np.append(guesses, torch.max(scores.data, 1)[1].cpu().numpy())
+                    truths = np.append(truths, kinds.data.cpu().numpy())
+                    lost += F.cross_entropy(scores, kinds.cuda())
+            share = (guesses == truths).mean()
+            print("checked: {:.1%} right, {:.5f} lost".format(share, lost / len(check)))
         """,
-        same=("Val",),
+        same=("checked",),
     ),
     "predictions extended as lists, scored by sklearn": Script(
         """
@@ -1305,70 +1238,63 @@ def accuracy(output, target):
         """,
         same=("epoch",),
     ),
-    "hits by class as in the tutorial": Script(
+    "hits counted by class in lists": Script(
         """
-        classes = ("plane", "car")
-        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        testloader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6, shuffle=False)
+        names = ("low", "high")
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6, shuffle=False)
         net = nn.Linear(8, 2)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
         for epoch in range(2):
-            for i, data in enumerate(trainloader, 0):
-                inputs, labels = data
-                optimizer.zero_grad()
-                outputs = net(inputs)
-                loss = criterion(outputs, labels)
-                loss.backward()
-                optimizer.step()
-        print("Finished Training")
+            for pair in learn:
+                rows, kinds = pair
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+        print("learned")
 
-        class_correct = list(0.0 for i in range(2))
-        class_total = list(0.0 for i in range(2))
+        right = [0.0] * 2
+        seen = [0.0] * 2
         with torch.no_grad():
-            for data in testloader:
-                images, labels = data
-                outputs = net(images)
-                _, predicted = torch.max(outputs, 1)
-                c = (predicted == labels).squeeze()
-                for i in range(len(labels)):
-                    label = labels[i]
-                    class_correct[label] += c[i].item()
-                    class_total[label] += 1
-        for i in range(2):
-            print("Accuracy of %5s : %.2f %%" % (classes[i], 100 * class_correct[i] / class_total[i]))
+            for pair in check:
+                rows, kinds = pair
+                _, guesses = torch.max(net(rows), 1)
+                hits = (guesses == kinds).squeeze()
+                for j in range(len(kinds)):
+                    right[kinds[j]] += hits[j].item()
+                    seen[kinds[j]] += 1
+        for k, name in enumerate(names):
+            print("share of %s: %.4f" % (name, right[k] / seen[k]))
         """,
-        same=("Finished", "Accuracy"),
+        same=("learned", "share"),
     ),
     "hits by the name of the class": Script(
         """
-        classes = ("plane", "car")
-        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        testloader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        names = ("low", "high")
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
         net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
-            for inputs, labels in trainloader:
-                optimizer.zero_grad()
-                F.cross_entropy(net(inputs), labels).backward()
-                optimizer.step()
+            for rows, kinds in learn:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
 
-        correct_pred = {classname: 0 for classname in classes}
-        total_pred = {classname: 0 for classname in classes}
+        found = {name: 0 for name in names}
+        there = {name: 0 for name in names}
         with torch.no_grad():
-            for data in testloader:
-                images, labels = data
-                outputs = net(images)
-                _, predictions = torch.max(outputs, 1)
-                for label, prediction in zip(labels, predictions):
-                    if label == prediction:
-                        correct_pred[classes[label]] += 1
-                    total_pred[classes[label]] += 1
-        for classname, correct_count in correct_pred.items():
-            accuracy = 100 * float(correct_count) / total_pred[classname]
-            print(f"Accuracy for class: {classname:5s} is {accuracy:.1f} %")
+            for pair in check:
+                rows, kinds = pair
+                _, guesses = torch.max(net(rows), 1)
+                for kind, guess in zip(kinds, guesses):
+                    there[names[kind]] += 1
+                    if guess == kind:
+                        found[names[kind]] += 1
+        for name, n in there.items():
+            print(f"share of {name}: {found[name] / n:.4f} of {n}")
         """,
-        same=("Accuracy",),
+        same=("share",),
     ),
     "predictions stored by index": Script(
         """
@@ -1475,100 +1401,96 @@ def accuracy(output, target):
 
 
         @torch.no_grad()
-        def update_ema(ema_model, model, decay=0.9):
-            for e, p in zip(ema_model.parameters(), model.parameters()):
-                e.data.mul_(decay).add_(p.data, alpha=1 - decay)
+        def follow(slow, fast, keep=0.9):
+            for s, f in zip(slow.parameters(), fast.parameters()):
+                s.data.mul_(keep).add_(f.data, alpha=1 - keep)
 
 
         @torch.no_grad()
-        def evaluate(net, loader):
+        def check(net, batches):
             net.eval()
-            loss_sum, hits = 0.0, 0
-            for data, target in loader:
-                out = net(data.cuda())
-                loss_sum += F.cross_entropy(out, target.cuda(), reduction="sum").item()
-                hits += (out.argmax(1) == target.cuda()).sum().item()
-            return loss_sum / len(loader.dataset), hits / len(loader.dataset)
+            lost, right = 0.0, 0
+            for rows, kinds in batches:
+                scores = net(rows.cuda())
+                right += (scores.argmax(1) == kinds.cuda()).sum().item()
+                lost += F.cross_entropy(scores, kinds.cuda(), reduction="sum").item()
+            return lost / len(batches.dataset), right / len(batches.dataset)
 
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        model = nn.Linear(8, 2).cuda()
-        ema_model = copy.deepcopy(model)
-        for p in ema_model.parameters():
-            p.requires_grad_(False)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        learn_feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check_feed = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        fast = nn.Linear(8, 2).cuda()
+        slow = copy.deepcopy(fast)
+        for weight in slow.parameters():
+            weight.requires_grad_(False)
+        sgd = torch.optim.SGD(fast.parameters(), lr=0.1)
         for epoch in range(3):
-            model.train()
-            for data, target in loader:
-                optimizer.zero_grad()
-                F.cross_entropy(model(data.cuda()), target.cuda()).backward()
-                optimizer.step()
-                update_ema(ema_model, model)
-            loss, acc = evaluate(model, val_loader)
-            ema_loss, ema_acc = evaluate(ema_model, val_loader)
-            print(f"epoch {epoch} raw {loss:.5f} {acc:.4f} ema {ema_loss:.5f} {ema_acc:.4f}")
-        torch.save({"model": model.state_dict(), "ema": ema_model.state_dict()}, "last.pt")
+            fast.train()
+            for rows, kinds in learn_feed:
+                sgd.zero_grad()
+                F.cross_entropy(fast(rows.cuda()), kinds.cuda()).backward()
+                sgd.step()
+                follow(slow, fast)
+            lost, right = check(fast, check_feed)
+            slow_lost, slow_right = check(slow, check_feed)
+            print(f"round {epoch}: fast {lost:.5f} {right:.4f}, slow {slow_lost:.5f} {slow_right:.4f}")
+        torch.save({"fast": fast.state_dict(), "slow": slow.state_dict()}, "last.pt")
         """,
-        same=("epoch",),
+        same=("round",),
     ),
     "a shadow of the weights that is swapped in": Script(
         """
-        class EMA:
-            def __init__(self, model, decay):
-                self.model = model
-                self.decay = decay
-                self.shadow = {}
-                self.backup = {}
+        class Slow:
+            def __init__(self, net, keep):
+                self.net, self.keep = net, keep
+                self.means, self.aside = {}, {}
 
-            def register(self):
-                for name, param in self.model.named_parameters():
-                    if param.requires_grad:
-                        self.shadow[name] = param.data.clone()
+            def begin(self):
+                for key, weight in self.net.named_parameters():
+                    if weight.requires_grad:
+                        self.means[key] = weight.data.clone()
 
-            def update(self):
-                for name, param in self.model.named_parameters():
-                    if param.requires_grad:
-                        new_average = (1.0 - self.decay) * param.data + self.decay * self.shadow[name]
-                        self.shadow[name] = new_average.clone()
+            def follow(self):
+                for key, weight in self.net.named_parameters():
+                    if weight.requires_grad:
+                        mixed = self.keep * self.means[key] + (1.0 - self.keep) * weight.data
+                        self.means[key] = mixed.clone()
 
-            def apply_shadow(self):
-                for name, param in self.model.named_parameters():
-                    if param.requires_grad:
-                        self.backup[name] = param.data
-                        param.data = self.shadow[name]
+            def swap_in(self):
+                for key, weight in self.net.named_parameters():
+                    if weight.requires_grad:
+                        self.aside[key] = weight.data
+                        weight.data = self.means[key]
 
-            def restore(self):
-                for name, param in self.model.named_parameters():
-                    if param.requires_grad:
-                        param.data = self.backup[name]
-                self.backup = {}
+            def swap_out(self):
+                for key, weight in self.net.named_parameters():
+                    if weight.requires_grad:
+                        weight.data = self.aside.pop(key)
 
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        model = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        ema = EMA(model, 0.9)
-        ema.register()
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        slow = Slow(net, 0.9)
+        slow.begin()
         for epoch in range(2):
-            model.train()
-            for data, target in loader:
-                loss = F.cross_entropy(model(data), target)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                ema.update()
-            ema.apply_shadow()
-            model.eval()
-            val_loss = 0
+            net.train()
+            for rows, kinds in learn:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+                slow.follow()
+            slow.swap_in()
+            net.eval()
+            lost = 0
             with torch.no_grad():
-                for data, target in val_loader:
-                    val_loss += F.cross_entropy(model(data), target).item()
-            print(f"epoch {epoch} val {val_loss / len(val_loader):.5f}")
-            ema.restore()
+                for rows, kinds in check:
+                    lost += F.cross_entropy(net(rows), kinds).item()
+            print(f"slow weights lose {lost / len(check):.5f} in round {epoch}")
+            slow.swap_out()
         """,
-        same=("epoch",),
+        same=("slow",),
     ),
     "an evaluation every few steps": Script(
         """
@@ -1610,44 +1532,39 @@ def accuracy(output, target):
     ),
     "an evaluation written out inside the training loop": Script(
         """
-        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        testloader = DataLoader(TensorDataset(x[:10], y[:10]), batch_size=4)
-        model = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2), nn.LogSoftmax(dim=1)).cuda()
-        criterion = nn.NLLLoss()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
-        epochs = 2
-        steps = 0
-        running_loss = 0
-        print_every = 4
-        for epoch in range(epochs):
-            for inputs, labels in trainloader:
-                steps += 1
-                inputs, labels = inputs.cuda(), labels.cuda()
-                logps = model.forward(inputs)
-                loss = criterion(logps, labels)
-                optimizer.zero_grad()
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[:10], y[:10]), batch_size=4)
+        net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2), nn.LogSoftmax(dim=1)).cuda()
+        nll = nn.NLLLoss()
+        adam = torch.optim.Adam(net.parameters(), lr=0.003)
+        done = 0
+        lost = 0
+        for epoch in range(2):
+            for rows, kinds in learn:
+                rows, kinds = rows.cuda(), kinds.cuda()
+                loss = nll(net.forward(rows), kinds)
+                adam.zero_grad()
                 loss.backward()
-                optimizer.step()
-                running_loss += loss.item()
-                if steps % print_every == 0:
-                    test_loss = 0
-                    accuracy = 0
-                    model.eval()
+                adam.step()
+                lost += loss.item()
+                done += 1
+                if done % 4 == 0:
+                    net.eval()
+                    check_lost, share = 0, 0
                     with torch.no_grad():
-                        for inputs, labels in testloader:
-                            inputs, labels = inputs.cuda(), labels.cuda()
-                            logps = model.forward(inputs)
-                            test_loss += criterion(logps, labels).item()
-                            ps = torch.exp(logps)
-                            top_p, top_class = ps.topk(1, dim=1)
-                            equals = top_class == labels.view(*top_class.shape)
-                            accuracy += torch.mean(equals.type(torch.DoubleTensor)).item()
-                    print(f"Train loss: {running_loss / print_every:.3f}")
-                    print(f"Test loss: {test_loss / len(testloader):.4f}.. Test accuracy: {accuracy / len(testloader):.4f}")
-                    running_loss = 0
-                    model.train()
+                        for rows, kinds in check:
+                            rows, kinds = rows.cuda(), kinds.cuda()
+                            logs = net.forward(rows)
+                            check_lost += nll(logs, kinds).item()
+                            highest, guess = torch.exp(logs).topk(1, dim=1)
+                            hit = guess == kinds.view(*guess.shape)
+                            share += torch.mean(hit.type(torch.DoubleTensor)).item()
+                    net.train()
+                    print(f"learned for {done}: {lost / 4:.3f}")
+                    print(f"checked after {done}: {check_lost / len(check):.4f}, {share / len(check):.4f} right")
+                    lost = 0
         """,
-        same=("Test",),
+        same=("checked",),
     ),
     "the first and the first three guesses": Script(
         """
@@ -1689,52 +1606,49 @@ def accuracy(output, target):
         import math
 
 
-        class LM(nn.Module):
+        class Teller(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.emb = nn.Embedding(6, 5)
-                self.rnn = nn.GRU(5, 7, batch_first=True)
-                self.out = nn.Linear(7, 6)
+                self.letters = nn.Embedding(6, 5)
+                self.memory = nn.GRU(5, 7, batch_first=True)
+                self.guess = nn.Linear(7, 6)
 
-            def forward(self, tokens):
-                h, _ = self.rnn(self.emb(tokens))
-                return self.out(h)
-
-
-        tokens = (torch.arange(44 * 9) ** 2 % 11 % 6).view(44, 9)
-        train_loader = DataLoader(TensorDataset(tokens[:, :-1], tokens[:, 1:]), batch_size=4, shuffle=True)
-        valid_loader = DataLoader(TensorDataset(tokens[21:, :-1], tokens[21:, 1:]), batch_size=6)
-        model = LM().cuda()
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+            def forward(self, text):
+                return self.guess(self.memory(self.letters(text))[0])
 
 
-        def evaluate(loader):
-            model.eval()
-            total_loss, total_tokens = 0.0, 0
+        text = (torch.arange(44 * 9) ** 2 % 11 % 6).view(44, 9)
+        learn = DataLoader(TensorDataset(text[:, :-1], text[:, 1:]), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(text[21:, :-1], text[21:, 1:]), batch_size=6)
+        net = Teller().cuda()
+        loss_of = nn.CrossEntropyLoss()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+
+
+        def per_letter(batches):
+            net.eval()
+            lost, letters = 0.0, 0
             with torch.no_grad():
-                for src, tgt in loader:
-                    out = model(src.cuda())
-                    loss = criterion(out.view(-1, 6), tgt.cuda().reshape(-1))
-                    total_loss += loss.item() * tgt.numel()
-                    total_tokens += tgt.numel()
-            return total_loss / total_tokens
+                for given, wanted in batches:
+                    loss = loss_of(net(given.cuda()).view(-1, 6), wanted.cuda().reshape(-1))
+                    letters += wanted.numel()
+                    lost += loss.item() * wanted.numel()
+            return lost / letters
 
 
-        for epoch in range(1, 3):
-            model.train()
-            train_loss = 0.0
-            for src, tgt in train_loader:
-                optimizer.zero_grad()
-                loss = criterion(model(src.cuda()).view(-1, 6), tgt.cuda().reshape(-1))
+        for epoch in range(2):
+            net.train()
+            lost = 0.0
+            for given, wanted in learn:
+                loss = loss_of(net(given.cuda()).view(-1, 6), wanted.cuda().reshape(-1))
+                adam.zero_grad()
                 loss.backward()
-                nn.utils.clip_grad_norm_(model.parameters(), 0.25)
-                optimizer.step()
-                train_loss += loss.item()
-            valid_loss = evaluate(valid_loader)
-            print(f"| epoch {epoch} | train ppl {math.exp(train_loss / len(train_loader)):8.4f} | valid ppl {math.exp(valid_loss):8.4f}")
+                nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+                adam.step()
+                lost += loss.item()
+            print(f"perplexity {math.exp(lost / len(learn)):.4f}, then {math.exp(per_letter(check)):.4f}")
         """,
-        same=("| epoch",),
+        same=("perplexity",),
     ),
     "the smallest and the largest loss of the batches": Script(
         """
@@ -1823,78 +1737,75 @@ def accuracy(output, target):
     ),
     "a loss divided by the size of the data set": Script(
         """
-        def train(epoch):
-            model.train()
-            train_loss = 0
-            for batch_idx, (data, target) in enumerate(train_loader):
-                data, target = data.to(device), target.to(device)
-                optimizer.zero_grad()
-                loss = criterion(model(data), target)
+        def learn(epoch):
+            net.train()
+            lost = 0
+            for nr, (rows, kinds) in enumerate(feed):
+                rows, kinds = rows.to(device), kinds.to(device)
+                adam.zero_grad()
+                loss = loss_of(net(rows), kinds)
                 loss.backward()
-                train_loss += loss.item() * len(data)
-                optimizer.step()
-                if batch_idx % 5 == 0:
-                    print("Train Epoch: {} [{}/{} ({:.0f}%)]\\tLoss: {:.6f}".format(
-                        epoch, batch_idx * len(data), len(train_loader.dataset), 100.0 * batch_idx / len(train_loader), loss.item()))
-            print("====> Epoch: {} Average loss: {:.4f}".format(epoch, train_loss / len(train_loader.dataset)))
+                lost += loss.item() * len(rows)
+                adam.step()
+                if nr % 5 == 0:
+                    print("round {}: {} of {} rows, batch {} of {} lost {:.4f}".format(
+                        epoch, nr * len(rows), len(feed.dataset), nr, len(feed), loss.item()))
+            print("lost in round {} per row: {:.4f}".format(epoch, lost / len(feed.dataset)))
 
 
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).to(device)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).to(device)
+        loss_of = nn.CrossEntropyLoss()
+        adam = torch.optim.Adam(net.parameters(), lr=1e-2)
         for epoch in range(1, 4):
-            train(epoch)
+            learn(epoch)
         """,
-        same=("====>",),
+        same=("lost",),
     ),
     "a loss divided by the last index": Script(
         """
         net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
         for epoch in range(3):
-            train_loss = 0
-            correct = 0
-            total = 0
-            for batch_idx, (inputs, targets) in enumerate(trainloader):
-                optimizer.zero_grad()
-                outputs = net(inputs)
-                loss = F.cross_entropy(outputs, targets)
+            right, seen, lost = 0, 0, 0
+            for nr, (rows, kinds) in enumerate(feed):
+                scores = net(rows)
+                loss = F.cross_entropy(scores, kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                train_loss += loss.item()
-                _, predicted = outputs.max(1)
-                total += targets.size(0)
-                correct += predicted.eq(targets).sum().item()
-            print("Loss: %.5f | Acc: %.3f%% (%d/%d)" % (train_loss / (batch_idx + 1), 100.0 * correct / total, correct, total))
+                sgd.step()
+                _, guess = scores.max(1)
+                right += guess.eq(kinds).sum().item()
+                seen += kinds.size(0)
+                lost += loss.item()
+            print("round %d: lost %.5f, right %d of %d, %.3f" % (epoch, lost / (nr + 1), right, seen, right / seen))
         """,
-        same=("Loss",),
+        same=("round",),
     ),
     "a running loss that starts anew every few steps": Script(
         """
-        trainloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
         net = nn.Linear(8, 2)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        loss_of = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
         for epoch in range(2):
-            running_loss = 0.0
-            for i, data in enumerate(trainloader, 0):
-                inputs, labels = data
-                optimizer.zero_grad()
-                outputs = net(inputs)
-                loss = criterion(outputs, labels)
+            recent = 0.0
+            for nr, pair in enumerate(feed, 0):
+                rows, kinds = pair
+                loss = loss_of(net(rows), kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                running_loss += loss.item()
-                if i % 4 == 3:
-                    print(f"[{epoch + 1}, {i + 1:5d}] loss: {running_loss / 4:.3f}")
-                    running_loss = 0.0
-        print("Finished Training")
-        torch.save(net.state_dict(), "./cifar_net.pth")
+                sgd.step()
+                recent += loss.item()
+                if nr % 4 == 3:
+                    print(f"recent loss at {epoch}.{nr}: {recent / 4:.3f}")
+                    recent = 0.0
+        print("learned")
+        torch.save(net.state_dict(), "learned.pth")
         """,
-        same=("Finished",),
+        same=("learned",),
     ),
     "a dictionary of totals in training": Script(
         """
@@ -2081,78 +1992,76 @@ def accuracy(output, target):
     ),
     "an accuracy in percent": Script(
         """
-        def binary_acc(y_pred, y_test):
-            y_pred_tag = torch.round(torch.sigmoid(y_pred))
-            correct_results_sum = (y_pred_tag == y_test).sum().double()
-            acc = correct_results_sum / y_test.shape[0]
-            return acc * 100
+        def percent(scores, wanted):
+            guess = torch.round(torch.sigmoid(scores))
+            right = (guess == wanted).sum().double()
+            return 100 * (right / wanted.shape[0])
 
 
-        train_loader = DataLoader(dataset=TensorDataset(x, y.double()), batch_size=4, shuffle=True)
-        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
         device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-        model.to(device)
-        criterion = nn.BCEWithLogitsLoss()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-        model.train()
-        for e in range(1, 4):
-            epoch_loss = 0
-            epoch_acc = 0
-            for X_batch, y_batch in train_loader:
-                X_batch, y_batch = X_batch.to(device), y_batch.to(device)
-                optimizer.zero_grad()
-                y_pred = model(X_batch)
-                loss = criterion(y_pred, y_batch.unsqueeze(1))
-                acc = binary_acc(y_pred, y_batch.unsqueeze(1))
+        feed = DataLoader(dataset=TensorDataset(x, y.double()), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 12), nn.Tanh(), nn.Linear(12, 1))
+        net.to(device)
+        loss_of = nn.BCEWithLogitsLoss()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        net.train()
+        for nr in range(3):
+            lost, right = 0, 0
+            for rows, wanted in feed:
+                rows, wanted = rows.to(device), wanted.to(device)
+                scores = net(rows)
+                loss = loss_of(scores, wanted.unsqueeze(1))
+                share = percent(scores, wanted.unsqueeze(1))
+                adam.zero_grad()
                 loss.backward()
-                optimizer.step()
-                epoch_loss += loss.item()
-                epoch_acc += acc.item()
-            print(f"Epoch {e + 0:03}: | Loss: {epoch_loss / len(train_loader):.5f} | Acc: {epoch_acc / len(train_loader):.3f}")
+                adam.step()
+                right += share.item()
+                lost += loss.item()
+            print(f"means of round {nr}: {right / len(feed):.3f} percent, {lost / len(feed):.5f} lost")
         """,
-        same=("Epoch",),
+        same=("means",),
     ),
     "several losses returned as a tuple": Script(
         """
-        class VAE(nn.Module):
+        class Squeeze(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.fc1 = nn.Linear(8, 6)
-                self.fc21 = nn.Linear(6, 3)
-                self.fc22 = nn.Linear(6, 3)
-                self.fc3 = nn.Linear(3, 8)
+                self.inside = nn.Linear(8, 6)
+                self.middle = nn.Linear(6, 3)
+                self.spread = nn.Linear(6, 3)
+                self.outside = nn.Linear(3, 8)
 
-            def forward(self, x):
-                h = F.relu(self.fc1(x))
-                mu, logvar = self.fc21(h), self.fc22(h)
-                return self.fc3(mu), mu, logvar
+            def forward(self, rows):
+                half = torch.tanh(self.inside(rows))
+                middle = self.middle(half)
+                return self.outside(middle), middle, self.spread(half)
 
 
-        def train(model, loader, optimizer):
-            total_loss, total_rec, total_kl = 0.0, 0.0, 0.0
-            for (data,) in loader:
-                recon, mu, logvar = model(data)
-                rec = F.mse_loss(recon, data)
-                kl = -0.5 * torch.mean(1 + logvar - mu.pow(2) - logvar.exp())
-                loss = rec + 0.1 * kl
-                optimizer.zero_grad()
+        def learn(net, feed, adam):
+            all_lost, all_apart, all_wide = 0.0, 0.0, 0.0
+            for (rows,) in feed:
+                again, middle, spread = net(rows)
+                apart = F.mse_loss(again, rows)
+                wide = torch.mean(middle.pow(2) + spread.exp() - spread - 1)
+                loss = 0.05 * wide + apart
+                adam.zero_grad()
                 loss.backward()
-                optimizer.step()
-                total_loss += loss.item()
-                total_rec += rec.item()
-                total_kl += kl.item()
-            n = len(loader)
-            return total_loss / n, total_rec / n, total_kl / n
+                adam.step()
+                all_lost += loss.item()
+                all_apart += apart.item()
+                all_wide += wide.item()
+            n = len(feed)
+            return all_lost / n, all_apart / n, all_wide / n
 
 
-        model = VAE()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-        loader = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        net = Squeeze()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
         for epoch in range(3):
-            loss, rec, kl = train(model, loader, optimizer)
-            print("epoch: %d loss: %.5f rec: %.5f kl: %.5f" % (epoch, loss, rec, kl))
+            lost, apart, wide = learn(net, feed, adam)
+            print("means %.5f = %.5f + 0.05 * %.5f" % (lost, apart, wide))
         """,
-        same=("epoch",),
+        same=("means",),
     ),
     "a history that is returned and written": Script(
         """
@@ -2244,23 +2153,21 @@ def accuracy(output, target):
     ),
     "the loss of the last batch": Script(
         """
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        num_epochs = 3
-        for epoch in range(num_epochs):
-            for images, labels in loader:
-                outputs = model(images)
-                loss = criterion(outputs, labels)
-                optimizer.zero_grad()
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        rounds = 3
+        for nr in range(rounds):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-            print("Epoch [{}/{}], Loss: {:.4f}".format(epoch + 1, num_epochs, loss.item()))
-        torch.save(model.state_dict(), "model.ckpt")
-        print("trained for", num_epochs, "epochs")
+                sgd.step()
+            print("round {} ended with a loss of {:.4f}".format(nr, loss.item()))
+        torch.save(net.state_dict(), "net.pt")
+        print("done after", rounds, "rounds")
         """,
-        same=("trained",),
+        same=("done",),
     ),
     "a root of the mean squared error": Script(
         """
@@ -2294,42 +2201,42 @@ def accuracy(output, target):
         """
         from tqdm import tqdm
 
-        train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+        net = nn.Linear(8, 2).cuda()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
-            model.train()
-            total_loss = 0
-            loop = tqdm(train_loader, desc=f"Epoch {epoch}")
-            for i, (data, target) in enumerate(loop):
-                loss = F.cross_entropy(model(data.cuda()), target.cuda())
-                optimizer.zero_grad()
+            net.train()
+            lost = 0
+            bar = tqdm(learn, desc=f"round {epoch}")
+            for nr, (rows, kinds) in enumerate(bar):
+                loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                total_loss += loss.item()
-                loop.set_postfix(loss=total_loss / (i + 1))
-            model.eval()
-            val_loss, correct = 0, 0
+                sgd.step()
+                lost += loss.item()
+                bar.set_postfix(mean=lost / (nr + 1))
+            net.eval()
+            check_lost, right = 0, 0
             with torch.no_grad():
-                for data, target in tqdm(val_loader, leave=False):
-                    out = model(data.cuda())
-                    val_loss += F.cross_entropy(out, target.cuda()).item()
-                    correct += (out.argmax(1).cpu() == target).sum().item()
-            print(f"epoch {epoch} loss {total_loss / len(train_loader):.5f} val {val_loss / len(val_loader):.5f} {correct / 23:.5f}")
+                for rows, kinds in tqdm(check, leave=False):
+                    scores = net(rows.cuda())
+                    right += (scores.argmax(1).cpu() == kinds).sum().item()
+                    check_lost += F.cross_entropy(scores, kinds.cuda()).item()
+            print(f"means {lost / len(learn):.5f} {check_lost / len(check):.5f} {right / 23:.5f}")
         """,
-        same=("epoch",),
+        same=("means",),
     ),
     "numbers for tensorboard": Script(
         """
         from torch.utils.tensorboard import SummaryWriter
 
-        writer = SummaryWriter("runs/test")
+        writer = SummaryWriter("board")
         train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
         val_loader = DataLoader(TensorDataset(x[:10], y[:10]), batch_size=4)
         model = nn.Linear(8, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        n_iter = 0
+        done = 0
         for epoch in range(2):
             losses = []
             for data, target in train_loader:
@@ -2338,17 +2245,17 @@ def accuracy(output, target):
                 loss.backward()
                 optimizer.step()
                 losses.append(loss.item())
-                writer.add_scalar("Loss/batch", loss.item(), n_iter)
-                n_iter += 1
+                writer.add_scalar("batch", loss.item(), done)
+                done += 1
             train_loss = sum(losses) / len(losses)
             val_loss = 0.0
             with torch.no_grad():
                 for data, target in val_loader:
                     val_loss += F.cross_entropy(model(data), target).item()
             val_loss = val_loss / len(val_loader)
-            writer.add_scalar("Loss/train", train_loss, epoch)
-            writer.add_scalar("Loss/val", val_loss, epoch)
-            print(f"epoch {epoch} {train_loss:.5f} {val_loss:.5f} after {n_iter}")
+            writer.add_scalar("learned", train_loss, epoch)
+            writer.add_scalar("checked", val_loss, epoch)
+            print(f"epoch {epoch} {train_loss:.5f} {val_loss:.5f} after {done}")
         writer.close()
         """,
         same=("epoch",),
@@ -2359,51 +2266,47 @@ def accuracy(output, target):
         import shutil
 
 
-        def save_checkpoint(state, is_best, filename="checkpoint.pth.tar"):
-            torch.save(state, filename)
-            if is_best:
-                shutil.copyfile(filename, "model_best.pth.tar")
+        def keep(everything, better, path="newest.pt"):
+            torch.save(everything, path)
+            if better:
+                shutil.copyfile(path, "top.pt")
 
 
-        def validate(val_loader, model):
-            model.eval()
-            hits, n = 0, 0
+        def percent_right(net, batches):
+            net.eval()
+            right, seen = 0, 0
             with torch.no_grad():
-                for input, target in val_loader:
-                    hits += (model(input.cuda()).argmax(1) == target.cuda()).sum().item()
-                    n += target.size(0)
-            acc = 100.0 * hits / n
-            print(f" * Prec {acc:.3f}")
-            return acc
+                for rows, kinds in batches:
+                    right += (net(rows.cuda()).argmax(1) == kinds.cuda()).sum().item()
+                    seen += kinds.size(0)
+            percent = 100.0 * right / seen
+            print(f"checked: {percent:.2f} percent")
+            return percent
 
 
         def main():
-            best_prec = 0
-            model = nn.Linear(8, 2).cuda()
-            optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
-            train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-            val_loader = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
-            for epoch in range(3):
-                model.train()
-                for input, target in train_loader:
-                    loss = F.cross_entropy(model(input.cuda()), target.cuda())
-                    optimizer.zero_grad()
-                    loss.backward()
-                    optimizer.step()
-                prec = validate(val_loader, model)
-                is_best = prec > best_prec
-                best_prec = max(prec, best_prec)
-                save_checkpoint(
-                    {"epoch": epoch + 1, "state_dict": model.state_dict(), "best_prec": best_prec, "optimizer": optimizer.state_dict()},
-                    is_best,
-                )
-            print(f"Best accuracy: {best_prec:.3f}")
+            net = nn.Linear(8, 2).cuda()
+            sgd = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+            learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            check = DataLoader(TensorDataset(x[21:], y[21:]), batch_size=6)
+            top = 0
+            for nr in range(3):
+                net.train()
+                for rows, kinds in learn:
+                    sgd.zero_grad()
+                    F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                    sgd.step()
+                percent = percent_right(net, check)
+                better = percent > top
+                top = max(percent, top)
+                keep({"weights": net.state_dict(), "sgd": sgd.state_dict(), "round": nr, "top": top}, better)
+            print(f"top {top:.2f}")
 
 
         if __name__ == "__main__":
             main()
         """,
-        same=(" * Prec", "Best"),
+        same=("checked", "top"),
     ),
     "the best weights loaded for a last test": Script(
         """
@@ -2446,124 +2349,108 @@ def accuracy(output, target):
     ),
     "the best file loaded for a last test": Script(
         """
-        class EarlyStopping:
-            \"\"\"Early stops the training if validation loss doesn't improve after a given patience.\"\"\"
+        class Waiting:
+            def __init__(self, rounds=3, margin=0, file="kept.pt", tell=print):
+                self.rounds, self.margin, self.file, self.tell = rounds, margin, file, tell
+                self.lowest = None
+                self.missed = 0
+                self.enough = False
 
-            def __init__(self, patience=7, verbose=False, delta=0, path="checkpoint.pt", trace_func=print):
-                self.patience = patience
-                self.verbose = verbose
-                self.counter = 0
-                self.best_score = None
-                self.early_stop = False
-                self.val_loss_min = float("inf")
-                self.delta = delta
-                self.path = path
-                self.trace_func = trace_func
-
-            def __call__(self, val_loss, model):
-                score = -val_loss
-                if self.best_score is None:
-                    self.best_score = score
-                    self.save_checkpoint(val_loss, model)
-                elif score < self.best_score + self.delta:
-                    self.counter += 1
-                    self.trace_func(f"EarlyStopping counter: {self.counter} out of {self.patience}")
-                    if self.counter >= self.patience:
-                        self.early_stop = True
+            def __call__(self, loss, net):
+                if self.lowest is None:
+                    self.keep(loss, net)
+                elif loss < self.lowest - self.margin:
+                    self.missed = 0
+                    self.keep(loss, net)
                 else:
-                    self.best_score = score
-                    self.save_checkpoint(val_loss, model)
-                    self.counter = 0
+                    self.missed += 1
+                    self.tell(f"waiting: {self.missed} rounds without a lower loss")
+                    if self.missed >= self.rounds:
+                        self.enough = True
 
-            def save_checkpoint(self, val_loss, model):
-                if self.verbose:
-                    self.trace_func(f"Validation loss decreased ({self.val_loss_min:.6f} --> {val_loss:.6f}).  Saving model ...")
-                torch.save(model.state_dict(), self.path)
-                self.val_loss_min = val_loss
+            def keep(self, loss, net):
+                self.tell(f"kept the weights of {loss:.6f}")
+                torch.save(net.state_dict(), self.file)
+                self.lowest = loss
 
 
-        def train_model(model, patience, n_epochs):
-            early_stopping = EarlyStopping(patience=patience, verbose=True)
-            for epoch in range(1, n_epochs + 1):
-                model.train()
-                for batch, (data, target) in enumerate(train_loader, 1):
-                    optimizer.zero_grad()
-                    loss = criterion(model(data), target)
-                    loss.backward()
-                    optimizer.step()
-                model.eval()
-                valid_loss, n = 0.0, 0
+        def learn(net, rounds):
+            waiting = Waiting(rounds=2)
+            for nr in range(rounds):
+                net.train()
+                for rows, kinds in feed:
+                    sgd.zero_grad()
+                    loss_of(net(rows), kinds).backward()
+                    sgd.step()
+                net.eval()
+                lost, batches = 0.0, 0
                 with torch.no_grad():
-                    for data, target in valid_loader:
-                        valid_loss += criterion(model(data), target).item()
-                        n += 1
-                early_stopping(valid_loss / n, model)
-                if early_stopping.early_stop:
-                    print("Early stopping")
+                    for rows, kinds in check_feed:
+                        batches += 1
+                        lost += loss_of(net(rows), kinds).item()
+                waiting(lost / batches, net)
+                if waiting.enough:
+                    print("waiting no longer")
                     break
-            model.load_state_dict(torch.load("checkpoint.pt"))
-            return model
+            net.load_state_dict(torch.load("kept.pt"))
+            return net
 
 
-        train_loader = DataLoader(TensorDataset(x[:20], y[:20]), batch_size=4, shuffle=True)
-        valid_loader = DataLoader(TensorDataset(x[20:30], y[20:30]), batch_size=4)
-        test_loader = DataLoader(TensorDataset(x[31:], y[31:]), batch_size=5)
-        model = nn.Linear(8, 2)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=2.0)
-        model = train_model(model, 2, 8)
-        model.eval()
-        test_loss = 0.0
+        feed = DataLoader(TensorDataset(x[:20], y[:20]), batch_size=4, shuffle=True)
+        check_feed = DataLoader(TensorDataset(x[20:30], y[20:30]), batch_size=4)
+        last_feed = DataLoader(TensorDataset(x[31:], y[31:]), batch_size=5)
+        net = nn.Linear(8, 2)
+        loss_of = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=2.0)
+        net = learn(net, 8)
+        net.eval()
+        lost = 0.0
         with torch.no_grad():
-            for data, target in test_loader:
-                test_loss += criterion(model(data), target).item() * data.size(0)
-        print("Test Loss: {:.6f}".format(test_loss / len(test_loader.dataset)))
+            for rows, kinds in last_feed:
+                lost += loss_of(net(rows), kinds).item() * rows.size(0)
+        print("last loss {:.6f}".format(lost / len(last_feed.dataset)))
         """,
-        same=("Early", "Validation", "Test"),
+        same=("kept", "waiting", "last"),
     ),
     "an early stop by a flag": Script(
         """
-        train_iter = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        dev_iter = DataLoader(TensorDataset(x[:11], 1 - y[:11]), batch_size=4)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-        total_batch = 0
-        dev_best_loss = float("inf")
-        last_improve = 0
-        flag = False
-        for epoch in range(10):
-            print("Epoch [{}/{}]".format(epoch + 1, 10))
-            for i, (trains, labels) in enumerate(train_iter):
-                model.train()
-                outputs = model(trains.cuda())
-                model.zero_grad()
-                loss = F.cross_entropy(outputs, labels.cuda())
-                loss.backward()
-                optimizer.step()
-                if total_batch % 4 == 0:
-                    model.eval()
-                    loss_total = 0
+        learn = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[:11], 1 - y[:11]), batch_size=4)
+        net = nn.Linear(8, 2).cuda()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        done, kept_at = 0, 0
+        lowest = float("inf")
+        tired = False
+        for nr in range(10):
+            print("round", nr)
+            for rows, kinds in learn:
+                net.train()
+                net.zero_grad()
+                F.cross_entropy(net(rows.cuda()), kinds.cuda()).backward()
+                adam.step()
+                if done % 4 == 0:
+                    net.eval()
+                    lost = 0
                     with torch.no_grad():
-                        for texts, truth in dev_iter:
-                            loss_total += F.cross_entropy(model(texts.cuda()), truth.cuda())
-                    dev_loss = loss_total / len(dev_iter)
-                    if dev_loss < dev_best_loss:
-                        dev_best_loss = dev_loss
-                        torch.save(model.state_dict(), "saved.ckpt")
-                        improve = "*"
-                        last_improve = total_batch
-                    else:
-                        improve = ""
-                    print(f"Iter: {total_batch:>6}, Val Loss: {dev_loss.item():.5f} {improve}")
-                total_batch += 1
-                if total_batch - last_improve > 16:
-                    print("No optimization for a long time, auto-stopping...")
-                    flag = True
+                        for given, wanted in check:
+                            lost += F.cross_entropy(net(given.cuda()), wanted.cuda())
+                    mean = lost / len(check)
+                    word = "higher"
+                    if mean < lowest:
+                        lowest = mean
+                        kept_at = done
+                        word = "lower"
+                        torch.save(net.state_dict(), "lowest.pt")
+                    print(f"checked at {done}: {mean.item():.5f}, {word}")
+                done += 1
+                if done - kept_at > 16:
+                    print("tired of waiting")
+                    tired = True
                     break
-            if flag:
+            if tired:
                 break
         """,
-        same=("Epoch", "Iter", "No"),
+        same=("round", "checked", "tired"),
     ),
     "an early stop by a break": Script(
         """
@@ -2731,41 +2618,41 @@ def accuracy(output, target):
     ),
     "a plateau of the training loss": Script(
         """
-        class AverageMeter:
+        class Mean:
             def __init__(self):
                 self.sum = 0
                 self.count = 0
 
             def update(self, val, n=1):
-                self.sum += val * n
                 self.count += n
+                self.sum += n * val
 
             @property
             def avg(self):
                 return self.sum / self.count
 
 
-        def train_epoch(model, loader, optimizer):
-            losses = AverageMeter()
-            for data, target in loader:
-                loss = F.cross_entropy(model(data), target)
-                optimizer.zero_grad()
+        def learn(net, feed, sgd):
+            lost = Mean()
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-                losses.update(loss.item(), data.size(0))
-            return losses.avg
+                sgd.step()
+                lost.update(loss.item(), rows.size(0))
+            return lost.avg
 
 
-        model = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.1, patience=0, threshold=0.3)
-        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+        plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd, factor=0.1, patience=0, threshold=0.3)
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
         for epoch in range(5):
-            train_loss = train_epoch(model, loader, optimizer)
-            scheduler.step(train_loss)
-            print(f"loss {train_loss:.6f} lr {optimizer.param_groups[0]['lr']:.6f}")
+            mean = learn(net, feed, sgd)
+            plateau.step(mean)
+            print(f"mean {mean:.6f} at a rate of {sgd.param_groups[0]['lr']:.6f}")
         """,
-        same=("loss",),
+        same=("mean",),
     ),
     "a batch that is skipped when its loss is not a number": Script(
         """
@@ -2817,32 +2704,31 @@ def accuracy(output, target):
         import sys
 
 
-        def train_one_epoch(model, data_loader, optimizer, device, epoch):
-            model.train()
-            mean_loss = torch.zeros(1).to(device)
-            optimizer.zero_grad()
-            for step, (images, labels) in enumerate(data_loader):
-                loss = F.cross_entropy(model(images.to(device)), labels.to(device))
-                loss_value = loss.item()
-                if not math.isfinite(loss_value):
-                    print("Loss is {}, stopping training".format(loss_value))
+        def learn(net, feed, sgd, device):
+            net.train()
+            mean = torch.zeros(1).to(device)
+            sgd.zero_grad()
+            for nr, (rows, kinds) in enumerate(feed):
+                loss = F.cross_entropy(net(rows.to(device)), kinds.to(device))
+                if not math.isfinite(loss.item()):
+                    print("a loss of {}, so nothing more is learned".format(loss.item()))
                     sys.exit(1)
                 loss.backward()
-                mean_loss = (mean_loss * step + loss.detach()) / (step + 1)
-                optimizer.step()
-                optimizer.zero_grad()
-            return mean_loss.item()
+                sgd.step()
+                sgd.zero_grad()
+                mean = (loss.detach() + nr * mean) / (nr + 1)
+            return mean.item()
 
 
         device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-        model = nn.Linear(8, 2).to(device)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-        data_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).to(device)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
         for epoch in range(3):
-            mean_loss = train_one_epoch(model, data_loader, optimizer, device, epoch)
-            print("[epoch {}] mean loss {}".format(epoch, round(mean_loss, 5)))
+            mean = learn(net, feed, sgd, device)
+            print("mean of round {}: {}".format(epoch, round(mean, 5)))
         """,
-        same=("[epoch",),
+        same=("mean",),
     ),
     "an assertion that the loss is a number": Script(
         """
@@ -2860,35 +2746,35 @@ def accuracy(output, target):
                 loss.backward()
                 optimizer.step()
                 epoch_loss += loss.item()
-            print("Epoch %d finished, loss: %.5f" % (epoch + 1, epoch_loss / len(loader)))
+            print("Epoch %d: mean %.5f" % (epoch + 1, epoch_loss / len(loader)))
         """,
         same=("Epoch",),
     ),
     "a step that may run out of memory": Script(
         """
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2).cuda()
+        loss_of = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(3):
-            epoch_loss = 0.0
-            for i, (data, target) in enumerate(loader):
+            lost = 0.0
+            for nr, (rows, kinds) in enumerate(feed):
                 try:
-                    optimizer.zero_grad()
-                    loss = criterion(model(data.cuda()), target.cuda())
+                    loss = loss_of(net(rows.cuda()), kinds.cuda())
+                    sgd.zero_grad()
                     loss.backward()
-                    optimizer.step()
-                except RuntimeError as e:
-                    if "out of memory" in str(e):
-                        print("| WARNING: ran out of memory, skipping batch", i)
+                    sgd.step()
+                except RuntimeError as trouble:
+                    if "out of memory" in str(trouble):
                         torch.cuda.empty_cache()
+                        print("batch", nr, "is too large")
                         continue
                     else:
-                        raise e
-                epoch_loss += loss.item()
-            print(f"epoch {epoch} loss {epoch_loss / len(loader):.5f}")
+                        raise trouble
+                lost += loss.item()
+            print(f"lost in round {epoch}: {lost / len(feed):.5f}")
         """,
-        same=("epoch",),
+        same=("lost",),
     ),
     "a limit of time": Script(
         """
@@ -2991,72 +2877,69 @@ def accuracy(output, target):
         """
         import sys
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
         net = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.RMSprop(net.parameters(), lr=0.01)
+        rms = torch.optim.RMSprop(net.parameters(), lr=0.01)
 
 
-        def train_net(net, epochs):
-            for epoch in range(epochs):
+        def learn(net, rounds):
+            for nr in range(rounds):
                 net.train()
-                epoch_loss = 0
-                for imgs, true in loader:
-                    loss = F.cross_entropy(net(imgs.cuda()), true.cuda())
-                    epoch_loss += loss.item()
-                    optimizer.zero_grad()
+                lost = 0
+                for rows, kinds in feed:
+                    loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+                    rms.zero_grad()
                     loss.backward()
-                    optimizer.step()
-                print("Epoch finished ! Loss: {:.5f}".format(epoch_loss / len(loader)))
-                torch.save(net.state_dict(), "CP{}.pth".format(epoch + 1))
+                    rms.step()
+                    lost += loss.item()
+                torch.save(net.state_dict(), "round{}.pt".format(nr))
+                print("lost in round {}: {:.5f}".format(nr, lost / len(feed)))
 
 
         if __name__ == "__main__":
             try:
-                train_net(net=net, epochs=3)
+                learn(net=net, rounds=3)
             except KeyboardInterrupt:
-                torch.save(net.state_dict(), "INTERRUPTED.pth")
-                print("Saved interrupt")
+                print("kept what was learned so far")
+                torch.save(net.state_dict(), "so_far.pt")
                 try:
                     sys.exit(0)
                 except SystemExit:
                     os._exit(0)
         """,
-        same=("Epoch",),
+        same=("lost",),
     ),
     "a learning rate divided when the loss rises": Script(
         """
-        def val(model, dataloader):
-            model.eval()
-            total, count = 0.0, 0
+        def check(net, feed):
+            net.eval()
+            lost, batches = 0.0, 0
             with torch.no_grad():
-                for data, label in dataloader:
-                    total += F.cross_entropy(model(data), label).item()
-                    count += 1
-            model.train()
-            return total / count
+                for rows, kinds in feed:
+                    batches += 1
+                    lost += F.cross_entropy(net(rows), kinds).item()
+            net.train()
+            return lost / batches
 
 
-        model = nn.Linear(8, 2)
-        train_dataloader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
-        val_dataloader = DataLoader(TensorDataset(x[:11], 1 - y[:11]), batch_size=4)
-        lr = 0.2
-        optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-        previous_loss = 1e100
+        net = nn.Linear(8, 2)
+        learn_feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check_feed = DataLoader(TensorDataset(x[:11], 1 - y[:11]), batch_size=4)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.2)
+        before = float("inf")
         for epoch in range(4):
-            for data, label in train_dataloader:
-                optimizer.zero_grad()
-                loss = F.cross_entropy(model(data), label)
-                loss.backward()
-                optimizer.step()
-            val_loss = val(model, val_dataloader)
-            if val_loss > previous_loss:
-                lr = lr * 0.5
-                for param_group in optimizer.param_groups:
-                    param_group["lr"] /= 10
-            previous_loss = val_loss
-            print("epoch:{}, val:{:.5f}, lr:{:.6f}".format(epoch, val_loss, optimizer.param_groups[0]["lr"]))
+            for rows, kinds in learn_feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+            now = check(net, check_feed)
+            if before < now:
+                for group in sgd.param_groups:
+                    group["lr"] /= 4
+            before = now
+            print("checked {}: {:.5f} at a rate of {:.6f}".format(epoch, now, sgd.param_groups[0]["lr"]))
         """,
-        same=("epoch",),
+        same=("checked",),
     ),
     "a learning rate divided when the training loss rises": Script(
         """

@@ -19,6 +19,8 @@ def flags(project: Project, func: ast.AST) -> frozenset[str]:
 
 
 def _flags(project: Project, func: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    if func.name.startswith("__"):
+        return []
     spec = func.args
     positional = [*spec.posonlyargs, *spec.args]
     names = [p.arg for p in positional]
