@@ -82,6 +82,16 @@ def test_the_originals_checkpoint_is_resumed(outcomes: dict[str, Outcome]) -> No
     assert whole(outcome.ranks[0].stdout, "imagenet_style") == whole(outcome.single.stdout, "imagenet_style")
 
 
+def test_the_original_resumes_the_conversions_checkpoint(outcomes: dict[str, Outcome]) -> None:
+    done = outcomes["imagenet_style"]
+    own, converted_one = ({"checkpoint.pth.tar": run.files["checkpoint.pth.tar"]} for run in (done.single, done.ranks[0]))
+    original = done.case.original
+    again = Case(original, original, ["--resume", "checkpoint.pth.tar", "--epochs", "5"], own, converted_one)
+    (outcome,) = run_many([again], 1)
+    assert outcome.problems() == []
+    assert outcome.single.steps
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_it_runs_under_torchrun_as_a_user_runs_it(name: str, tmp_path: Path) -> None:
     script = tmp_path / "train_ddp.py"
