@@ -92,15 +92,19 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
 def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]:
     """What is done so that ranks agree, until nothing is added: what one change agrees on, others need not, and later rules find agreed."""
     made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
-    for _ in range(4):
-        items = {rule: list(rule.changes(context)) for rule in made}
-        new = {rule: [c for c in found if isinstance(c, Change)] for rule, found in items.items()}
-        for rule in made:
+    items: dict[ModuleType, list[Change | Finding | Proof]] = {}
+    for _ in range(6):
+        new: list[Change] = []
+        for rule in made:  # what is reduced first: decisions are about the numbers that there are then
+            items[rule] = list(rule.changes(context))
+            new = [c for c in items[rule] if isinstance(c, Change)]
             items[rule] += made[rule]
-            made[rule] += new[rule]
-        if not any(new.values()):
+            made[rule] += new
+            if new:
+                break
+        if not new:
             break
-        for change in (c for found in new.values() for c in found):
+        for change in new:
             context.agree(change)
         collect.settle(context.facts, context.settled, context.agreed, context.shares)
     return items

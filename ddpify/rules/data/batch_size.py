@@ -16,6 +16,7 @@ from ddpify.edits import Replace
 from ddpify.facts.model import Call, Func, Lit, New, Obj, Part, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.process import cuda_visible_devices
 
 CODE = "DDP303"
 TITLE = "what else the batch size sizes"
@@ -195,18 +196,20 @@ def _derived(value: Value, sources: set[Obj]) -> bool:
 
 
 def _indivisible(context: Context) -> Iterator[Finding]:
-    """Literal or default batch sizes that two ranks cannot share."""
+    """Literal or default batch sizes that the ranks of the usual command cannot share."""
     run = context.facts.after
+    devices = cuda_visible_devices.devices(context)
+    ranks = len(devices.split(",")) if devices else 2
     for loader in context.facts.loaders:
         for obj in run.held(loader, "batch_size").objs:
             size = obj.value if isinstance(obj, Lit) else _default(context, obj.name) if isinstance(obj, Part) else None
-            if type(size) is int and size % 2:
+            if type(size) is int and size % ranks:
                 yield context.manual(
                     CODE,
                     loader.node,
-                    f"a batch of {size} cannot be divided among two ranks; the script says so when it starts",
+                    f"a batch of {size} cannot be divided among {'two' if ranks == 2 else ranks} ranks; the script says so when it starts",
                     "train with a batch size that the number of ranks divides",
-                    level=Safety.REVIEW if size == 1 else Safety.NOTE,
+                    level=Safety.REVIEW if size == 1 or ranks != 2 else Safety.NOTE,
                 )
 
 

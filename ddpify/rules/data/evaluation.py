@@ -128,8 +128,10 @@ def _whole(context: Context) -> Iterator[Finding]:
     effects = Effects(context.facts)
     for loop in context.tree.nodes():
         if isinstance(loop, ast.For) and run.value(loop).batches() and not run.value(loop).batches() & context.shares:
-            why = reason(trial, effects, loop) or "of how its loader is made or used elsewhere"
-            yield context.manual(CODE, loop, f"every rank evaluates all of this, not a share, since {why}", level=Safety.NOTE)
+            why = reason(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
+            asked = context.options.eval == "shard"
+            text = f"every rank evaluates all of this, not a share, since {why}"
+            yield context.manual(CODE, loop, text, level=Safety.REVIEW if asked else Safety.NOTE)
             metric = next((x for x in left_behind(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.made())), None)
             if metric is not None:
                 yield context.manual(

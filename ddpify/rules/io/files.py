@@ -167,7 +167,9 @@ def _checkpoint(context: Context, node: ast.Call) -> bool:
     if not run.calls(node) or _given(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
         return True
     return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
-        c.method in ("eval", "train") and any(getattr(o, "node", None) is node for o in c.receiver.objs) for c in run.trace.calls
+        c.method in ("eval", "train", "state_dict")
+        and any(getattr(r, "node", None) is node for o in c.receiver.objs if isinstance(o, (New, Part)) for r in run.roots(o))
+        for c in run.trace.calls
     )
 
 

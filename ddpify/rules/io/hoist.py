@@ -58,7 +58,7 @@ class Required:
             yield from [Part(node, any(p.stuck for p in inner))] if inner else []
         else:
             for child in ast.iter_child_nodes(node):
-                yield from self.parts(child)
+                yield from self.parts(child, top)
 
     def _draws(self, iterable: ast.expr) -> bool:
         return any(self.run.is_loader(o) for o in self.run.value(iterable).objs)

@@ -96,6 +96,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _hidden(context)
     yield from _divisors(context)
     yield from _sampled(context)
+    yield from _progress(context)
     shown = next((c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)), None)
     if shown is not None:
         yield context.manual(CODE, shown.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
@@ -162,6 +163,29 @@ def _divisors(context: Context) -> Iterator[Change]:
             )
 
 
+def _progress(context: Context) -> Iterator[Change]:
+    """Lines inside the training loop that say how many samples were seen: `step * len(batch)` is one rank's part of them."""
+    run, tree = context.facts.after, context.tree
+    training = {t.batch.node for t in context.facts.loops if t.batch is not None}
+    seen: set[ast.AST] = set()
+    for call in _spoken(context):
+        if not context.facts.is_entry(call.node) or not any(up in training for up in tree.ancestors(call.node)):
+            continue
+        for node in ast.walk(call.node):
+            if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)) or node in seen:
+                continue
+            seen |= set(ast.walk(node))
+            if run.value(node).scale == "count" and context.shared(run.value(node)) and not run.value(node).of_kind("world"):
+                part = node if isinstance(node.right, ast.BinOp) else node.right
+                yield Change(
+                    CODE,
+                    "a batch is spread over the ranks: together they have seen this many samples",
+                    tree.shown,
+                    node,
+                    (Replace(part, f"{{0}} * {context.names['world_size']}", (part,)),),
+                )
+
+
 def _sampled(context: Context) -> Iterator[Change]:
     """The length of a training loader's sampler, which draws this rank's share from now on."""
     run = context.facts.after
@@ -187,10 +211,14 @@ def _measured(context: Context, node: ast.expr) -> str:
     """The training loader, as the script writes it, whose whole data set a length is; empty where it is something else's."""
     run = context.facts.after
     loaders = set(context.facts.loaders)
-    if not (isinstance(node, ast.Call) and "len" in run.value(node.func).paths() and node.args):
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        measured = frozenset(run.value(node).of_kind("length"))
+    elif isinstance(node, ast.Call) and "len" in run.value(node.func).paths() and node.args:
+        measured = frozenset(run.value(node.args[0]).made())
+    else:
         return ""
-    data = node.args[0]
-    if isinstance(data, ast.Attribute) and data.attr == "dataset":
+    data = node.args[0] if isinstance(node, ast.Call) else node
+    if isinstance(node, ast.Call) and isinstance(data, ast.Attribute) and data.attr == "dataset":
         made = run.value(data.value).made()
         return context.source(data.value) if made and made <= loaders else ""
     function = context.tree.function(node)
@@ -198,7 +226,7 @@ def _measured(context: Context, node: ast.expr) -> str:
         text = loader_of(context, loop)
         over = {o for o in run.value(loop).batches() if isinstance(o, New)}
         sets = {o for loader in over for o in run.held(loader, "dataset").made()}
-        if text and over and over <= loaders and sets and run.value(data).made() == sets and context.tree.function(loop) is function:
+        if text and over and over <= loaders and sets and measured == sets and context.tree.function(loop) is function:
             return text
     return ""
 
