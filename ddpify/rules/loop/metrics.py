@@ -176,13 +176,12 @@ def _progress(context: Context) -> Iterator[Change]:
                 continue
             seen |= set(ast.walk(node))
             if run.value(node).scale == "count" and context.shared(run.value(node)) and not run.value(node).of_kind("world"):
-                part = node if isinstance(node.right, ast.BinOp) else node.right
                 yield Change(
                     CODE,
                     "a batch is spread over the ranks: together they have seen this many samples",
                     tree.shown,
                     node,
-                    (Replace(part, f"{{0}} * {context.names['world_size']}", (part,)),),
+                    (Replace(node, f"{{0}} * {{1}} * {context.names['world_size']}", (node.left, node.right)),),
                 )
 
 
