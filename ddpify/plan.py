@@ -94,20 +94,27 @@ def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]
     made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
     items: dict[ModuleType, list[Change | Finding | Proof]] = {}
     for _ in range(6):
-        new: list[Change] = []
-        for rule in made:  # what is reduced first: decisions are about the numbers that there are then
-            items[rule] = list(rule.changes(context))
-            new = [c for c in items[rule] if isinstance(c, Change)]
-            items[rule] += made[rule]
-            made[rule] += new
-            if new:
+        told: list[Change] = []
+        for rule, known in made.items():  # what is reduced first: decisions are about the numbers that there are then
+            found = list(rule.changes(context))
+            before = {_signature(c) for c in known}
+            new = [c for c in found if isinstance(c, Change) and _signature(c) not in before]
+            known += new
+            items[rule] = [*(i for i in found if not isinstance(i, Change)), *known]
+            told = [c for c in new if c.settles or c.agrees]
+            if told:
                 break
-        if not new:
+        if not told:
             break
-        for change in new:
+        for change in told:
             context.agree(change)
         collect.settle(context.facts, context.settled, context.agreed, context.shares)
     return items
+
+
+def _signature(change: Change) -> tuple[object, ...]:
+    """What a change does, so that it is not done twice."""
+    return change.node, *((type(e), e.node, getattr(e, "template", getattr(e, "code", ""))) for e in change.edits)
 
 
 def _unreached(context: Context) -> list[Finding]:
