@@ -308,6 +308,7 @@ def _element(context: Context, left: Left) -> Value:
 def _list(context: Context, loop: Batches, left: Left, element: Value, dealt: bool, out: Reduction) -> Reduction | None:
     """A list with one entry for each batch: numbers are reduced as they are appended, the rest is gathered after the loop."""
     mine = [element, *(i for o in element.objs if isinstance(o, Tup) for i in o.items)]
+    mine += [context.facts.after.held(o, "[]") for o in left.value.made()]
     if not dealt and not any(context.shared(v) or context.local(v) for v in mine) and not _by_sample(context, loop, left):
         return None
     if any(o.path == "collections.deque" for o in left.value.made()):
