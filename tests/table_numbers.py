@@ -2654,6 +2654,24 @@ def share(scores, kinds):
         """,
         same=("mean",),
     ),
+    "a step that is only taken if the loss is a number": Script(
+        """
+        loader = DataLoader(TensorDataset(torch.where(torch.arange(44)[:, None] == 5, torch.nan, x), y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        taken = 0
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                if not (torch.isnan(loss) or torch.isinf(loss)):
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    taken += 1
+        print("taken", taken)
+        """,
+        same=("taken",),
+    ),
     "a batch that is skipped when its loss is not a number": Script(
         """
         x[5, 2] = float("nan")

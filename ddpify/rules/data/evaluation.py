@@ -21,7 +21,8 @@ from ddpify.facts.model import NOTHING, Call, New
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.loop.reductions import Left, is_carried, left_behind, meter, reduce
+from ddpify.rules.loop.reductions import Left, is_carried, left_behind, loader_of, meter, reduce
+from ddpify.rules.model.wrap import may_hold_batch_norm
 
 CODE = "DDP304"
 TITLE = "deal out the evaluation"
@@ -342,7 +343,7 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
             return f"`{write.text}` goes on from batch to batch"
         if write.how == "object" and _outlives(context, loop, base, write.node):
             return f"`{write.text}` goes on from batch to batch"
-    expression = _loader_text(context, loop)
+    expression = loader_of(context, loop)
     if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in run.trace.calls):
         return "hooks may keep what they see"
     for found in left.values():
@@ -467,15 +468,7 @@ def _made_under(obj: New, loop: ast.For) -> bool:
     )
 
 
-def _loader_text(context: Context, loop: ast.For) -> str:
-    from ddpify.rules.loop.metrics import loader_of
-
-    return loader_of(context, loop)
-
-
 def _may_normalise(context: Context) -> bool:
-    from ddpify.rules.model.wrap import may_hold_batch_norm
-
     return any(may_hold_batch_norm(context, model) for model in context.facts.models)
 
 

@@ -209,7 +209,7 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
         why, need = "all ranks follow rank 0's clock" if local else "all ranks follow rank 0's decision", "from_rank_zero"
     elif not local:
         why, need = "all ranks follow rank 0's decision", "from_rank_zero"
-    elif _broken(context, node.test):
+    elif _broken(node.test):
         why, need = "what fails on one rank is skipped or ended on all", "on_any_rank"
     else:
         parts = own_parts(context, node.test)
@@ -231,26 +231,26 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
     return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=(need,), agrees=(node,))
 
 
-def _broken(context: Context, test: ast.expr) -> bool:
-    """Whether a test asks if a number is one: such a rank must not be the only one to skip its step."""
-    for node in ast.walk(test):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("isnan", "isinf", "isfinite"):
-            return not any(isinstance(up, ast.Call) and _finite(up) for up in [node]) or _negated(test)
-        if (
-            isinstance(node, ast.Compare)
-            and isinstance(node.ops[0], ast.NotEq)
-            and ast.unparse(node.left) == ast.unparse(node.comparators[0])
-        ):
-            return True
-    return False
+def _broken(test: ast.expr) -> bool:
+    """Whether a test holds where some number is none: then it holds for all ranks as soon as it does for one.
+
+    `not isnan(loss)` holds where no number is, so it is about the numbers of all ranks, as any other comparison.
+    """
+    return set(_asked(test, False)) == {True}
 
 
-def _finite(node: ast.Call) -> bool:
-    return ast.unparse(node.func).endswith("isfinite")
-
-
-def _negated(test: ast.expr) -> bool:
-    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+def _asked(node: ast.expr, negated: bool) -> Iterator[bool]:
+    """For each question whether something is a number: True where the test holds if it is none."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from _asked(node.operand, not negated)
+    elif isinstance(node, ast.Call) and (name := ast.unparse(node.func).rpartition(".")[2]) in ("isnan", "isinf", "isfinite"):
+        yield (name == "isfinite") == negated
+    elif isinstance(node, ast.Compare) and ast.unparse(node.left) == ast.unparse(node.comparators[0]):
+        yield isinstance(node.ops[0], ast.NotEq) != negated
+    else:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from _asked(child, negated)
 
 
 def _ends_the_job(context: Context, node: ast.If | ast.While) -> bool:

@@ -20,7 +20,7 @@ from ddpify.facts.model import Call, Func, New, Tup, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import sampler_name
-from ddpify.rules.loop.reductions import Batches, Reduction, is_meter, left_behind, reduce
+from ddpify.rules.loop.reductions import Batches, Reduction, is_meter, left_behind, loader_of, reduce
 
 CODE = "DDP404"
 TITLE = "reduce what outlives the training loop"
@@ -311,17 +311,6 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
             wanted = tuple(sorted(needs))
             here = context.tree.shown
             yield Change(CODE, why, here, loop, tuple(parts), imports if after else (), level, needs=wanted, settles=tuple(settles))
-
-
-def loader_of(context: Context, loop: Batches) -> str:
-    """The loader that a loop runs over, as the script writes it; empty where it has no such name."""
-    run = context.facts.after
-    for part in ast.walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ():
-        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
-            made = run.value(part).made()
-            if made and all(run.is_loader(o) for o in made):
-                return ast.unparse(part)
-    return ""
 
 
 def _also_evaluates(context: Context, loop: Batches) -> bool:

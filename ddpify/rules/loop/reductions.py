@@ -169,8 +169,9 @@ def _bound(function: ast.AST) -> set[str]:
 def reduced(context: Context, node: ast.AST, text: str) -> bool:
     """Whether a read is the one that makes all ranks' number of this rank's own."""
     statement = context.facts.tree_of(node).statement(node)
-    if isinstance(statement, ast.For) and ast.unparse(statement.iter) in (text, f"{text}.values()"):
-        return "reduce" in ast.unparse(statement) or "over_ranks" in ast.unparse(statement)
+    if isinstance(statement, ast.For) and ast.unparse(statement.iter) == text:  # for key in totals: totals[key] = ...
+        only = statement.body[0]
+        return isinstance(only, ast.Assign) and not context.shared(context.facts.after.value(only.value))
     if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1 and ast.unparse(statement.targets[0]) == text):
         return False
     value = context.facts.after.value(statement.value)
@@ -189,6 +190,17 @@ def _value(context: Context, text: str, node: ast.AST) -> Value:
         held = [run.memory[o, str(key)] for o in value.made() if (o, str(key)) in run.memory]
         return held[0] if held else value
     return value
+
+
+def loader_of(context: Context, loop: Batches) -> str:
+    """The loader that a loop runs over, as the script writes it; empty where it has no such name."""
+    run = context.facts.after
+    for part in ast.walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ():
+        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            made = run.value(part).made()
+            if made and all(run.is_loader(o) for o in made):
+                return ast.unparse(part)
+    return ""
 
 
 # ------------------------------------------------------------------------------------------------ how it is reduced
@@ -265,19 +277,20 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
 
 def _by_sample(context: Context, loop: Batches, left: Left) -> bool:
     """Whether something is counted in a loop over the samples of a batch."""
+    return any(_over_samples(context, loop, w) for w in left.writes)
+
+
+def _over_samples(context: Context, loop: Batches, write: Write) -> bool:
     tree, run = context.facts.tree_of(loop), context.facts.after
-    inner = {up for w in left.writes for up in tree.ancestors(w.node) if isinstance(up, ast.For) and loop in tree.ancestors(up)}
+    inner = (up for up in tree.ancestors(write.node) if isinstance(up, ast.For) and loop in tree.ancestors(up))
     return any(run.interpreter.per_sample(run.value(up.iter)) for up in inner)
 
 
 def _counted(context: Context, loop: Batches, left: Left, dealt: bool, out: Reduction) -> Reduction:
     """What is counted one sample at a time under a condition; a count of batches would be that of each rank's own."""
-    tree, run = context.facts.tree_of(loop), context.facts.after
     for write in left.writes:
-        inner = [up for up in tree.ancestors(write.node) if isinstance(up, ast.For) and up is not loop and loop in tree.ancestors(up)]
-        samples = any(run.interpreter.per_sample(run.value(up.iter)) for up in inner)
-        added = run.value(write.added).scale if write.added is not None else None
-        if not samples and not dealt and added != "sum":
+        added = context.facts.after.value(write.added).scale if write.added is not None else None
+        if not _over_samples(context, loop, write) and not dealt and added != "sum":
             return _told(left, out)
     if not is_fresh(context, loop, left.text):
         return _told(left, out)
