@@ -544,6 +544,9 @@ class _Fill(cst.CSTTransformer):
         _require(isinstance(value, cst.BaseExpression) and not isinstance(value, cst.StarredElement))
         quotes = {node.end for node in self.stack if isinstance(node, cst.FormattedString)}
         _require(not quotes or not any(mark in cst.Module([]).code_for_node(value) for mark in (*quotes, "\\", "#", "\n", "\r")))
+        grouped = isinstance(parent, cst.BinaryOperation) and parent.left is original and isinstance(value, cst.BinaryOperation)
+        if grouped and type(value.operator) is type(parent.operator) and _power(parent) <= _POWER[cst.Multiply]:
+            return value  # the same operator again groups from the left
         return _fit(value, type(parent))
 
 

@@ -266,9 +266,8 @@ class Interpreter:
     def _decided(self, value: Value) -> Value:
         if not self.deciding:
             return value
-        return Value(
-            value.objs, value.origins | self.deciding, "other" if value.scale in ("mean", "sum", "count", "total") else value.scale
-        )
+        own = any(o.kind == "decided" for o in self.deciding) and value.scale in ("mean", "sum", "count", "total")
+        return Value(value.objs, value.origins | self.deciding, "other" if own else value.scale)
 
     def _store(self, node: ast.expr, receiver: Value, value: Value) -> None:
         key = (node, self.stack)
@@ -354,7 +353,7 @@ class Interpreter:
                 continue
             self._restore(before)
             saved, self.tests = (self.tests, self.deciding), (*self.tests, (node.test, test))
-            self.deciding |= frozenset(Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided"))
+            self.deciding |= _deciding(test)
             if self.block(branch):
                 ends.append((self.frame.local, self.memory))
             self.tests, self.deciding = saved
@@ -901,10 +900,7 @@ class Interpreter:
         self._decide(node, test)
         known = self.truth(node.test, test)
         parts = [self.expression(n) for n, runs in ((node.body, known is not False), (node.orelse, known is not True)) if runs]
-        decided = (
-            frozenset(Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided")) if len(parts) == 2 else frozenset()
-        )
-        return join(parts) | Value(frozenset(), decided)
+        return join(parts) | Value(frozenset(), _deciding(test) if len(parts) == 2 else frozenset())
 
     def _ev_boolop(self, node: ast.BoolOp) -> Value:
         return join([self.expression(v) for v in node.values])
@@ -1404,6 +1400,11 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
             local[parameter.arg] = told(local[parameter.arg])
         run._note(parameter, local[parameter.arg])
     return local
+
+
+def _deciding(test: Value) -> frozenset[Origin]:
+    """What a value owes to the condition under which it was chosen."""
+    return frozenset(o if o.kind == "drawn" else Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided", "drawn"))
 
 
 def told(value: Value) -> Value:

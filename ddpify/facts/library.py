@@ -78,7 +78,10 @@ COLLECTIONS = frozenset(
     ("dict", "list", "set", "collections.defaultdict", "collections.OrderedDict", "collections.deque", "collections.Counter")
 )
 CONTAINERS = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"))
-_LOADER_ARGUMENTS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last")
+_LOADER_ARGUMENTS = (
+    *("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last"),
+    *("timeout", "worker_init_fn", "multiprocessing_context", "generator"),
+)
 _PASSING = frozenset(
     """
         iter tqdm.tqdm reversed list tuple sorted tqdm.trange prefetch_generator.BackgroundGenerator itertools.cycle
@@ -115,6 +118,8 @@ _FACTORIES = frozenset(
         BoolTensor HalfTensor standard_normal arange random_sample rand_like randn_like randint_like
     """.split()
 )
+SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
+FILLS = frozenset(("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_", "cauchy_", "geometric_"))
 _RANDOM = frozenset(
     """
         torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial torch.rand_like
@@ -165,6 +170,8 @@ def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_gr
     name = call.method
     receiver = call.now
     flow = mixed([receiver, *args], keywords)
+    if name in FILLS:
+        return Value(frozenset(), flow.origins | _drawn("torch", call.node), receiver.scale or flow.scale)
     if receiver.scale is None and name in ("repeat", "expand", "tile") and flow.scale == "count":
         return Value(frozenset(), flow.origins, "sample")  # the same for each sample of the batch
     if not receiver.origins and not receiver.scale:
@@ -244,6 +251,18 @@ def optimizer_path(path: str) -> bool:
     ) and name.endswith(("Adam", "AdamW", "SGD", "LAMB", "Lamb", "Adafactor", "AdamW8bit"))
 
 
+def _drawn(root: str, node: ast.AST) -> set[Origin]:
+    """Where a random number comes from: the library whose generator gives it, and the call that draws it."""
+    return {Origin("random", root), Origin("drawn", node)}
+
+
+def _shuffled(run: Interpreter, event: Call, value: Value, drawn: frozenset[Origin]) -> None:
+    """What is shuffled in place is in an order that was drawn."""
+    target = event.node.args[0] if event.node.args else None
+    if isinstance(target, (ast.Name, ast.Attribute)):
+        run.assign(target, Value(value.objs, value.origins | drawn, value.scale))
+
+
 def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a library's function or class by its canonical path."""
     node = event.node
@@ -291,13 +310,15 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
         return Value(
             frozenset(),
-            mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random", root)} if drawn else set()),
+            mixed(args, keywords).origins | {Origin("sized", node)} | (_drawn(root, node) if drawn else set()),
             "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None,
         )
     if path in ("os.listdir", "glob.glob", "os.scandir", "os.walk", "glob.iglob"):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("listing", node)})
     if path in _RANDOM or path in _DRAWN or path.startswith(("random.", "numpy.random.")):
-        return Value(frozenset(), mixed(args, keywords).origins | {Origin("random", root)}, scales.mixed(args))
+        if path in SHUFFLES and args:
+            _shuffled(run, event, args[0], frozenset(_drawn(root, node)))
+        return Value(frozenset(), mixed(args, keywords).origins | _drawn(root, node), scales.mixed(args))
     if path.startswith("torch.nn.functional.") or (
         root == "torch"
         and last[:1].islower()
@@ -343,7 +364,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     flow = mixed(args, keywords)
     return Value(
         frozenset((made,)),
-        frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state", "random")),
+        frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state", "random", "drawn")),
         flow.scale if flow.scale == "sample" else None,
     )
 
@@ -363,7 +384,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return _collection(run, event, obj, name, args, keywords)
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
         return args[0]
-    if name in SAME_METHODS:
+    if name in SAME_METHODS or (name == "manual_seed" and isinstance(obj, New) and obj.path == "torch.Generator"):
         return Value(frozenset((obj,)), event.now.origins, event.now.scale)
     if name in PARAMETER_METHODS:
         held = frozenset(o for o in _parts(run, obj)) if name in ("children", "modules") else frozenset()
@@ -450,7 +471,7 @@ def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
 def _len(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     value = args[0] if args else NOTHING
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
-    told = frozenset(o for o in value.origins if o.kind != "random")  # what is in it was drawn, not how much there is
+    told = frozenset(o for o in value.origins if o.kind not in ("random", "drawn"))  # what is in it was drawn, not how much there is
     chosen = bool(value.of_kind("decided")) and bool(value.objs)  # a list of some of the samples
     return Value(frozenset(), told | lengths, ("sum" if chosen else "count") if value.scale == "sample" else None)
 
@@ -530,7 +551,7 @@ def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
     def own(origin: Origin) -> bool:
         if origin.kind in ("batch", "decided"):
             return shares is None or origin.of in shares
-        return origin.kind in ("random", "time", "listing")
+        return origin.kind in ("random", "drawn", "time", "listing")
 
     kept = frozenset(o for o in value.origins if not own(o))
     return Value(value.objs, kept if kept or not value.origins else frozenset((Origin("agreed"),)))

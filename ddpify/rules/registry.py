@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from ddpify.rules.data import batch_size, download, evaluation, loader, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
-from ddpify.rules.loop import decisions, loss, metrics, set_epoch
+from ddpify.rules.loop import decisions, draws, loss, metrics, set_epoch
 from ddpify.rules.model import dataparallel, device, names, wrap
-from ddpify.rules.process import cuda_visible_devices, seed, setup
+from ddpify.rules.process import cuda_visible_devices, seed, setup, worker_seed
 
 # What yields changes and findings of itself; `setup` then adds the runtime block that the others need.
 PLANNING = (
     cuda_visible_devices,
     seed,
+    worker_seed,
     dataparallel,
     device,
     wrap,
@@ -24,6 +25,7 @@ PLANNING = (
     set_epoch,
     loss,
     decisions,
+    draws,
     metrics,
     writers,
     progress,

@@ -90,31 +90,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _branches(context)
     yield from _schedulers(context)
     yield from _handlers(context)
-    yield from _draws(context)
     yield from _rates(context)
     yield from _closures(context)
     yield from _kept(context)
-
-
-def _draws(context: Context) -> Iterator[Finding]:
-    """Steps that depend on a draw which the ranks do not share."""
-    run = context.facts.after
-    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
-    seeds = {p for c in run.trace.calls for p in c.func.paths()}
-    seen: set[ast.AST] = set()
-    for d in run.trace.decisions:
-        if d.node in seen or not isinstance(d.node, (ast.If, ast.While)) or not any(loop.node in training for loop in d.loops):
-            continue
-        roots = {str(r) for r in d.test.of_kind("random")}
-        own = {r for r in roots if r == "torch" or {"numpy": "numpy.random.seed", "random": "random.seed"}.get(r) not in seeds}
-        if own and steers(context, d.node):
-            seen.add(d.node)
-            yield context.manual(
-                CODE,
-                d.node,
-                "this step depends on a draw, and every rank draws for itself",
-                "draw it from a generator that is seeded alike on all ranks and used for nothing else",
-            )
 
 
 def _rates(context: Context) -> Iterator[Finding]:

@@ -14,11 +14,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import InsertBefore
+from ddpify.edits import InsertBefore, Replace
 from ddpify.facts.model import Call, Class, New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop.decisions import steers
 
 CODE = "DDP103"
 TITLE = "random numbers agree before training and differ in it"
@@ -167,7 +166,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     run = context.facts.after
     yield from _undisclosed(context)
     draws = unseeded(context)
-    seeds = [c for c in run.trace.calls if "torch.manual_seed" in c.func.paths() and c.node.args]
+    seeds = [c for c in run.trace.calls if c.func.paths() & set(_SEEDS.values()) and c.node.args]
     agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
     if draws and not agreed:
         where = draws[0][0].node
@@ -206,43 +205,38 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not calls:
             return
         node = context.tree.statement(calls[-1])
-    again = [c for c in seeds if c.order > loop.backward.order and set(c.stack) & set(context.training)]
-    again += [c for c in restored if any(inner.node in [up.node for up in around] for inner in c.loops)]
+    again = [c for c in restored if any(inner.node in [up.node for up in around] for inner in c.loops)]
     if again:
         yield context.manual(
             CODE,
             again[-1].node,
-            "the seed is set while training: all ranks draw the same numbers from here on",
+            "a random state is taken up while training: all ranks draw the same numbers from here on",
             f"torch.manual_seed(... + {context.names['rank']})",
             level=Safety.REVIEW,
         )
         return
-    lines = ["torch.manual_seed(torch.initial_seed() + {0})"]
-    roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and any(path in c.func.paths() for c in run.trace.calls)}
+    repeated = {c.node: c for c in seeds if c.order > loop.backward.order and set(c.stack) & set(context.training)}
+    repeated |= {c.node: c for c in seeds if any(inner.node in [up.node for up in around] for inner in c.loops)}
+    for call in repeated.values():
+        yield _per_rank(context, call)
+    seeds = [c for c in seeds if c.node not in repeated]
+    if not seeds and not draws and not restored:
+        return
+    seeded = {p for c in seeds for p in c.func.paths()} | ({_SEEDS["torch"]} if draws else set())
+    torch_too = _SEEDS["torch"] in seeded or bool(restored)
+    lines = ["torch.manual_seed(torch.initial_seed() + {0})"] if torch_too else []
+    roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and path in seeded}
     roots |= {_RESTORES[path] for c in restored for path in c.func.paths() if path in _RESTORES} - {"torch"}
     roots |= {root if root != "sklearn" else "numpy" for _, root in draws} - {"torch"}
     for root in sorted(roots):
         module = _bound(context, root)
-        steering = next(
-            (
-                d
-                for d in run.trace.decisions
-                if any(o.kind == "random" and o.of == root for o in d.test.origins)
-                and isinstance(d.node, (ast.If, ast.While))
-                and d.loops
-                and steers(context, d.node)
-            ),
-            None,
-        )
-        if steering is not None:
-            yield context.manual(
-                CODE,
-                steering.node,
-                f"this step depends on a draw of `{root}`, which all ranks must share, while what it draws for a batch must differ",
-                "draw what steers from a generator of its own, seeded alike on all ranks",
-            )
-        elif module:
+        if module and torch_too:
             lines.append(f"{module}.seed(torch.initial_seed() % 2**32)")
+        elif module:
+            draw = "randint" if root == "numpy" else "randrange"
+            lines.append(f"{module}.seed({module}.{draw}(2**31) + {{0}})")
+    if not lines:
+        return
     code = f"if {context.names['rank']} != 0:\n" + "".join(f"    {line}\n" for line in lines)
     yield Change(
         CODE,
@@ -256,20 +250,30 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _unordered(context)
 
 
+def _per_rank(context: Context, call: Call) -> Change | Finding:
+    """A seed that is set again and again while training."""
+    seed = call.node.args[0]
+    if not context.facts.is_entry(seed):
+        return context.manual(
+            CODE,
+            seed,
+            "the seed is set while training: all ranks draw the same numbers from here on",
+            f"{ast.unparse(seed)} + 1000 * dist.get_rank()",
+            level=Safety.REVIEW,
+        )
+    return Change(
+        CODE,
+        "the seed is set while training: each rank goes on drawing its own numbers",
+        context.tree.shown,
+        seed,
+        (Replace(seed, f"{{0}} + 1000 * {context.names['rank']}", (seed,)),),
+        level=Safety.NOTE,
+    )
+
+
 def _undisclosed(context: Context) -> Iterator[Finding]:
-    """Data sets drawn anew while training, and generators that nobody can seed from outside."""
+    """Generators that nobody can seed from outside."""
     run = context.facts.after
-    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
-    for loader in context.facts.loaders:
-        for call in run.calls(loader.node):
-            if run.held(loader, "dataset").of_kind("random") and any(loop.node in training for loop in call.loops):
-                yield context.manual(
-                    CODE,
-                    loader.node,
-                    "this loader is made again while training, from data that each rank draws for itself",
-                    "draw them from a generator that is seeded alike on all ranks and used for nothing else",
-                )
-                break
     seen: set[ast.AST] = set()
     for call in run.trace.calls:
         if (

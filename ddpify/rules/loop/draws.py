@@ -1,0 +1,143 @@
+"""Let all ranks share the draws that steer the training.
+
+What it does: a random number that decides how many steps are taken, whether one is, with which learning rate, or on which samples, is
+    rank 0's on all ranks. What is drawn for a batch (noise, augmentation, mixing) goes on differing.
+Why: each rank draws its own numbers in training; ranks that take different steps wait for each other for good, or drift apart.
+Safety: safe; MANUAL where the draw is made in another module, or under a rank's own condition.
+References: https://docs.pytorch.org/docs/stable/notes/randomness.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit, InsertAfter, Replace
+from ddpify.facts import library
+from ddpify.facts.model import Value
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context, own_statements
+
+CODE = "DDP406"
+TITLE = "draws that steer are shared"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "noise for a batch",
+        "noise = torch.randn(8)\n"
+        "loss = criterion(model(x + noise), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a draw that chooses what the batch becomes",
+        "if random.random() < 0.5:\n"
+        "    x = -x\n"
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a number drawn before training, which nothing in it reads",
+        "name = random.randint(0, 9)\n",
+        frame="end",
+    ),
+    Example(
+        "a step that is sometimes left out",
+        "loss = criterion(model(x), y)\n"
+        "if random.random() < 0.9:\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n",
+        "loss = criterion(model(x), y)\n"
+        "if same_on_all_ranks(random.random()) < 0.9:\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a learning rate that is drawn",
+        'optimizer.param_groups[0]["lr"] = 10 ** random.uniform(-3, -1)\n',
+        'optimizer.param_groups[0]["lr"] = 10 ** same_on_all_ranks(random.uniform(-3, -1))\n',
+        frame="epoch",
+    ),
+)  # fmt: skip
+
+_OF_OBJECTS = frozenset(("torch.utils.data.random_split", "sklearn.utils.shuffle"))
+_WHY = "this draw steers the training: all ranks follow rank 0's"
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Share each draw that something reads which must not differ between ranks."""
+    seen: set[ast.AST] = set()
+    for value in _steering(context):
+        for node in sorted(value.of_kind("drawn"), key=lambda n: (n.lineno, n.col_offset)):
+            if node not in seen and _in_training(context, node):
+                seen.add(node)
+                yield _shared(context, node)
+
+
+def _steering(context: Context) -> Iterator[Value]:
+    """What decides about steps, their settings and their samples."""
+    run = context.facts.after
+    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    for decision in run.trace.decisions:
+        node = decision.node
+        if isinstance(node, (ast.If, ast.While)) and any(up.node in training for up in decision.loops) and _parts_ways(context, node):
+            yield decision.test
+    for trained in context.facts.loops:
+        for loop in trained.backward.loops:
+            yield loop.over
+    for store in run.trace.stores:
+        if isinstance(store.node, ast.Subscript) and isinstance(store.node.slice, ast.Constant) and store.node.slice.value in _SETTINGS:
+            yield store.value
+    for loader in context.facts.loaders:
+        yield from (run.held(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size"))
+
+
+_SETTINGS = ("lr", "momentum", "weight_decay", "betas")
+
+
+def _parts_ways(context: Context, node: ast.If | ast.While) -> bool:
+    """Whether ranks that take different branches take different steps: one leaves a loop, trains, or waits for the others."""
+    if isinstance(node, ast.While):
+        return True
+    if any(isinstance(s, (ast.Break, ast.Continue, ast.Return, ast.Raise)) for s in own_statements(node)):
+        return True
+    run = context.facts.after
+    meets: list[bool] = []
+    for branch in (node.body, node.orelse):
+        calls = [n for s in branch for n in ast.walk(s) if isinstance(n, ast.Call)]
+        if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step", "load_state_dict") for c in calls):
+            return True
+        if any(_trains(context, c) or run.value(c.func).paths() & library.COLLECTIVES for c in calls):
+            return True
+        meets.append(any(c in context.meetings for c in calls))
+    return meets[0] != meets[1]  # a forward pass on either side is one on every rank
+
+
+def _trains(context: Context, node: ast.Call) -> bool:
+    """Whether a backward call runs under this one."""
+    return any(node in loop.backward.stack for loop in context.facts.loops)
+
+
+def _in_training(context: Context, node: ast.AST) -> bool:
+    """Whether a draw is made again and again while training: before it, all ranks draw from one seed."""
+    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    return any(loop.node in training for call in context.facts.after.calls(node) for loop in call.loops)
+
+
+def _shared(context: Context, node: ast.Call) -> Change | Finding:
+    helper, tree = context.names["same_on_all_ranks"], context.tree
+    calls = context.facts.after.calls(node)
+    own = any(context.local(test) for call in calls for _, test in call.tests)
+    paths = {path for call in calls for path in call.func.paths()}
+    if not context.facts.is_entry(node) or own or paths & _OF_OBJECTS:
+        fix = "draw it from a generator that is seeded alike on all ranks and used for nothing else"
+        return context.manual(CODE, node, "this draw steers the training, and every rank draws for itself", fix)
+    edit: Edit = Replace(node, f"{helper}({{0}})", (node,))
+    if isinstance(tree.parent[node], ast.Expr):  # drawn in place
+        drawn = node.args[0] if paths & library.SHUFFLES or not isinstance(node.func, ast.Attribute) else node.func.value
+        text = context.source(drawn)
+        edit = InsertAfter(tree.statement(node), f"{text} = {helper}({text})")
+    return Change(CODE, _WHY, tree.shown, node, (edit,), needs=("same_on_all_ranks",))

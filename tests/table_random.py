@@ -1,0 +1,145 @@
+"""Scripts about random numbers: draws that steer, which all ranks share, and seeds that are set while training."""
+
+from scripts import Script
+
+SCRIPTS: dict[str, Script] = {
+    "how many updates a batch gets is drawn": Script("""
+    import random
+
+    recurrent = nn.RNN(8, 4, batch_first=True)
+    windows = TensorDataset(x[:, None].repeat(1, 6, 1), x[:, :4])
+    loader = DataLoader(windows, batch_size=4, shuffle=True)
+    optimizer = torch.optim.SGD(recurrent.parameters(), lr=0.1)
+    for epoch in range(2):
+        for window, following in loader:
+            updates = random.randint(1, 3)
+            for _ in range(updates):
+                out, state = recurrent(window)
+                optimizer.zero_grad()
+                F.mse_loss(out[:, -1], following).backward()
+                optimizer.step()
+"""),
+    "batches are left out by chance": Script("""
+    import numpy as np
+
+    np.random.seed(3)
+    torch.manual_seed(3)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for data, target in loader:
+            if np.random.rand() < 0.3:
+                continue
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+    "a learning rate that is drawn anew": Script("""
+    from random import uniform
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        rate = 10 ** uniform(-3, -1)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+    "a stride that is drawn in two steps": Script("""
+    import numpy as np
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            usual = 3 if np.random.random() < 0.8 else 2
+            stride = max(1, int(np.random.normal(usual, 1)))
+            sgd.param_groups[0]["lr"] = 0.05 * stride
+            position = 0
+            while position < 6:
+                sgd.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                sgd.step()
+                position += stride
+"""),
+    "a coin between two kinds of steps": Script("""
+    import random
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            if random.random() > 0.5:
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            else:
+                F.mse_loss(model(data), F.one_hot(target, 2).to(x.dtype)).backward()
+                optimizer.step()
+"""),
+    "a coin that is filled in place": Script("""
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    coin = torch.empty(1)
+    for epoch in range(3):
+        for data, target in loader:
+            coin.uniform_()
+            if coin.item() > 0.7:
+                continue
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+    "each epoch on a part of the data that is drawn": Script("""
+    import numpy as np
+
+    everything = TensorDataset(x, y)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        chosen = np.random.choice(44, 24, replace=False)
+        part = torch.utils.data.Subset(everything, chosen)
+        loader = DataLoader(part, batch_size=4, shuffle=True)
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+    "each epoch on a part of the data that is shuffled in place": Script("""
+    import random
+
+    everything = TensorDataset(x, y)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    order = list(range(44))
+    for epoch in range(3):
+        random.shuffle(order)
+        loader = DataLoader(torch.utils.data.Subset(everything, order[:24]), batch_size=4, shuffle=True)
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+    "seeds that every epoch sets": Script("""
+    import numpy as np
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Sequential(nn.Dropout(0.2), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        torch.manual_seed(10 + epoch)
+        np.random.seed(epoch)
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+}

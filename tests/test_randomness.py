@@ -1,0 +1,143 @@
+"""Random numbers in training: what is drawn for a batch differs between ranks, and rank 0 draws what the original drew."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from ranks import Case, Outcome, run_many
+from scripts import Script, converted, text
+
+WITNESS = """
+import os
+
+def saw(numbers):
+    with open(os.path.join(FOLDER, os.environ.get("RANK", "alone")), "a") as file:
+        file.write(repr([round(float(number), 9) for number in numbers]) + "\\n")
+"""
+SET = """
+    import random
+
+    import numpy as np
+    import witness
+
+
+    class Noisy(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, index):
+            return x[index], y[index], NOISE
+"""
+TRAIN = """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target, noise in loader:
+            witness.saw(noise)
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""
+NUMPY, RANDOM, TORCH = "np.random.rand()", "random.random()", "torch.rand(()).item()"
+# title: what a sample draws, and how the script seeds and loads
+SCRIPTS: dict[str, tuple[str, str]] = {
+    "numpy in workers that are seeded by constants": (
+        NUMPY,
+        """
+    def seed_worker(worker_id):
+        np.random.seed(7 + worker_id)
+
+
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True, num_workers=2, worker_init_fn=seed_worker)
+""",
+    ),
+    "random in workers that are seeded by a setting": (
+        RANDOM,
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True, num_workers=1, worker_init_fn=lambda i: random.seed(args.seed + i))
+""",
+    ),
+    "workers seeded from torch, torch's from a generator": (
+        NUMPY,
+        """
+    def seed_worker(worker_id):
+        np.random.seed(torch.initial_seed() % 2**32)
+        random.seed(torch.initial_seed())
+
+
+    generator = torch.Generator()
+    generator.manual_seed(0)
+    loader = DataLoader(Noisy(), 4, shuffle=True, num_workers=2, worker_init_fn=seed_worker, generator=generator)
+""",
+    ),
+    "torch in workers of a seeded script": (
+        TORCH,
+        """
+    torch.manual_seed(5)
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True, num_workers=1)
+""",
+    ),
+    "numpy in the script's own process, which seeds nothing else": (
+        NUMPY,
+        """
+    np.random.seed(5)
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True)
+""",
+    ),
+    "random in the script's own process, which seeds everything": (
+        RANDOM,
+        """
+    random.seed(5)
+    np.random.seed(5)
+    torch.manual_seed(5)
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True)
+""",
+    ),
+    "random in the script's own process, which draws a split before": (
+        RANDOM,
+        """
+    part, rest = random_split(Noisy(), [32, 12])
+    loader = DataLoader(part, batch_size=4, shuffle=True)
+""",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Outcome, dict[str, list[list[float]]]]]:
+    cases, folders = [], []
+    for noise, body in SCRIPTS.values():
+        script = Script(SET.replace("NOISE", noise) + body + TRAIN)
+        folder = tmp_path_factory.mktemp("witness")
+        done = converted(script, tmp_path_factory.mktemp("script"))
+        assert (done.status, done.exit_code) == ("convert", 0)
+        cases.append(Case(text(script), done.code, (), {"witness.py": WITNESS.replace("FOLDER", repr(str(folder)))}))
+        folders.append(folder)
+    outcomes = run_many(cases)
+    return {title: (outcome, _seen(folder)) for title, outcome, folder in zip(SCRIPTS, outcomes, folders, strict=True)}
+
+
+def _seen(folder: Path) -> dict[str, list[list[float]]]:
+    return {file.name: [ast.literal_eval(line) for line in file.read_text().splitlines()] for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("title", SCRIPTS)
+def test_ranks_train_as_the_original(runs: dict[str, tuple[Outcome, dict[str, list[list[float]]]]], title: str) -> None:
+    outcome, seen = runs[title]
+    assert outcome.problems() == []
+    assert {name: len(batches) for name, batches in seen.items()} == {
+        "alone": len(seen["alone"]),
+        "0": len(seen["alone"]),
+        "1": len(seen["alone"]),
+    }
+
+
+@pytest.mark.parametrize("title", SCRIPTS)
+def test_each_rank_draws_its_own_numbers(runs: dict[str, tuple[Outcome, dict[str, list[list[float]]]]], title: str) -> None:
+    _, seen = runs[title]
+    first, second = ({number for batch in seen[rank] for number in batch} for rank in "01")
+    assert len(first) > 20
+    assert not first & second
