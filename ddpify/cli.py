@@ -12,7 +12,7 @@ import typer
 
 from ddpify import __version__
 from ddpify.errors import DdpifyError
-from ddpify.options import Backend, Evaluation, FindUnused, Guards, Launcher, Options, SyncBN
+from ddpify.options import Backend, BatchSize, Evaluation, FindUnused, Guards, Launcher, Options, ScaleLR, SyncBN
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -63,6 +63,10 @@ def convert(
     find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
     sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
     eval: Annotated[Evaluation, typer.Option(help="Deal the evaluation's batches out, or let every rank evaluate all.")] = "auto",
+    batch_size: Annotated[
+        BatchSize, typer.Option(help="What the script's batch size means: of all ranks together, or of each.")
+    ] = "global",
+    scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
     guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or silence the other processes' print.")] = "explicit",
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
@@ -75,9 +79,9 @@ def convert(
         raise typer.BadParameter("give only one of -w, -o and --check")
     if path == "-" and write:
         raise typer.BadParameter("-w cannot write to standard input; use -o FILE, or nothing")
-    options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval)
 
     def work() -> int:
+        options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr)
         conversion = _convert(path, options)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         if target:

@@ -13,6 +13,8 @@ Backend = Literal["auto", "nccl", "gloo"]
 FindUnused = Literal["auto", "on", "off"]
 SyncBN = Literal["auto", "on", "off"]
 Evaluation = Literal["auto", "shard", "replicate"]
+BatchSize = Literal["global", "per-rank"]
+ScaleLR = Literal["none", "linear", "sqrt"]
 
 _CHOICES = {
     "launcher": Launcher,
@@ -21,6 +23,8 @@ _CHOICES = {
     "find_unused_parameters": FindUnused,
     "sync_bn": SyncBN,
     "eval": Evaluation,
+    "batch_size": BatchSize,
+    "scale_lr": ScaleLR,
 }
 
 
@@ -34,8 +38,14 @@ class Options:
     find_unused_parameters: FindUnused = "auto"
     sync_bn: SyncBN = "auto"
     eval: Evaluation = "auto"
+    batch_size: BatchSize = "global"
+    scale_lr: ScaleLR = "none"
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
             if (given := getattr(self, name)) not in get_args(choices):
                 raise DdpifyError(f"{name} cannot be {given!r}", f"choose one of {', '.join(get_args(choices))}")
+        if self.scale_lr != "none" and self.batch_size == "global":
+            raise DdpifyError(
+                f"scale_lr {self.scale_lr!r} does not go with a global batch size", "the batch stays as large; or ask for per-rank batches"
+            )

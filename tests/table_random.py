@@ -7,8 +7,8 @@ SCRIPTS: dict[str, Script] = {
     import random
 
     recurrent = nn.RNN(8, 4, batch_first=True)
-    windows = TensorDataset(x[:, None].repeat(1, 6, 1), x[:, :4])
-    loader = DataLoader(windows, batch_size=4, shuffle=True)
+    windows = TensorDataset(x[:42, None].repeat(1, 6, 1), x[:42, :4])
+    loader = DataLoader(windows, batch_size=6, shuffle=True)
     optimizer = torch.optim.SGD(recurrent.parameters(), lr=0.1)
     for epoch in range(2):
         for window, following in loader:
@@ -24,7 +24,7 @@ SCRIPTS: dict[str, Script] = {
 
     np.random.seed(3)
     torch.manual_seed(3)
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(3):
@@ -38,7 +38,7 @@ SCRIPTS: dict[str, Script] = {
     "a learning rate that is drawn anew": Script("""
     from random import uniform
 
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(3):
@@ -53,7 +53,7 @@ SCRIPTS: dict[str, Script] = {
     "a stride that is drawn in two steps": Script("""
     import numpy as np
 
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
     model = nn.Linear(8, 2)
     sgd = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(2):
@@ -71,7 +71,7 @@ SCRIPTS: dict[str, Script] = {
     "a coin between two kinds of steps": Script("""
     import random
 
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(2):
@@ -85,7 +85,7 @@ SCRIPTS: dict[str, Script] = {
                 optimizer.step()
 """),
     "a coin that is filled in place": Script("""
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     coin = torch.empty(1)
@@ -101,13 +101,13 @@ SCRIPTS: dict[str, Script] = {
     "each epoch on a part of the data that is drawn": Script("""
     import numpy as np
 
-    everything = TensorDataset(x, y)
+    everything = TensorDataset(x[:42], y[:42])
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(3):
-        chosen = np.random.choice(44, 24, replace=False)
+        chosen = np.random.choice(42, 24, replace=False)
         part = torch.utils.data.Subset(everything, chosen)
-        loader = DataLoader(part, batch_size=4, shuffle=True)
+        loader = DataLoader(part, batch_size=6, shuffle=True)
         for data, target in loader:
             optimizer.zero_grad()
             F.cross_entropy(model(data), target).backward()
@@ -116,13 +116,13 @@ SCRIPTS: dict[str, Script] = {
     "each epoch on a part of the data that is shuffled in place": Script("""
     import random
 
-    everything = TensorDataset(x, y)
+    everything = TensorDataset(x[:42], y[:42])
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    order = list(range(44))
+    order = list(range(42))
     for epoch in range(3):
         random.shuffle(order)
-        loader = DataLoader(torch.utils.data.Subset(everything, order[:24]), batch_size=4, shuffle=True)
+        loader = DataLoader(torch.utils.data.Subset(everything, order[:24]), batch_size=6, shuffle=True)
         for data, target in loader:
             optimizer.zero_grad()
             F.cross_entropy(model(data), target).backward()
@@ -131,7 +131,7 @@ SCRIPTS: dict[str, Script] = {
     "seeds that every epoch sets": Script("""
     import numpy as np
 
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
     model = nn.Sequential(nn.Dropout(0.2), nn.Linear(8, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(3):
