@@ -222,7 +222,8 @@ def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
 def _explained(rule: object) -> str:
     text = f"{rule.CODE}  {rule.TITLE}\n\n{(rule.__doc__ or '').strip()}\n"  # type: ignore[attr-defined]
     for example in getattr(rule, "EXAMPLES", ()):
-        text += f"\n--- {example.title}\n{example.before.rstrip()}\n"
+        asked = example.options.command_line()
+        text += f"\n--- {example.title}{', with ' + asked if asked else ''}\n{example.before.rstrip()}\n"
         text += f"--- becomes\n{example.after.rstrip()}\n" if example.after is not None else "--- stays as it is\n"
     return text
 

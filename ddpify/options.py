@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from ddpify.errors import DdpifyError
@@ -49,3 +49,8 @@ class Options:
             raise DdpifyError(
                 f"scale_lr {self.scale_lr!r} does not go with a global batch size", "the batch stays as large; or ask for per-rank batches"
             )
+
+    def command_line(self) -> str:
+        """The flags of `ddpify convert` that ask for what is not the default."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())

@@ -15,7 +15,7 @@ from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import decisions, metrics
+from ddpify.rules.loop import carried, decisions, metrics
 from ddpify.rules.process import cuda_visible_devices, setup
 from ddpify.rules.refuse import verdict
 
@@ -91,7 +91,7 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
 
 def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]:
     """What is done so that ranks agree, until nothing is added: what one change agrees on, others need not, and later rules find agreed."""
-    made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
+    made: dict[ModuleType, list[Change]] = {carried: [], metrics: [], decisions: []}
     items: dict[ModuleType, list[Change | Finding | Proof]] = {}
     for _ in range(6):
         told: list[Change] = []

@@ -14,6 +14,7 @@ from typing import Any
 
 from ddpify.facts import library, scales
 from ddpify.facts.flags import flags
+from ddpify.facts.kept import reads_back
 from ddpify.facts.memory import Memory, join_all
 from ddpify.facts.model import (
     NOTHING,
@@ -291,8 +292,18 @@ class Interpreter:
     def _do_assign(self, node: ast.Assign) -> bool:
         value = self.expression(node.value)
         for target in node.targets:
-            self.assign(target, value)
+            self.assign(target, self._kept(node, target, value))
         return True
+
+    def _kept(self, node: ast.Assign | ast.AugAssign, target: ast.expr, value: Value) -> Value:
+        """A value computed from a batch, marked where it becomes a part of what was there before: a later batch may meet it."""
+        if not self.loops or not (value.of_kind("batch") or isinstance(target, ast.Subscript)):
+            return value
+        if isinstance(target, ast.Subscript):
+            part = not isinstance(target.slice, ast.Constant)
+        else:
+            part = isinstance(node, ast.AugAssign) or _mentions(node.value, target)
+        return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale) if part else value
 
     def _do_annassign(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -307,7 +318,7 @@ class Interpreter:
             for obj in old.made():
                 self.set_attribute(obj, ELEMENT, self.element(value), False)
             new = old
-        self.assign(node.target, new)
+        self.assign(node.target, self._kept(node, node.target, new))
         return True
 
     def _do_return(self, node: ast.Return) -> bool:
@@ -454,11 +465,14 @@ class Interpreter:
         return wrapped.pop() if len(wrapped) == 1 else None
 
     def _loop(self, node: ast.stmt, body: list[ast.stmt], orelse: list[ast.stmt], enter: Callable[[], Loop | None], endless: bool) -> bool:
-        """Run a loop's body until what it carries round has been seen: twice outermost, once inside a loop that itself runs twice."""
+        """Run a loop's body until what it carries round has been seen: twice outermost, or where it reads back what it changes."""
         zero = self._fork()
         self.breaks.append([])
         outer = self.loops
-        for _ in range(1 if outer else 2):
+        key = ("reads back", node)
+        if key not in self.project.memo:
+            self.project.memo[key] = reads_back(body)
+        for _ in range(2 if not outer or self.project.memo[key] else 1):
             loop = enter()
             self.loops = (*outer, loop) if loop is not None else outer
             alive = self.block(body)
@@ -924,7 +938,10 @@ class Interpreter:
         if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
             scale = "mean"  # an average by weights, times this rank's part of them
         if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
-            origins = frozenset(o for o in origins if o.kind != "batch")  # all ranks' batches have one length: this counts them all
+            origins, scale = (
+                frozenset(o for o in origins if o.kind != "batch"),
+                None,
+            )  # all ranks' batches have one length: this counts them all
         if isinstance(op, ast.Div) and left.scale == "sum" and right.scale is None and self._is_batch_size(right, left.of_kind("batch")):
             scale = "mean"
         if scale in ("mean", "sum", "count", "total") and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
@@ -1424,6 +1441,16 @@ def spelled_out(node: ast.expr) -> bool:
 
 def _phase(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (str, bool))
+
+
+def _mentions(node: ast.expr, target: ast.expr) -> bool:
+    """Whether an expression reads the name or attribute that it is assigned to."""
+    if isinstance(target, ast.Name):
+        return any(isinstance(n, ast.Name) and n.id == target.id for n in ast.walk(node))
+    if not isinstance(target, ast.Attribute):
+        return False
+    text = ast.unparse(target)
+    return any(isinstance(n, ast.Attribute) and n.attr == target.attr and ast.unparse(n) == text for n in ast.walk(node))
 
 
 def _sampler_of(node: ast.expr) -> bool:

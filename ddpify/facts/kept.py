@@ -42,6 +42,28 @@ def writes(loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[Write]:
             yield _called(node.value, node.value.func)
 
 
+def reads_back(body: list[ast.stmt]) -> bool:
+    """Whether a loop's body reads elsewhere what one of its statements adds to, or changes a part of."""
+    nodes = list(_nodes(body))
+    reads: dict[str, list[ast.AST]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            reads.setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.Attribute):
+            reads.setdefault(ast.unparse(node), []).append(node)
+    for node in nodes:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []:
+            whole = target
+            while isinstance(whole, ast.Subscript):
+                whole = whole.value
+            if isinstance(whole, (ast.Name, ast.Attribute)):
+                inside, found = set(ast.walk(node)), reads.get(ast.unparse(whole), [])
+                changed = isinstance(node, ast.AugAssign) or whole is not target or any(r in inside and r is not whole for r in found)
+                if changed and any(r not in inside and isinstance(r.ctx, ast.Load) for r in found):  # type: ignore[attr-defined]
+                    return True
+    return False
+
+
 def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
     todo: list[ast.AST] = list(body)
     while todo:

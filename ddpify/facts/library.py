@@ -551,7 +551,7 @@ def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
     def own(origin: Origin) -> bool:
         if origin.kind in ("batch", "decided"):
             return shares is None or origin.of in shares
-        return origin.kind in ("random", "drawn", "time", "listing")
+        return origin.kind in ("random", "drawn", "time", "listing", "kept")
 
     kept = frozenset(o for o in value.origins if not own(o))
     return Value(value.objs, kept if kept or not value.origins else frozenset((Origin("agreed"),)))

@@ -154,7 +154,7 @@ Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What a value was computed from: ("batch", loader), ("forward", (model, call)), ("parameters", model), ("index", loop),
-    ("from", object), ("random", library), ("drawn", call), ("time", None), ("rank", None)."""
+    ("from", object), ("random", library), ("drawn", call), ("time", None), ("rank", None), ("kept", statement)."""
 
     kind: str
     of: object = None

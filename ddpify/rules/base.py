@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ddpify.edits import Edit
+from ddpify.options import Options
 
 
 class Safety(enum.IntEnum):
@@ -81,9 +82,11 @@ class Example:
     """A piece of a script before and after; `after` None means that the rule leaves it alone.
 
     `frame` says where in a script the piece stands (tests/rule_examples.py); a piece without one is a whole script.
+    `options` are what the conversion is asked for.
     """
 
     title: str
     before: str
     after: str | None = None
     frame: str = ""
+    options: Options = field(default_factory=Options)

@@ -33,6 +33,7 @@ NAMES = {
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
+    "from_all_ranks": ("from_all_ranks", "ddp_from_all_ranks"),
     "share_of_ranks": ("share_of_ranks", "ddp_share"),
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),

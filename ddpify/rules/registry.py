@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ddpify.rules.data import batch_size, download, evaluation, loader, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
-from ddpify.rules.loop import decisions, draws, learning_rate, loss, metrics, set_epoch
+from ddpify.rules.loop import carried, decisions, draws, learning_rate, loss, metrics, set_epoch
 from ddpify.rules.model import dataparallel, device, names, wrap
 from ddpify.rules.process import cuda_visible_devices, seed, setup, worker_seed
 
@@ -23,6 +23,7 @@ PLANNING = (
     prepare,
     batch_size,
     set_epoch,
+    carried,
     loss,
     decisions,
     draws,

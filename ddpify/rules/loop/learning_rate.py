@@ -15,16 +15,31 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace, SetArgument
 from ddpify.facts.model import New, Obj, Part, Value
+from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP407"
 TITLE = "scale the learning rate"
+_LINEAR = Options(batch_size="per-rank", scale_lr="linear")
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "the batch of all ranks stays as large",
         "optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)\n",
         frame="end",
+    ),
+    Example(
+        "a rate that follows from the optimizer's own",
+        'optimizer.param_groups[0]["lr"] *= 0.5\n',
+        frame="epoch",
+        options=_LINEAR,
+    ),
+    Example(
+        "a rate of the script's own",
+        'optimizer.param_groups[0]["lr"] = 0.1 * 0.5**epoch\n',
+        'optimizer.param_groups[0]["lr"] = 0.1 * 0.5**epoch * world_size\n',
+        frame="epoch",
+        options=_LINEAR,
     ),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import Call, New, Value
+from ddpify.facts.model import Call, New, Value, join
 from ddpify.facts.scales import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
@@ -109,8 +109,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Judge the loss of each backward call."""
     by_node: dict[ast.Call, Value] = {}
     for loop in context.facts.loops:
-        call = loop.backward
-        by_node[call.node] = by_node.get(call.node, Value()) | loss_of(call)
+        node = loop.backward.node
+        by_node[node] = join([loss_of(call) for call in context.facts.after.calls(node)])
     for node, loss in by_node.items():
         held = (Obligation("loss", node),)
         if not loss.of_kind("batch"):

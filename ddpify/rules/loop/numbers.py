@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.edits import Edit, Replace
 from ddpify.rules.context import Context
 
 
@@ -16,6 +17,32 @@ def own_parts(context: Context, node: ast.expr, text: str = "") -> list[ast.expr
     """
     parts: list[ast.expr] = []
     return parts if _gather(context, node, text, parts) else None
+
+
+def fed(context: Context, parts: list[ast.expr]) -> tuple[list[Edit], set[str]]:
+    """The edits that make parts of an expression the numbers of all ranks, and the helpers they call."""
+    names, edits, needs = context.names, list[Edit](), set[str]()
+    for part in parts:
+        scale = context.facts.after.value(part).scale
+        if scale == "count":
+            factor = f"{{0}} * {names['world_size']}"
+            edits.append(Replace(part, factor if isinstance(part, (ast.Call, ast.Name)) else f"({{0}}) * {names['world_size']}", (part,)))
+            continue
+        code = f"{names['sum_over_ranks']}({{0}})" + (f" / {names['world_size']}" if scale == "mean" else "")
+        edits.append(Replace(part, code, (part,)))
+        needs.add("sum_over_ranks")
+    return edits, needs
+
+
+def of_rows(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Edit], set[str]]:
+    """The edits that store all ranks' rows under all ranks' indices, where both have one for each sample; none where they have not."""
+    run, name = context.facts.after, context.names["from_all_ranks"]
+    own = [n for n in (index, value) if context.shared(run.value(n))]
+    if isinstance(index, (ast.Tuple, ast.Slice)) or any(run.value(n).scale != "sample" or run.value(n).made() for n in own):
+        return [], set()
+    if index not in own:
+        return [], set()
+    return [Replace(n, f"{name}({{0}})", (n,)) for n in own], {"from_all_ranks"}
 
 
 def _gather(context: Context, node: ast.expr, text: str, parts: list[ast.expr]) -> bool:

@@ -16,7 +16,7 @@ from ddpify.facts.model import NOTHING, New, Tup, Value, join
 from ddpify.facts.tree import Tree
 from ddpify.rules.context import Context
 from ddpify.rules.loop.decisions import steers
-from ddpify.rules.loop.numbers import own_parts
+from ddpify.rules.loop.numbers import fed, of_rows, own_parts
 
 _GROWS = ("append", "extend", "appendleft")
 _COUNTED = ("sum", "count", "total")
@@ -235,6 +235,8 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
         if not loader or not library:
             return _told(left, out)
         return _gathered(context, loop, left, f"{text} = {join}({{gather}}(list({batches})))", out)
+    if not dealt and _by_index(context, loop, left, out):
+        return out
     if "cells" in left.hows:
         return _cells(context, loop, left, element, dealt, out)
     if "object" in left.hows and made:
@@ -362,6 +364,24 @@ def _gathered(context: Context, loop: Batches, left: Left, line: str, out: Reduc
     return out
 
 
+def _by_index(context: Context, loop: Batches, left: Left, out: Reduction) -> bool:
+    """Rows that are stored under the indices of their samples: every rank stores those of all."""
+    tree = context.facts.tree_of(loop)
+    for write in left.writes:
+        node = write.node
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
+            return False
+        if any(context.local(context.facts.after.value(up.test)) for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While))):
+            return False
+        edits, needs = of_rows(context, node.targets[0].slice, node.value)
+        if not edits:
+            return False
+        out.edits += edits
+        out.needs |= needs
+        out.settles.append((node, left.text))
+    return True
+
+
 def _cells(context: Context, loop: Batches, left: Left, element: Value, dealt: bool, out: Reduction) -> Reduction | None:
     """A list, a dict or an array whose elements are added to."""
     text = left.shown
@@ -397,29 +417,24 @@ def _subscripts(node: ast.AST) -> Iterator[ast.expr]:
 
 def _at_source(context: Context, loop: Batches, left: Left, out: Reduction) -> Reduction:
     """What goes on from one pass to the next, or steers inside the loop, is fed with the numbers of all ranks."""
-    run, names = context.facts.after, context.names
-    tree = context.facts.tree_of(loop)
+    run, tree = context.facts.after, context.facts.tree_of(loop)
     for write in left.writes:
         if write.how == "last" and isinstance(write.added, ast.Constant):
             continue  # started anew inside the loop
         parts = own_parts(context, write.added, left.text) if write.added is not None else None
         tests = [up for up in tree.ancestors(write.node) if isinstance(up, (ast.If, ast.While)) and up is not loop]
-        if not parts or any(context.shared(run.value(t.test)) for t in tests) or write.how not in ("total", "entries", "last"):
+        if (
+            not parts
+            or write.added is None
+            or any(context.shared(run.value(t.test)) for t in tests)
+            or write.how not in ("total", "entries", "last")
+        ):
             out.problem = f"`{left.text}` is carried on from one pass over the data to the next, so it cannot be reduced after each"
             out.fix = f"start {left.text} anew before the loop, or reduce a copy of it where it is read"
             return out
-        for part in parts:
-            scale = run.value(part).scale
-            if scale == "count":
-                factor = f"{{0}} * {names['world_size']}"
-                out.edits.append(
-                    Replace(part, factor if isinstance(part, (ast.Call, ast.Name)) else f"({{0}}) * {names['world_size']}", (part,))
-                )
-                continue
-            code = f"{names['sum_over_ranks']}({{0}})" + (f" / {names['world_size']}" if scale == "mean" else "")
-            whole = part is write.added
-            out.edits.append(Replace(part, code if whole or scale != "mean" else f"({code})", (part,)))
-            out.needs.add("sum_over_ranks")
+        edits, needs = fed(context, parts)
+        out.edits += edits
+        out.needs |= needs
         out.settles.append((tree.statement(write.node), left.text))
     return out
 

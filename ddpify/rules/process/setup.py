@@ -88,6 +88,7 @@ _ORDER = (
     "from_rank_zero",
     "same_on_all_ranks",
     "on_any_rank",
+    "from_all_ranks",
     "share_of_ranks",
     "agree_on_seed",
     "quiet",

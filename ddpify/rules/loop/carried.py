@@ -1,0 +1,137 @@
+"""What one step keeps for the next is computed from the batches of all ranks.
+
+What it does: a memory that the loss reads in later steps (losses or features by sample, a running mean) is fed with all ranks' numbers
+    where it is written.
+Why: each rank would remember its own share only, and train by another memory than the others.
+Safety: safe where rows are stored by sample, and where averages, totals and counts are carried on; MANUAL for the rest.
+References: https://docs.pytorch.org/docs/stable/distributed.html#collective-functions
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit
+from ddpify.facts.collect import TrainingLoop, loss_of
+from ddpify.facts.model import join
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context
+from ddpify.rules.loop.numbers import fed, of_rows, own_parts
+from ddpify.rules.loop.reductions import is_carried
+
+CODE = "DDP408"
+TITLE = "what steps keep for later ones"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a number that no loss reads",
+        "loss = criterion(model(x), y)\n"
+        "history = [loss.item()]\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a tensor that is filled anew in each step",
+        "marks = torch.zeros(len(x), 2)\n"
+        "marks[torch.arange(len(x)), y] = 1\n"
+        "loss = F.mse_loss(model(x), marks)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a running mean that the loss is measured against",
+        "centre = 0.0\n"
+        "for x, y in loader:\n"
+        "    out = model(x)\n"
+        "    loss = ((out - centre) ** 2).mean()\n"
+        "    optimizer.zero_grad()\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+        "    centre = 0.9 * centre + 0.1 * out.detach().mean(0)\n",
+        "centre = 0.0\n"
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in loader:\n"
+        "    out = model(x)\n"
+        "    loss = ((out - centre) ** 2).mean()\n"
+        "    optimizer.zero_grad()\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+        "    centre = 0.9 * centre + sum_over_ranks(0.1 * out.detach().mean(0)) / world_size\n",
+        frame="batches",
+    ),
+)  # fmt: skip
+
+_WHY = "the loss of later steps reads this: it is made from the batches of all ranks"
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Feed what the losses of later steps read with the numbers of all ranks."""
+    run = context.facts.after
+    seen: set[ast.AST] = set()
+    for loop in context.facts.loops:
+        loss = join([loss_of(call) for call in run.calls(loop.backward.node)])
+        for node in sorted(loss.of_kind("kept"), key=lambda n: n.lineno):
+            if node not in seen and _carried(context, loop, node):
+                seen.add(node)
+                yield _of_all(context, node)
+
+
+def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAssign) -> bool:
+    """Whether a statement of the training keeps something of a rank's own batch for later batches."""
+    run, tree = context.facts.after, context.facts.tree_of(node)
+    target = _target(node)
+    value = run.value(node.value)
+    index = run.value(target.slice) if isinstance(target, ast.Subscript) else None
+    if not (context.shared(value) or (index is not None and context.shared(index))):
+        return False
+    if index is None and (value.of_kind("forward") or value.scale == "sample"):
+        return False  # a loss that is added up; rows that meet the same rows of the next batch
+    text = ast.unparse(_base(target))
+    batch = loop.batch.node if loop.batch is not None else None
+    if isinstance(batch, (ast.For, ast.AsyncFor, ast.While)) and batch in tree.ancestors(node):
+        fresh = {n.id for n in ast.walk(batch.target) if isinstance(n, ast.Name)} if not isinstance(batch, ast.While) else set()
+        return text not in fresh and is_carried(batch, text)
+    function = tree.function(node)
+    if isinstance(_base(target), ast.Name) and not any(
+        text in s.names for s in ast.walk(function) if isinstance(s, (ast.Global, ast.Nonlocal))
+    ):
+        return False  # a name of a function that is called anew
+    names = [n for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text]
+    first = min(names, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset))
+    return isinstance(first.ctx, ast.Load) or isinstance(tree.parent[first], ast.AugAssign)
+
+
+def _of_all(context: Context, node: ast.Assign | ast.AugAssign) -> Change | Finding:
+    tree = context.facts.tree_of(node)
+    target = _target(node)
+    text = ast.unparse(_base(target))
+    guarded = any(
+        context.local(context.facts.after.value(up.test)) for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp))
+    )
+    edits: list[Edit] = []
+    needs: set[str] = set()
+    if context.facts.is_entry(node) and not guarded:
+        if isinstance(target, ast.Subscript):
+            edits, needs = of_rows(context, target.slice, node.value)
+        elif parts := own_parts(context, node.value, text):
+            edits, needs = fed(context, parts)
+    if not edits:
+        return context.manual(
+            CODE,
+            node,
+            f"`{text}` keeps what this rank computed from its own batches, and the loss of later steps reads it",
+            "store the rows of all ranks: gather them with dist.all_gather first, and so their indices",
+        )
+    return Change(CODE, _WHY, tree.shown, node, tuple(edits), needs=tuple(sorted(needs)), settles=((node, text),))
+
+
+def _target(node: ast.Assign | ast.AugAssign) -> ast.expr:
+    return node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+
+
+def _base(target: ast.expr) -> ast.expr:
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target
