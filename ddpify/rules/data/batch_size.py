@@ -113,33 +113,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         ):
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
                 for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
-                    if part not in seen and _derived(run.value(part), sources) and _in_training(context, call):
-                        seen.add(part)
-                        yield context.manual(
-                            CODE,
-                            part,
-                            "this shape is computed from the batch size, of which every rank now has its share",
-                            f"use {context.names['per_rank']}(...) where the batch size is read",
-                        )
-                    elif part not in seen and arg is call.node.args[0] and _equal(run.value(part), sources) and _in_training(context, call):
-                        seen.add(part)
-                        yield context.manual(
-                            CODE,
-                            part,
-                            "this number is the batch size written out once more, and every rank now has its share of a batch",
-                            "take it from the batch: x.size(0)",
-                        )
-                    elif part not in seen and _reads(run.value(part), sources) and _in_training(context, call):
-                        seen.add(part)
-                        if not all(_in_training(context, other) for other in run.calls(call.node)):
-                            yield context.manual(
-                                CODE,
-                                part,
-                                "this shape is one rank's batch in training, and a whole batch elsewhere",
-                                "take it from the batch: x.size(0)",
-                            )
-                            continue
-                        yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
+                    if part not in seen and _in_training(context, call):
+                        found = list(_shape(context, call, arg, part, sources))
+                        seen |= {part} if found else set()
+                        yield from found
+    yield from _rows(context, sources)
     for name, file in context.facts.trees.items():
         for node in file.nodes():
             if isinstance(node, ast.Compare):
@@ -160,6 +138,72 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     and node.right not in arguments
                 ):
                     yield from _divide(context, node.right, "a batch's total is divided by one rank's batch size")
+
+
+def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources: set[Obj]) -> Iterator[Change | Finding]:
+    """A number that a tensor of the training is shaped by."""
+    run = context.facts.after
+    value = run.value(part)
+    if _reads(value, sources):
+        if all(_in_training(context, other) for other in run.calls(call.node)):
+            yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
+            return
+        handed = [_handed(context, other, sources) for other in run.calls(call.node) if _in_training(context, other)]
+        for argument_ in dict.fromkeys(handed):
+            if argument_ is None:
+                fix = "take it from the batch: x.size(0)"
+                yield context.manual(CODE, part, "this shape is one rank's batch in training, and a whole batch elsewhere", fix)
+            else:
+                yield from _divide(context, argument_, "a shape made with the batch size holds one rank's batch")
+    elif _derived(value, sources):
+        inner = [n for n in ast.walk(part) if isinstance(n, (ast.Name, ast.Attribute)) and _reads(run.value(n), sources)]
+        if not inner or not context.facts.is_entry(part):
+            fix = f"use {context.names['per_rank']}(...) where the batch size is read"
+            yield context.manual(CODE, part, "this shape is computed from the batch size, of which every rank now has its share", fix)
+        for node in inner:
+            yield from _divide(context, node, "a shape made with the batch size holds one rank's batch")
+    elif call.node.args and arg is call.node.args[0] and _equal(value, sources):
+        fix = "take it from the batch: x.size(0)"
+        yield context.manual(
+            CODE, part, "this number is the batch size written out once more, and every rank now has its share of a batch", fix
+        )
+
+
+def _handed(context: Context, call: Call, sources: set[Obj]) -> ast.expr | None:
+    """The argument by which the function around a call was told the batch size."""
+    run = context.facts.after
+    for node in reversed(call.stack):
+        if isinstance(node, ast.Call) and context.facts.is_entry(node):
+            given = [a for a in (*node.args, *(k.value for k in node.keywords)) if _reads(run.value(a), sources)]
+            if len(given) == 1:
+                return given[0]
+    return None
+
+
+def _rows(context: Context, sources: set[Obj]) -> Iterator[Change | Finding]:
+    """Rows of a training batch that are counted by the batch size: slices, and loops over them."""
+    run, trained = context.facts.after, set(context.facts.loaders)
+    for node in context.tree.nodes():
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Subscript):
+            own, index = run.value(node.value), node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+            if own.scale == "sample" and own.of_kind("batch") and own.of_kind("batch") <= trained and isinstance(index, ast.Slice):
+                parts = [p for p in (index.lower, index.upper) if p is not None]
+        elif isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and "range" in run.value(node.iter.func).paths():
+            names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+            picks = [
+                n
+                for s in node.body
+                for n in ast.walk(s)
+                if isinstance(n, ast.Subscript) and names & {i.id for i in ast.walk(n.slice) if isinstance(i, ast.Name)}
+            ]
+            owns = [run.value(n.value) for n in picks]
+            if any(o.scale == "sample" and o.of_kind("batch") and o.of_kind("batch") <= trained for o in owns):
+                parts = node.iter.args
+        for part in parts:
+            for inner in ast.walk(part) if not run.value(part).of_kind("world") else ():
+                if isinstance(inner, (ast.Name, ast.Attribute)) and _reads(run.value(inner), sources):
+                    yield from _divide(context, inner, "a rank's batch has this many rows")
 
 
 def _reads(value: Value, sources: set[Obj]) -> bool:
