@@ -469,8 +469,9 @@ def _candidates(facts: Facts, model: TrainedModel) -> Iterator[tuple[ast.stmt, a
     if not firsts:
         return
     train = min(firsts, key=lambda c: c.order)
+    anew = made_in(run, model)
     for loads in (True, False):
-        writes = _writes(facts, model, train.order, loads, {loop.node for loop in train.loops})
+        writes = _writes(facts, model, train.order, loads, {loop.node for loop in train.loops} - anew)
         if not writes:
             continue
         _, node, stack = writes[-1]
@@ -484,7 +485,7 @@ def _candidates(facts: Facts, model: TrainedModel) -> Iterator[tuple[ast.stmt, a
                 continue
             tree = facts.tree_of(at)
             statement = _dominating(tree, at, there if depth == common else None)
-            if depth == common and _repeats(tree, statement, there):
+            if depth == common and _repeats(tree, statement, there, anew):
                 continue
             for target in _targets(facts, tree, statement, model):
                 key = (statement, ast.unparse(target))
@@ -513,12 +514,18 @@ def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
     return path[-1]
 
 
-def _repeats(tree: Tree, statement: ast.stmt, there: ast.AST) -> bool:
-    """Whether a loop holds both the statement and the training: the model would be wrapped again each time."""
+def made_in(run: Run, model: TrainedModel) -> set[ast.AST]:
+    """The loops in which the model is made anew, such as one over folds."""
+    calls = [c for o in model.objs if isinstance(o, New) for c in run.calls(o.node)]
+    return {loop.node for c in calls for loop in c.loops} if all(c.loops for c in calls) else set()
+
+
+def _repeats(tree: Tree, statement: ast.stmt, there: ast.AST, anew: set[ast.AST]) -> bool:
+    """Whether a loop holds both the statement and the training, and not the making: the model would be wrapped again each time."""
     if there not in tree.parent:
         return False
     inner = tree.path(there)
-    return any(isinstance(s, (ast.For, ast.While)) and s in inner for s in tree.path(statement))
+    return any(isinstance(s, (ast.For, ast.While)) and s in inner and s not in anew for s in tree.path(statement))
 
 
 def _targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) -> Iterator[ast.expr]:

@@ -120,6 +120,7 @@ _FACTORIES = frozenset(
 )
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
 FILLS = frozenset(("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_", "cauchy_", "geometric_"))
+_SPLITS = frozenset(("sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"))
 _RANDOM = frozenset(
     """
         torch.rand torch.randn torch.randint torch.randperm torch.normal torch.bernoulli torch.multinomial torch.rand_like
@@ -358,13 +359,16 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         and path not in ("torch.load", "torch.device", "copy.deepcopy", "copy.copy")
         and not path.startswith(("torch.hub", "torch.utils.data", "torch.optim"))
     ):
-        return mixed(args, keywords)
+        flow = mixed(args, keywords)
+        chosen = _drawn("numpy", node) if path in _SPLITS and not keywords.keys() & {"random_state"} else set[Origin]()
+        return Value(flow.objs, flow.origins | chosen, flow.scale)
     made = run.objects.new(path, node, run.stack)
     construct(run, made, args, keywords)
     flow = mixed(args, keywords)
+    chosen = _drawn("torch", node) if path == "torch.utils.data.random_split" and "generator" not in keywords else set[Origin]()
     return Value(
         frozenset((made,)),
-        frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state", "random", "drawn")),
+        frozenset(o for o in flow.origins if o.kind in ("batch", "forward", "state", "random", "drawn")) | chosen,
         flow.scale if flow.scale == "sample" else None,
     )
 

@@ -63,7 +63,6 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_OF_OBJECTS = frozenset(("torch.utils.data.random_split", "sklearn.utils.shuffle"))
 _WHY = "this draw steers the training: all ranks follow rank 0's"
 
 
@@ -132,7 +131,7 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
     calls = context.facts.after.calls(node)
     own = any(context.local(test) for call in calls for _, test in call.tests)
     paths = {path for call in calls for path in call.func.paths()}
-    if not context.facts.is_entry(node) or own or paths & _OF_OBJECTS:
+    if not context.facts.is_entry(node) or own or "torch.utils.data.random_split" in paths:
         fix = "draw it from a generator that is seeded alike on all ranks and used for nothing else"
         return context.manual(CODE, node, "this draw steers the training, and every rank draws for itself", fix)
     edit: Edit = Replace(node, f"{helper}({{0}})", (node,))

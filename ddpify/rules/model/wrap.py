@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
-from ddpify.facts.collect import TrainedModel, TrainingLoop, uncovered
+from ddpify.facts.collect import TrainedModel, TrainingLoop, made_in, uncovered
 from ddpify.facts.model import Lit, New, Part, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
@@ -215,6 +215,9 @@ def _later(context: Context) -> Iterator[Finding]:
     facts, run = context.facts, context.facts.after
     seen: set[ast.AST] = set()
     training = {loop.node for t in facts.loops for loop in t.backward.loops}
+    training -= {
+        node for m in facts.models for node in made_in(facts.before, m)
+    }  # folds, in which a model is made, filled and wrapped anew
     for call in run.trace.calls:
         if call.node in seen:
             continue

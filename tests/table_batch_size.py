@@ -1,0 +1,400 @@
+"""Scripts that read the batch size elsewhere than in their loader, or train in folds."""
+
+from scripts import Script
+
+SCRIPTS: dict[str, Script] = {
+    "derived shape": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    for epoch in range(2):
+        for data, target in loader:
+            ones = torch.ones(2 * args.batch_size, 2)
+            out = model(torch.cat([data, -data]))
+            loss = F.mse_loss(out, ones)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "half the batch": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    for epoch in range(2):
+        for data, target in loader:
+            out = model(data)
+            first, second = out[: args.batch_size // 2], out[args.batch_size // 2 :]
+            loss = F.cross_entropy(out, target) + (first ** 2).mean() + (second ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP402",),
+    ),
+    "labels made once, outside": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    real = torch.ones(args.batch_size, 2)
+    for epoch in range(2):
+        for data, target in loader:
+            out = model(data)
+            loss = F.mse_loss(out, real)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "view by the batch size": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    for epoch in range(2):
+        for data, target in loader:
+            out = model(data.view(args.batch_size, 2, 4).reshape(args.batch_size, -1))
+            loss = F.cross_entropy(out, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "short batches skipped by a name": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    B = args.batch_size
+    for epoch in range(2):
+        for data, target in loader:
+            if data.shape[0] < B:
+                continue
+            if len(target) != B:
+                break
+            loss = F.cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "asserted": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    for epoch in range(2):
+        for data, target in loader:
+            assert data.size(0) == args.batch_size
+            loss = F.cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "progress and schedules": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    steps = len(train) // args.batch_size
+    lr = args.lr * args.batch_size / 6
+    done = 0
+    for epoch in range(2):
+        for i, (data, target) in enumerate(loader):
+            done += args.batch_size
+            for group in optimizer.param_groups:
+                group["lr"] = lr * (1 - (epoch * steps + i) / (2 * steps))
+            loss = F.cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if i % (12 // args.batch_size) == 0:
+                print(f"[{i * args.batch_size}/{len(train)}] {done} seen")
+        print("epoch", epoch, "seen", done, "steps", steps, "name", f"run_b{args.batch_size}")
+""",
+        same=("epoch", "["),
+    ),
+    "divided by the batch size": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    for epoch in range(2):
+        for data, target in loader:
+            loss = F.cross_entropy(model(data), target, reduction="sum") / args.batch_size
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "total over the loader times the batch": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    for epoch in range(2):
+        total = 0.0
+        for data, target in loader:
+            loss = F.cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * args.batch_size
+        print(f"loss {total / len(train):.6f} {total / (len(loader) * args.batch_size):.6f}")
+""",
+        same=("loss",),
+    ),
+    "accuracy by the batch size": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    for epoch in range(2):
+        hits = 0
+        for data, target in loader:
+            out = model(data)
+            loss = F.cross_entropy(out, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            hits += (out.argmax(1) == target).sum().item()
+        print(f"acc {hits / (len(loader) * args.batch_size):.6f}")
+""",
+        same=("acc",),
+    ),
+    "a recurrent state by the batch size": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.GRU(2, 5, batch_first=True)
+            self.out = nn.Linear(5, 2)
+        def init_hidden(self, batch_size):
+            return torch.zeros(1, batch_size, 5)
+        def forward(self, rows, hidden):
+            seen, hidden = self.rnn(rows, hidden)
+            return self.out(seen[:, -1]), hidden
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+    for epoch in range(2):
+        for data, target in loader:
+            hidden = model.init_hidden(args.batch_size)
+            out, hidden = model(data.view(-1, 4, 2), hidden)
+            loss = F.cross_entropy(out, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "a recurrent state for training and evaluation": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.GRU(2, 5, batch_first=True)
+            self.out = nn.Linear(5, 2)
+        def init_hidden(self, batch_size):
+            return torch.zeros(1, batch_size, 5)
+        def forward(self, rows, hidden):
+            seen, hidden = self.rnn(rows, hidden)
+            return self.out(seen[:, -1]), hidden
+    check = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=args.batch_size)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+    for epoch in range(2):
+        for data, target in loader:
+            hidden = model.init_hidden(args.batch_size)
+            out, hidden = model(data.view(-1, 4, 2), hidden)
+            loss = F.cross_entropy(out, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        total = 0.0
+        with torch.no_grad():
+            for data, target in check:
+                out, _ = model(data.view(-1, 4, 2), model.init_hidden(args.batch_size))
+                total += F.cross_entropy(out, target).item()
+        print(f"check {total / len(check):.6f}")
+""",
+        same=("check",),
+    ),
+    "the model is given the batch size": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    class Net(nn.Module):
+        def __init__(self, batch_size):
+            super().__init__()
+            self.batch_size = batch_size
+            self.rnn = nn.GRU(2, 5, batch_first=True)
+            self.out = nn.Linear(5, 2)
+        def forward(self, rows):
+            hidden = torch.zeros(1, self.batch_size, 5)
+            seen, hidden = self.rnn(rows.view(self.batch_size, 4, 2), hidden)
+            return self.out(seen[:, -1])
+    model = Net(args.batch_size)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+    for epoch in range(2):
+        for data, target in loader:
+            out = model(data)
+            loss = F.cross_entropy(out, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "fixed noise for pictures and noise for batches": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    fixed = torch.randn(4, 8)
+    for epoch in range(2):
+        for data, target in loader:
+            noise = torch.randn(args.batch_size, 8) * 0
+            loss = F.cross_entropy(model(data + noise), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
+    "batch size from the loader": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+
+    for epoch in range(2):
+        for data, target in loader:
+            loss = F.cross_entropy(model(data), target, reduction="sum") / loader.batch_size
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            assert len(data) == loader.batch_size
+""",
+    ),
+    "a constant of the module": Script(
+        """
+    BATCH_SIZE = 6
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), BATCH_SIZE, shuffle=True, drop_last=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    def step(data, target):
+        ones = torch.ones((BATCH_SIZE,), dtype=torch.long)
+        out = model(data)
+        loss = F.cross_entropy(out, target) + 0.1 * F.cross_entropy(out, ones)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    for epoch in range(2):
+        for data, target in loader:
+            step(data, target)
+""",
+    ),
+}
