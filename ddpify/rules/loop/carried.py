@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ddpify.edits import Edit
-from ddpify.facts.collect import TrainingLoop, loss_of
+from ddpify.facts.collect import TrainingLoop, loss_of, settle
 from ddpify.facts.model import join
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -69,13 +70,25 @@ _WHY = "the loss of later steps reads this: it is made from the batches of all r
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Feed what the losses of later steps read with the numbers of all ranks."""
     run = context.facts.after
-    seen: set[ast.AST] = set()
+    found: dict[ast.Assign | ast.AugAssign, str] = {}
     for loop in context.facts.loops:
         loss = join([loss_of(call) for call in run.calls(loop.backward.node)])
         for node in sorted(loss.of_kind("kept"), key=lambda n: n.lineno):
-            if node not in seen and _carried(context, loop, node):
-                seen.add(node)
-                yield _of_all(context, node)
+            if node not in found and _carried(context, loop, node):
+                found[node] = ast.unparse(_base(_target(node)))
+    if found:
+        fed_before = _assuming(context, found)
+        yield from (_of_all(fed_before, node, text) for node, text in found.items())
+
+
+def _assuming(context: Context, kept: dict[ast.Assign | ast.AugAssign, str]) -> Context:
+    """The context of a step before which all that is kept was the same on all ranks: then what it keeps must be so after it."""
+    settled: dict[ast.stmt, tuple[str, ...]] = dict(context.settled)
+    for node, text in kept.items():
+        settled[node] = (*settled.get(node, ()), text)
+    facts = replace(context.facts)
+    settle(facts, settled, context.agreed, context.shares)
+    return replace(context, facts=facts)
 
 
 def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAssign) -> bool:
@@ -103,10 +116,9 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
     return isinstance(first.ctx, ast.Load) or isinstance(tree.parent[first], ast.AugAssign)
 
 
-def _of_all(context: Context, node: ast.Assign | ast.AugAssign) -> Change | Finding:
+def _of_all(context: Context, node: ast.Assign | ast.AugAssign, text: str) -> Change | Finding:
     tree = context.facts.tree_of(node)
     target = _target(node)
-    text = ast.unparse(_base(target))
     guarded = any(
         context.local(context.facts.after.value(up.test)) for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp))
     )

@@ -1,0 +1,302 @@
+"""Scripts that keep something of their batches for later steps, and models made anew in folds."""
+
+from scripts import Script
+
+NUMBERED = """
+    class Numbered(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, index):
+            return x[index], y[index], index
+
+
+    loader = DataLoader(Numbered(), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+PLAIN = """
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+SCRIPTS: dict[str, Script] = {
+    "samples weighed by their last losses": Script(
+        NUMBERED
+        + """
+    weights = torch.ones(42)
+    for epoch in range(3):
+        for data, target, index in loader:
+            each = F.cross_entropy(model(data), target, reduction="none")
+            loss = (each * weights[index]).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            weights[index] = each.detach()
+"""
+    ),
+    "a memory of outputs that the loss holds on to": Script(
+        NUMBERED
+        + """
+    memory = torch.zeros(42, 2)
+    for epoch in range(3):
+        for data, target, index in loader:
+            out = model(data)
+            loss = F.cross_entropy(out, target) + ((out - memory[index]) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            memory[index] = 0.5 * memory[index] + 0.5 * out.detach()
+"""
+    ),
+    "losses by sample, told after each epoch": Script(
+        NUMBERED
+        + """
+    losses = torch.zeros(42)
+    for epoch in range(3):
+        for data, target, index in loader:
+            each = F.cross_entropy(model(data), target, reduction="none")
+            optimizer.zero_grad()
+            each.mean().backward()
+            optimizer.step()
+            losses[index] = each.detach()
+        print(f"hardest {losses.argmax().item()}, on average {losses.mean():.6f}")
+""",
+        same=("hardest",),
+    ),
+    "outputs kept in a dict, sample by sample": Script(
+        NUMBERED
+        + """
+    kept = {}
+    for epoch in range(2):
+        for data, target, index in loader:
+            out = model(data)
+            loss = F.cross_entropy(out, target)
+            for number, row in zip(index.tolist(), out):
+                if number in kept:
+                    loss = loss + ((row - kept[number]) ** 2).mean() / 6
+                kept[number] = row.detach()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP408",),
+    ),
+    "a running mean of the outputs": Script(
+        PLAIN
+        + """
+    centre = torch.zeros(4)
+    for epoch in range(2):
+        for data, target in loader:
+            out = model(data)
+            loss = ((out - centre) ** 2).sum(1).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            centre = 0.9 * centre + 0.1 * out.detach().mean(0)
+"""
+    ),
+    "a running mean that each epoch starts anew": Script(
+        PLAIN
+        + """
+    def train(epoch):
+        level = 1.0
+        for data, target in loader:
+            out = model(data)
+            loss = (out**2).mean() / level
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            level = 0.9 * level + 0.1 * loss.item()
+
+
+    for epoch in range(3):
+        train(epoch)
+"""
+    ),
+    "centres of classes": Script(
+        PLAIN
+        + """
+    centres = torch.zeros(2, 4)
+    for epoch in range(2):
+        for data, target in loader:
+            out = model(data)
+            loss = ((out - centres[target]) ** 2).sum(1).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            for kind in range(2):
+                if (target == kind).any():
+                    centres[kind] = 0.9 * centres[kind] + 0.1 * out.detach()[target == kind].mean(0)
+""",
+        told=("DDP408",),
+    ),
+    "a queue of outputs": Script(
+        PLAIN
+        + """
+    queue = torch.ones(12, 4)
+    pointer = 0
+    for epoch in range(2):
+        for data, target in loader:
+            keys = model(data)
+            loss = (keys @ queue.T).logsumexp(1).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            queue[pointer : pointer + 6] = keys.detach()
+            pointer = (pointer + 6) % 12
+""",
+        told=("DDP408",),
+    ),
+    "a weight that grows with the samples seen": Script(
+        PLAIN
+        + """
+    seen = 0
+    for epoch in range(2):
+        for data, target in loader:
+            seen += len(data)
+            weight = min(1.0, seen / 60)
+            out = model(data)
+            loss = F.cross_entropy(out, target) + weight * (out**2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "schedules from the lengths of loader and data": Script(
+        """
+    rows = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(rows, batch_size=6, shuffle=True, drop_last=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.3, epochs=3, steps_per_epoch=len(loader))
+    warm = len(rows) // 6
+    done = 0
+    for epoch in range(3):
+        for i, (data, target) in enumerate(loader):
+            done += 1
+            if done < warm:
+                optimizer.param_groups[0]["momentum"] = 0.5 * done / warm
+            loss = F.cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            if i == len(loader) - 1:
+                print("end of", epoch, done * 6, "of", len(loader.dataset))
+""",
+        same=("end",),
+    ),
+    "folds, each with a model and checkpoints of its own": Script(
+        """
+    from sklearn.model_selection import KFold
+    from torch.utils.data import Subset
+
+    everything = TensorDataset(x[:42], y[:42])
+    scores = []
+    for number, (rows, rest) in enumerate(KFold(n_splits=3, shuffle=True, random_state=0).split(range(42))):
+        loader = DataLoader(Subset(everything, rows), batch_size=6, shuffle=True)
+        check = DataLoader(Subset(everything, rest), batch_size=6)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            model.train()
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        model.eval()
+        hits = 0
+        with torch.no_grad():
+            for data, target in check:
+                hits += (model(data).argmax(1) == target).sum().item()
+        scores.append(hits / len(rest))
+        print(f"part {number}: {scores[-1]:.4f}")
+        torch.save(model.state_dict(), f"part{number}.pt")
+    print("on average", sum(scores) / len(scores))
+""",
+        same=("part", "on average"),
+    ),
+    "folds by samplers, in a function that seeds and resets": Script(
+        """
+    import random
+
+    import numpy as np
+    from torch.utils.data import SubsetRandomSampler
+
+    rows = TensorDataset(x[:42], y[:42])
+
+
+    def fresh(layer):
+        if isinstance(layer, nn.Linear):
+            layer.reset_parameters()
+
+
+    def run(number):
+        random.seed(number)
+        np.random.seed(number)
+        torch.manual_seed(number)
+        order = np.random.permutation(42)
+        feed = DataLoader(rows, batch_size=6, sampler=SubsetRandomSampler(order[:30]))
+        net = nn.Sequential(nn.Linear(8, 3), nn.Tanh(), nn.Linear(3, 2))
+        net.apply(fresh)
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            lost = 0.0
+            for data, target in feed:
+                adam.zero_grad()
+                loss = F.cross_entropy(net(data), target)
+                loss.backward()
+                adam.step()
+                lost += loss.item()
+            print(f"run {number}: {lost / len(feed):.6f}")
+
+
+    for number in range(3):
+        run(number)
+""",
+        same=("run",),
+    ),
+    "rates tried one after another": Script(
+        """
+    def build():
+        return nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 2))
+
+
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    lowest = None
+    for rate in [0.01, 0.1]:
+        model = build()
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        total = 0.0
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+        print(f"rate {rate}: {total / len(loader):.6f}")
+        if lowest is None or total < lowest:
+            lowest = total
+            torch.save(model.state_dict(), "lowest.pt")
+""",
+        same=("rate",),
+    ),
+    "a split by chance in every run": Script(
+        """
+    everything = TensorDataset(x[:42], y[:42])
+    for number in range(2):
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        part, rest = random_split(everything, [30, 12])
+        for epoch in range(2):
+            loader = DataLoader(part, batch_size=6, shuffle=True)
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+""",
+        told=("DDP406",),
+    ),
+}
