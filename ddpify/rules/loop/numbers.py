@@ -35,12 +35,12 @@ def fed(context: Context, parts: list[ast.expr]) -> tuple[list[Edit], set[str]]:
 
 
 def of_rows(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Edit], set[str]]:
-    """The edits that store all ranks' rows under all ranks' indices, where both have one for each sample; none where they have not."""
+    """The edits that store the rows of all ranks, under the indices of all where they are the samples'; none where that is not seen."""
     run, name = context.facts.after, context.names["from_all_ranks"]
     own = [n for n in (index, value) if context.shared(run.value(n))]
-    if isinstance(index, (ast.Tuple, ast.Slice)) or any(run.value(n).scale != "sample" or run.value(n).made() for n in own):
-        return [], set()
-    if index not in own:
+    rows = all(run.value(n).scale == "sample" and not run.value(n).made() for n in own)
+    place = index in own if not isinstance(index, ast.Slice) else index not in own and value in own
+    if not rows or not place or isinstance(index, ast.Tuple):
         return [], set()
     return [Replace(n, f"{name}({{0}})", (n,)) for n in own], {"from_all_ranks"}
 
