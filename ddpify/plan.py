@@ -15,7 +15,7 @@ from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import decisions, metrics
+from ddpify.rules.loop import decisions, loss, metrics
 from ddpify.rules.process import cuda_visible_devices, setup
 from ddpify.rules.refuse import verdict
 
@@ -92,7 +92,12 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
 def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]:
     """What is done so that ranks agree, until nothing is added: what one change agrees on, others need not, and later rules find agreed."""
     made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
-    items: dict[ModuleType, list[Change | Finding | Proof]] = {}
+    items: dict[ModuleType, list[Change | Finding | Proof]] = {loss: list(loss.changes(context))}
+    for change in items[loss]:
+        if isinstance(change, Change):
+            context.agree(change)
+    if context.turned:  # what metrics and decisions find is then computed from all ranks' rows
+        collect.settle(context.facts, context.settled, context.agreed, context.shares, context.turned)
     for _ in range(6):
         told: list[Change] = []
         for rule, known in made.items():  # what is reduced first: decisions are about the numbers that there are then
@@ -108,7 +113,7 @@ def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]
             break
         for change in told:
             context.agree(change)
-        collect.settle(context.facts, context.settled, context.agreed, context.shares)
+        collect.settle(context.facts, context.settled, context.agreed, context.shares, context.turned)
     return items
 
 

@@ -72,7 +72,8 @@ class Interpreter:
 
     `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
     `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike,
-    `shares` the loaders whose batches those numbers are computed from.
+    `shares` the loaders whose batches those numbers are computed from. `turned` tells which expressions give all ranks' rows ("whole"), or
+    numbers whose average over ranks is that of all samples ("mean").
     """
 
     def __init__(
@@ -84,10 +85,12 @@ class Interpreter:
         settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
         agreed: frozenset[ast.AST] = frozenset(),
         shares: frozenset[New] | None = None,
+        turned: Mapping[ast.expr, str] | None = None,
     ) -> None:
         self.project = project
         self.agreed = agreed
         self.shares = shares
+        self.turned = turned or {}
         self.unwraps = unwraps
         self.settled = settled or {}
         self.wraps = wraps or {}
@@ -682,6 +685,9 @@ class Interpreter:
                     for o in value.objs
                 ]
             )
+        how = self.turned.get(node)
+        if how is not None:
+            value = _turn(value, how, node)
         self._note(node, value)
         return value
 
@@ -717,6 +723,9 @@ class Interpreter:
                 return self._import(full, full) if self.project.is_local(full) else NOTHING
             return found
         if isinstance(obj, Class):
+            if name == "apply" and "torch.autograd.Function" in self.library_bases(obj):
+                found = self.find(obj, "forward") or NOTHING
+                return join([just(self.objects.func(f.node, f.file, obj, obj)) for f in found.objs if isinstance(f, Func)])
             return self.find(obj, name) or NOTHING
         if isinstance(obj, Super):
             return self._super(obj, name)
@@ -934,7 +943,9 @@ class Interpreter:
         if scale in ("mean", "sum", "count", "total") and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
             scale = "other"  # a number chosen by a rank's own batch
         constant = right if left.scale == "sum" else left
-        if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and constant.of_kind("parameters"):
+        if isinstance(op, ast.Mult) and scale == "sum" and any(v.scale is None and _is_world(v) for v in (left, right)):
+            scale = "mean"  # a rank's total, times the number of ranks
+        if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
         return Value(frozenset(), origins, scale)
 
@@ -1406,6 +1417,14 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
     return local
 
 
+def _turn(value: Value, how: str, node: ast.expr) -> Value:
+    if how == "whole":
+        return library.whole(value)
+    if how == "mean":
+        return Value(value.objs, value.origins, "mean")
+    return Value(value.objs, value.origins | {Origin(how, node)}, value.scale)
+
+
 def told(value: Value) -> Value:
     """A name or flag that the script spells out, marked as such; parts of tuples, too."""
     objs = frozenset(Tup(tuple(told(i) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
@@ -1457,6 +1476,16 @@ def _sources(value: Value) -> frozenset[Origin]:
     return frozenset(
         Origin("from", o) for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)
     )
+
+
+def _is_world(value: Value) -> bool:
+    """Whether a number is how many ranks there are."""
+    return {o.kind for o in value.origins} == {"world"}
+
+
+def _of_all(value: Value) -> bool:
+    """Whether a number is the same on every rank though it is not a constant of the script."""
+    return bool(value.of_kind("parameters") or value.of_kind("whole"))
 
 
 def _decorators(node: ast.AST) -> frozenset[str]:

@@ -153,7 +153,8 @@ Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a value was computed from: ("batch", loader), ("forward", (model, call)), ("parameters", model), ("index", loop),
+    """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where rows may
+    no longer lie in the first dimension, ("forward", (model, call)), ("parameters", model), ("index", loop),
     ("from", object), ("random", None), ("time", None), ("rank", None)."""
 
     kind: str

@@ -158,6 +158,18 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
     return "other"
 
 
+def turns(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> bool:
+    """Whether `tensor.name(...)`, or `torch.name(tensor, ...)`, may leave the samples in another than the first dimension."""
+    first = keywords.get("dim", keywords.get("axis", args[0] if args else Value()))
+    if name in ("permute", "movedim", "moveaxis"):
+        return _literal(first) != 0
+    if name == "stack":
+        return _literal(first) in (None, 0)
+    if name in ("view", "reshape"):
+        return first.scale != "count" and _literal(first) != -1
+    return False
+
+
 def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Scale | None:
     """The scale of `torch.name(...)` or `torch.nn.functional.name(...)`."""
     if name in _LOSSES:

@@ -89,6 +89,7 @@ _ORDER = (
     "same_on_all_ranks",
     "on_any_rank",
     "share_of_ranks",
+    "from_all_ranks",
     "agree_on_seed",
     "quiet",
     "quiet_logging",
