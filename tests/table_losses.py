@@ -104,6 +104,390 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 adam.step()
         """,
-        told=("DDP402",),
+    ),
+    "the hardest triplets of a batch": Script(
+        """
+        def hardest(points, kinds, margin=0.4):
+            far = torch.cdist(points, points)
+            same = kinds.unsqueeze(0) == kinds.unsqueeze(1)
+            worst = (far * same).max(dim=1)[0]
+            best = (far + 1e3 * same).min(dim=1)[0]
+            return F.relu(worst - best + margin).mean()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                loss = hardest(points, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a dice loss in a class, added to an entropy": Script(
+        """
+        class Dice(nn.Module):
+            def __init__(self, smooth=1.0):
+                super().__init__()
+                self.smooth = smooth
+
+            def forward(self, scores, goal):
+                chance = torch.sigmoid(scores)
+                both = (chance * goal).sum()
+                return 1 - (2 * both + self.smooth) / (chance.sum() + goal.sum() + self.smooth)
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 12), nn.ReLU(), nn.Linear(12, 8))
+        dice, entropy = Dice(), nn.BCEWithLogitsLoss()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            summed = 0.0
+            for rows, goal in feed:
+                scores = net(rows)
+                loss = entropy(scores, goal) + dice(scores, goal)
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+                summed += loss.item()
+            print("summed", epoch, round(summed / len(feed), 8))
+        """,
+        same=("summed",),
+    ),
+    "a dice loss in a class that holds another loss": Script(
+        """
+        class Overlap(nn.Module):
+            def forward(self, chance, goal):
+                return 1 - 2 * (chance * goal).sum() / (chance + goal).sum()
+
+
+        class Both(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.overlap = Overlap()
+                self.entropy = nn.BCELoss()
+
+            def forward(self, scores, goal):
+                chance = scores.sigmoid()
+                return 0.5 * self.overlap(chance, goal) + self.entropy(chance, goal)
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        loss_of = Both()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            for rows, goal in feed:
+                adam.zero_grad()
+                loss = loss_of(net(rows), goal)
+                loss.backward()
+                adam.step()
+        """,
+    ),
+    "the hardest samples alone": Script(
+        """
+        def hard_only(scores, kinds, keep):
+            each = F.cross_entropy(scores, kinds, reduction="none")
+            worst, _ = torch.topk(each, keep)
+            return worst.mean()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                loss = hard_only(net(rows), kinds, keep=3)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a focal loss over the number of positives": Script(
+        """
+        def focal(scores, goal, sharp=2.0):
+            each = F.binary_cross_entropy_with_logits(scores, goal, reduction="none")
+            weight = (1 - torch.exp(-each)) ** sharp
+            return (weight * each).sum() / goal.sum().clamp(min=1.0)
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.6).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                loss = focal(net(rows), goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a masked mean in a function for training and evaluation": Script(
+        """
+        def masked(guess, goal, seen):
+            return ((guess - goal) ** 2 * seen).sum() / seen.sum()
+
+
+        known = (x[:, :2] > -0.4).float()
+        feed = DataLoader(TensorDataset(x[:36], x[:36, :2] ** 2, known[:36]), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[36:], x[36:, :2] ** 2, known[36:]), batch_size=4)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal, seen in feed:
+                loss = masked(net(rows), goal, seen)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                off = 0.0
+                for rows, goal, seen in check:
+                    off += masked(net(rows), goal, seen).item()
+            print(f"checked {off / len(check):.6f}")
+        """,
+        same=("checked",),
+    ),
+    "a margin between each pair of neighbours": Script(
+        """
+        class Neighbours:
+            def __call__(self, scores, goal):
+                left, right = scores[0::2], scores[1::2]
+                sign = torch.sign(goal[0::2] - goal[1::2])
+                return F.relu(0.2 - sign * (left - right)).sum() / sign.abs().sum().clamp(min=1)
+
+
+        feed = DataLoader(TensorDataset(x, x.sum(1)), batch_size=8, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        loss_of = Neighbours()
+        for epoch in range(3):
+            for rows, goal in feed:
+                loss = loss_of(net(rows).squeeze(1), goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a loss built for the batch size": Script(
+        """
+        class Pairs(nn.Module):
+            def __init__(self, size, heat):
+                super().__init__()
+                self.size, self.heat = size, heat
+                self.register_buffer("own", torch.eye(size, dtype=torch.bool))
+                self.entropy = nn.CrossEntropyLoss()
+
+            def forward(self, left, right):
+                scores = left @ right.T / self.heat
+                positives = scores[self.own].view(self.size, 1)
+                negatives = scores[~self.own].view(self.size, self.size - 1)
+                logits = torch.cat([positives, negatives], dim=1)
+                return self.entropy(logits, torch.zeros(self.size, dtype=torch.long))
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch-size", type=int, default=8)
+        args = parser.parse_args()
+        feed = DataLoader(TensorDataset(x, x.flip(1)), batch_size=args.batch_size, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 4)
+        criterion = Pairs(args.batch_size, 0.5)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for one, two in feed:
+                loss = criterion(net(one), net(two))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "centres of the classes, learned beside the net": Script(
+        """
+        class Centres(nn.Module):
+            def __init__(self, kinds, width):
+                super().__init__()
+                self.centres = nn.Parameter(torch.ones(kinds, width))
+
+            def forward(self, points, kinds):
+                far = torch.cdist(points, self.centres) ** 2
+                mine = F.one_hot(kinds, len(self.centres)).bool()
+                pull = far[mine]
+                return pull.clamp(1e-12, 1e12).sum() / (2.0 * len(points)) + 0.01 * far.std()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        body, head, centres = nn.Linear(8, 3), nn.Linear(3, 2), Centres(2, 3)
+        sgd = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+        other = torch.optim.SGD(centres.parameters(), lr=0.5)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = body(rows)
+                loss = F.cross_entropy(head(points), kinds) + 0.1 * centres(points, kinds)
+                sgd.zero_grad()
+                other.zero_grad()
+                loss.backward()
+                sgd.step()
+                other.step()
+        """,
+    ),
+    "scores against the average of the others": Script(
+        """
+        feed = DataLoader(TensorDataset(x, x.roll(1, 0)), batch_size=4, shuffle=True)
+        judge = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(judge.parameters(), lr=0.1)
+        entropy = nn.BCEWithLogitsLoss()
+        for epoch in range(2):
+            for true, made in feed:
+                on_true, on_made = judge(true), judge(made)
+                yes, no = torch.ones_like(on_true), torch.zeros_like(on_made)
+                loss = entropy(on_true - on_made.mean(0, keepdim=True), yes) + entropy(on_made - on_true.mean(0, keepdim=True), no)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "only labelled samples, by an index": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y.where(x[:, 0] > 0.2, torch.tensor(-1))), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        entropy = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                scores = net(rows)
+                known = kinds >= 0
+                loss = entropy(scores[known], kinds[known]) if epoch >= 0 else entropy(scores, kinds)
+                if known.sum() == 0:
+                    continue
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP403",),
+    ),
+    # --- divisors that differ between ranks ----------------------------------------------------------------------------
+    "a total over valid entries, divided by their number": Script(
+        """
+        valid = (x[:, :3] > -0.3).float()
+        feed = DataLoader(TensorDataset(x, x[:, :3] * 2, valid), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for rows, goal, mask in feed:
+                off = F.mse_loss(net(rows), goal, reduction="none")
+                loss = (off * mask).sum() / mask.sum()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                total += loss.item()
+            print(f"valid {total / len(feed):.7f}")
+        """,
+        same=("valid",),
+    ),
+    "a sum over the words of each line": Script(
+        """
+        words = (x.abs() * 9).long()
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embed, self.out = nn.Embedding(10, 6), nn.Linear(6, 10)
+
+            def forward(self, words):
+                return self.out(self.embed(words))
+
+
+        def main():
+            feed = DataLoader(TensorDataset(words[:, :-1], words[:, 1:]), batch_size=4, shuffle=True)
+            model = Reader()
+            adam = torch.optim.Adam(model.parameters(), lr=0.01)
+            criterion = nn.CrossEntropyLoss(ignore_index=0, reduction="sum")
+            for epoch in range(2):
+                for source, target in feed:
+                    logits = model(source)
+                    n_words = (target != 0).sum().item()
+                    loss = criterion(logits.reshape(-1, 10), target.reshape(-1)) / n_words
+                    adam.zero_grad()
+                    loss.backward()
+                    adam.step()
+
+
+        main()
+        """,
+    ),
+    "a count that is at least one": Script(
+        """
+        feed = DataLoader(TensorDataset(x, (x[:, :1] > 0.7).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, hit in feed:
+                each = F.softplus(-net(rows)) * hit
+                positives = hit.sum().clamp(min=1)
+                loss = each.sum() / positives
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "weights of the samples, and a little more": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y, x[:, 0].abs()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds, weights in feed:
+                losses = F.cross_entropy(net(rows), kinds, reduction="none")
+                loss = torch.sum(losses * weights) / (weights.sum() + 1e-3)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a mean over the entries that a mask chooses": Script(
+        """
+        feed = DataLoader(TensorDataset(x, x[:, :2] ** 2), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, goal in feed:
+                off = (net(rows) - goal).abs()
+                kept = off[goal > 0.1]
+                loss = kept.mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a mean over chosen entries, in one line": Script(
+        """
+        feed = DataLoader(TensorDataset(x, x[:, :2] ** 2), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, goal in feed:
+                off = (net(rows) - goal).abs()
+                loss = torch.masked_select(off, goal > 0.1).mean() + 0.1 * off.mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a cross entropy of chosen rows": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                known = rows[:, 0] > -0.2
+                scores = net(rows)
+                loss = F.cross_entropy(scores[known], kinds[known])
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
     ),
 }

@@ -170,7 +170,8 @@ class Interpreter:
 
     def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
         value = self.expression(target)
-        wrapped = self.objects.new("torch.nn.parallel.DistributedDataParallel", node, self.stack)
+        at = node if len(self.wraps.get(node, ())) == 1 else target  # several of one statement are several wrappers
+        wrapped = self.objects.new("torch.nn.parallel.DistributedDataParallel", at, self.stack)
         if value.objs and wrapped not in value.objs:
             self.memory[wrapped, "module"] = value
             self.assign(target, just(wrapped))
@@ -943,6 +944,8 @@ class Interpreter:
         if scale in ("mean", "sum", "count", "total") and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
             scale = "other"  # a number chosen by a rank's own batch
         constant = right if left.scale == "sum" else left
+        if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _one(constant) != 0:
+            origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
         if isinstance(op, ast.Mult) and scale == "sum" and any(v.scale is None and _is_world(v) for v in (left, right)):
             scale = "mean"  # a rank's total, times the number of ranks
         if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
@@ -1314,7 +1317,7 @@ class Interpreter:
             and any(
                 isinstance(o, New)
                 and (
-                    self.is_module(o)
+                    (self.is_module(o) and o is not obj and self.is_network(o))
                     or (
                         o.path.startswith("torch.nn.")
                         and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid"))

@@ -295,7 +295,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
         return Value(
             frozenset(),
-            mixed(args, keywords).origins | {Origin("sized", node)} | ({Origin("random", root)} if drawn else set()),
+            mixed(args, keywords).origins
+            | {Origin("sized", node)}
+            | ({Origin("random", root)} if drawn else set())
+            | ({Origin("turned", node)} if last == "arange" else set()),  # places in this rank's batch
             "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None,
         )
     if path in ("os.listdir", "glob.glob", "os.scandir", "os.walk", "glob.iglob"):
@@ -310,7 +313,9 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     ):
         flow = mixed(args, keywords)
         scale = scales.function(last, _flat(args), keywords)
-        turned = frozenset((Origin("turned", node),)) if scale == "sample" and scales.turns(last, args[1:], keywords) else frozenset[Origin]()
+        turned = (
+            frozenset((Origin("turned", node),)) if scale == "sample" and scales.turns(last, args[1:], keywords) else frozenset[Origin]()
+        )
         value = Value(frozenset(), flow.origins | turned, scale)
         return without_graph(value) if last in _DETACHING else value
     if path in (

@@ -153,9 +153,9 @@ Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where rows may
-    no longer lie in the first dimension, ("forward", (model, call)), ("parameters", model), ("index", loop),
-    ("from", object), ("random", None), ("time", None), ("rank", None)."""
+    """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where the
+    first dimension may not be that of the samples, or holds their places in the batch, ("forward", (model, call)), ("parameters", model),
+    ("index", loop), ("from", object), ("random", None), ("time", None), ("rank", None)."""
 
     kind: str
     of: object = None

@@ -225,6 +225,17 @@ class Context:
                 out |= {call.node, *call.stack} if collective else set(call.stack)
         return out
 
+    @property
+    def whole(self) -> set[ast.AST]:
+        """The calls that are given all ranks' rows, and those that made what is called: there, a batch is the whole batch."""
+        out: set[ast.AST] = set()
+        for call in self.facts.after.trace.calls:
+            given = [*call.args, *call.keywords.values()]
+            if any(v.of_kind("whole") for v in given) and not any(self.local(v) for v in given):
+                called = self.facts.after.unwrap(call.func)
+                out |= {call.node, *(o.node for o in called if isinstance(o, New) and o.cls is not None)}
+        return out
+
     @cached_property
     def guards(self) -> Guards:
         """Which statements only speak and write."""

@@ -20,7 +20,7 @@ from ddpify.facts.model import Call, Value
 from ddpify.facts.scales import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import whole
+from ddpify.rules.loop import counted, whole
 
 CODE = "DDP402"
 TITLE = "an average over all ranks' samples"
@@ -141,6 +141,17 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             )
         elif loss.scale == "weighted" and (change := _by_weight(context, loss, held)) is not None:
             yield change
+        elif (averages := counted.found(context, node, loss)) is not None:
+            yield Change(
+                CODE,
+                "ranks divide by what each counts in its own share: a total over all counts is divided by, and times their number",
+                context.tree.shown,
+                averages.nodes[0],
+                averages.edits,
+                discharges=held,
+                needs=("sum_over_ranks",),
+                turns=tuple((n, "mean") for n in averages.nodes),
+            )
         elif (all_rows := whole.found(context, node, loss)) is not None:
             yield Change(
                 CODE,

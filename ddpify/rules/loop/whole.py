@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
 from ddpify.facts.collect import Run, loss_of
-from ddpify.facts.library import WRAPPERS
-from ddpify.facts.model import Call, New, Value, join
+from ddpify.facts.model import Call, New, Part, Value, join
 from ddpify.rules.context import Context
+from ddpify.rules.loop.numbers import expressions
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _OPEN = ("other", "weighted")
 
 
@@ -39,7 +40,7 @@ def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     if not rows:
         return None
     marked = collect.turned(context.facts, dict.fromkeys(rows, "mark"))
-    used = _loss(marked, node).of_kind("mark")
+    used = loss_in(marked, node).of_kind("mark")
     run = context.facts.after
     used = frozenset(n for n in used if not any(set(c.stack) & used for c in run.calls(n)))
     if not used or not all(context.facts.is_entry(n) and _alike(context, n) for n in used):
@@ -47,7 +48,7 @@ def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     out = Whole(calls, tuple(a for n in calls for a in rows[n]))
     after = collect.turned(context.facts, dict(out.turns()))
-    return out if is_whole(_loss(after, node)) and not any(_drawn(after, n) for n in calls) else None
+    return out if is_whole(loss_in(after, node)) and not any(_drawn(after, n) for n in calls) else None
 
 
 def is_whole(loss: Value) -> bool:
@@ -69,7 +70,8 @@ def pads(context: Context, loss: Value) -> bool:
     return False
 
 
-def _loss(run: Run, node: ast.Call) -> Value:
+def loss_in(run: Run, node: ast.Call) -> Value:
+    """What a backward call starts from in a run."""
     return join([loss_of(c) for c in run.calls(node)])
 
 
@@ -114,38 +116,44 @@ def _ends(context: Context, backward: ast.Call) -> set[ast.AST]:
 def _runs_model(context: Context, call: Call, given: list[Value]) -> bool:
     """Whether a call is, or is handed, a network: that sees each rank's own rows."""
     run = context.facts.after
-    if call.node in context.training and not all(isinstance(o, New) and not run.interpreter.is_network(o) for o in call.func.objs):
-        return True
-    if any(isinstance(o, New) and (o.path in WRAPPERS or (o.cls is not None and run.interpreter.is_network(o))) for o in call.func.objs):
-        return not all(isinstance(o, New) and not _network(run, o) for o in call.func.objs)
-    if any(isinstance(o, New) and o.cls is None and o.path.startswith(("torch.nn.", "torchvision.")) for o in call.func.objs):
+    called = [o for o in run.unwrap(call.func) if isinstance(o, (New, Part))]
+    if any(isinstance(o, New) and o.cls is None and o.path.startswith(("torch.nn.", "torchvision.")) for o in called):
         return call.result.scale not in _OPEN
-    return any(isinstance(o, New) and _network(run, o) for v in given for o in v.objs)
+    if any(_network(run, o) for o in called if isinstance(o, Part) or o.cls is not None):
+        return True
+    if not called and call.node in context.training:
+        return True
+    return any(_network(run, o) for v in given for o in run.unwrap(v) if isinstance(o, New))
 
 
-def _network(run: Run, obj: New) -> bool:
-    held = run.unwrap(Value(frozenset((obj,))))
-    return any(isinstance(o, New) and run.interpreter.is_module(o) and run.interpreter.is_network(o) for o in held)
+def _network(run: Run, obj: New | Part) -> bool:
+    return isinstance(obj, Part) or (run.interpreter.is_module(obj) and run.interpreter.is_network(obj))
 
 
 def _rows(context: Context, node: ast.Call) -> list[ast.expr] | None:
     """The arguments of a call that hold one row for each sample; None where one depends on the batch in another way."""
     out: list[ast.expr] = []
-    todo = [*node.args, *(k.value for k in node.keywords)]
     if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         return None
-    while todo:
-        arg = todo.pop(0)
-        value = context.facts.after.value(arg)
-        if isinstance(arg, (ast.List, ast.Tuple)):
-            todo = [*arg.elts, *todo]
-        elif value.scale is None and not (context.local(value) or value.of_kind("random")) and not _holds(context, value):
-            continue
-        elif value.scale == "sample" and not value.objs and not value.of_kind("turned") and not value.of_kind("decided"):
-            out.append(arg)
-        else:
-            return None
-    return out or None
+    return out if all(_take(context, a, out) for a in (*node.args, *(k.value for k in node.keywords))) and out else None
+
+
+def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
+    """Collect the parts of an expression that hold one row for each sample; False where another part depends on the batch."""
+    value = context.facts.after.value(node)
+    if not (context.local(value) or value.of_kind("random") or _holds(context, value)):
+        return True
+    if value.scale == "sample" and not value.objs and not value.of_kind("turned") and not value.of_kind("decided"):
+        out.append(node)
+        return True
+    if isinstance(node, ast.Call) and context.facts.after.value(node).of_kind("random") - _given(context, node):
+        return False
+    inner = [n for n in expressions(node) if not (isinstance(node, ast.Call) and n is node.func)]
+    return not isinstance(node, (ast.Name, ast.Lambda, *_COMPREHENSIONS)) and bool(inner) and all(_take(context, n, out) for n in inner)
+
+
+def _given(context: Context, node: ast.Call) -> frozenset[object]:
+    return frozenset(r for n in expressions(node) for r in context.facts.after.value(n).of_kind("random"))
 
 
 def _holds(context: Context, value: Value) -> bool:
@@ -160,15 +168,26 @@ def _holds(context: Context, value: Value) -> bool:
 def _alike(context: Context, node: ast.Call) -> bool:
     """Whether all ranks make a call, for equally many rows: in training, under no condition of their own."""
     trained = set(context.facts.loaders)
-    every = context.facts.after.calls(node)
-    for call in every:
+    for call in context.facts.after.calls(node):
         batches = call.result.of_kind("batch")
         if call.no_grad or not batches or not batches <= trained or any(context.local(test) for _, test in call.tests):
             return False
     return True
 
 
+def alike(context: Context, node: ast.expr, value: Value) -> bool:
+    """Whether all ranks evaluate an expression, in training only: under no condition of their own, and in no call of another kind."""
+    batches = value.of_kind("batch")
+    if not batches or not batches <= set(context.facts.loaders):
+        return False
+    tree, run = context.facts.tree_of(node), context.facts.after
+    for up in tree.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp, ast.While)) and context.local(run.value(up.test)):
+            return False
+    inside = [c for n in ast.walk(node) for c in run.calls(n)]
+    return not any(c.no_grad or any(context.local(test) for _, test in c.tests) for c in inside)
+
+
 def _drawn(run: Run, node: ast.Call) -> bool:
     """Whether a call draws random numbers of its own: the ranks' losses then differ."""
     return any(c.result.of_kind("random") for c in run.calls(node))
-
