@@ -1089,6 +1089,9 @@ class Interpreter:
                 parts = list(obj.items)
             elif isinstance(obj, New) and all((obj, str(i)) in self.memory for i in range(len(targets))):
                 parts = [self.memory[obj, str(i)] for i in range(len(targets))]
+            elif obj is None and value.scale == "count" and star is None and len(targets) > 1:  # rows, columns = x.shape
+                length = library.agreed(Value(frozenset(), value.origins))
+                parts = [value, *(length for _ in targets[1:])]
             else:
                 part = self.element(Value(frozenset() if obj is None else frozenset((obj,)), value.origins, value.scale))
                 parts = [part] * len(targets)
