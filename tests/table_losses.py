@@ -490,4 +490,241 @@ SCRIPTS: dict[str, Script] = {
                 sgd.step()
         """,
     ),
+    # --- the same, line by line -----------------------------------------------------------------------------------------
+    "pictures and words, matched line by line": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:, :4], x[:, 4:]), batch_size=4, shuffle=True)
+        eye, ear = nn.Linear(4, 6), nn.Linear(4, 6)
+        adam = torch.optim.Adam([*eye.parameters(), *ear.parameters()], lr=0.02)
+        for epoch in range(3):
+            total, right, seen = 0.0, 0, 0
+            for seen_part, heard_part in feed:
+                adam.zero_grad()
+                a = F.normalize(eye(seen_part), dim=1)
+                b = F.normalize(ear(heard_part), dim=1)
+                logits = a @ b.t() / 0.3
+                at = torch.arange(a.size(0))
+                loss = (F.cross_entropy(logits, at) + F.cross_entropy(logits.t(), at)) / 2
+                loss.backward()
+                adam.step()
+                total += loss.item()
+                right += (logits.argmax(1) == at).sum().item()
+                seen += len(at)
+            print(f"matched {total / len(feed):.6f}, right {right} of {seen}")
+        """,
+        same=("matched",),
+    ),
+    "a dice loss written out": Script(
+        """
+        def main():
+            feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+            net = nn.Linear(8, 8)
+            sgd = torch.optim.SGD(net.parameters(), lr=0.2)
+            for epoch in range(2):
+                for rows, goal in feed:
+                    scores = net(rows)
+                    chance = torch.sigmoid(scores)
+                    both = (chance * goal).sum()
+                    loss = 1 - (2 * both + 1) / (chance.sum() + goal.sum() + 1)
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+    ),
+    "the worst half of each batch, sorted": Script(
+        """
+        def step(net, sgd, rows, kinds):
+            scores = net(rows)
+            each = F.cross_entropy(scores, kinds, reduction="none")
+            worst = each.sort(descending=True)[0][: len(each) // 2]
+            loss = worst.mean()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            return loss.item()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for rows, kinds in feed:
+                total += step(net, sgd, rows, kinds)
+            print("worst", epoch, round(total / len(feed), 6))
+        """,
+        same=("worst",),
+    ),
+    # --- averages in other words ----------------------------------------------------------------------------------------
+    "two targets mixed by a draw for each step": Script(
+        """
+        import random
+
+        def mixed(loss_of, scores, first, second, share):
+            return share * loss_of(scores, first) + (1 - share) * loss_of(scores, second)
+
+
+        feed = DataLoader(TensorDataset(x, y, 1 - y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        loss_of = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            share = 1 / (epoch + 2)
+            for rows, first, second in feed:
+                loss = mixed(loss_of, net(rows), first, second, share)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "products of channels, sample by sample": Script(
+        """
+        def gram(maps):
+            n, channels, length = maps.size()
+            return maps.bmm(maps.transpose(1, 2)) / (channels * length)
+
+
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Unflatten(1, (1, 8)), nn.Conv1d(1, 3, 3, padding=1))
+        style = gram(torch.ones(1, 3, 8)).detach()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for (rows,) in feed:
+                maps = net(rows)
+                part = F.mse_loss(gram(maps), style.expand(len(rows), -1, -1))
+                loss = part + 0.1 * F.l1_loss(maps, rows.unsqueeze(1).flip(2).expand_as(maps))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "losses in a dict": Script(
+        """
+        def parts(scores, kinds):
+            return {"kind": F.cross_entropy(scores, kinds), "size": scores.pow(2).mean()}
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                losses = parts(net(rows), kinds)
+                loss = sum(losses.values())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    # --- what is told ---------------------------------------------------------------------------------------------------
+    "statistics of the batch inside the model": Script(
+        """
+        class Centred(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 2)
+
+            def forward(self, rows, kinds):
+                points = self.fc(rows)
+                points = points - points.mean(0)
+                return F.cross_entropy(points, kinds)
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = Centred()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = net(rows, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "negatives drawn inside the loss": Script(
+        """
+        def against_random(points, goal):
+            other = points[torch.randperm(len(points))]
+            return F.relu(0.5 + (points - goal).pow(2).sum(1) - (other - goal).pow(2).sum(1)).mean()
+
+
+        feed = DataLoader(TensorDataset(x, x[:, :3]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                loss = against_random(net(rows), goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "padded batches and a loss over pairs": Script(
+        """
+        from torch.nn.utils.rnn import pad_sequence
+
+        def stacked(items):
+            return pad_sequence([row[: 3 + int(kind)] for row, kind in items], batch_first=True), torch.tensor([int(k) for _, k in items])
+
+
+        def pairs(points, kinds):
+            return (torch.cdist(points, points) * (kinds[:, None] == kinds[None, :])).mean()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, collate_fn=stacked)
+        net = nn.Linear(1, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = pairs(net(rows.unsqueeze(2)).mean(1), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "places in the batch, given to the loss": Script(
+        """
+        def matched(left, right, at):
+            return F.cross_entropy(left @ right.T, at)
+
+
+        feed = DataLoader(TensorDataset(x, x.flip(1)), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for one, two in feed:
+                at = torch.arange(one.size(0))
+                loss = matched(net(one), net(two), at)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "a loss of the samples in another dimension": Script(
+        """
+        def neighbours(points):
+            return ((points[1:] - points[:-1]) ** 2).mean() + torch.cdist(points, points).mean()
+
+
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        net = nn.Linear(1, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for (rows,) in feed:
+                points = net(rows.unsqueeze(2))
+                loss = neighbours(points.permute(1, 0, 2))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
 }

@@ -748,7 +748,7 @@ class Interpreter:
             return Value(
                 frozenset((self.objects.part(obj, name), self.objects.method(obj, name))), base.origins | given.origins, given.scale
             )
-        if isinstance(obj, Tup):
+        if isinstance(obj, Tup) or (isinstance(obj, Lit) and obj.value is None):
             return NOTHING
         return (
             just(self.objects.method(obj, name))
@@ -934,7 +934,7 @@ class Interpreter:
                 return Value(lists, origins)
         if isinstance(op, ast.Div) and texts:
             return Value(left.objs, origins)
-        scale = scales.binary(op, left.scale, right.scale)
+        scale = "other" if scales.uneven([left, right]) else scales.binary(op, left.scale, right.scale)
         if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
             scale = "mean"  # an average by weights, times this rank's part of them
         if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):

@@ -172,7 +172,7 @@ def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_gr
     if name == "requires_grad_" and not receiver.of_kind("batch") and not receiver.of_kind("parameters"):
         return receiver
     scale = scales.method(name, receiver.scale, args, keywords)
-    if receiver.scale is None:
+    if receiver.scale is None or scales.uneven([receiver, *args, *keywords.values()]):
         scale = flow.scale
     turned = frozenset((Origin("turned", call.node),)) if scale == "sample" and scales.turns(name, args, keywords) else frozenset[Origin]()
     value = Value(frozenset(), flow.origins | turned, scale)

@@ -58,8 +58,15 @@ _WHOLE = frozenset(
 )
 
 
+def uneven(parts: Sequence[Value]) -> bool:
+    """Whether a rank's own rows meet all ranks' rows, or numbers made of those."""
+    return any(p.scale == "sample" for p in parts) and any(p.scale is None and p.of_kind("whole") for p in parts)
+
+
 def mixed(parts: Sequence[Value]) -> Scale | None:
     """What an unknown function of `parts` gives."""
+    if uneven(parts):
+        return "other"
     seen = {p.scale for p in parts} - {None}
     if not seen:
         return None

@@ -157,12 +157,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 CODE,
                 "this loss is no average over single samples: every rank computes that of the whole batch, from all ranks' rows",
                 context.tree.shown,
-                all_rows.calls[0],
-                all_rows.edits(context),
+                all_rows.node,
+                all_rows.edits,
                 level=Safety.NOTE,
                 discharges=held,
                 needs=("from_all_ranks",),
-                turns=all_rows.turns(),
+                turns=all_rows.turns,
             )
         else:
             yield context.manual(

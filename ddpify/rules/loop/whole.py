@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from ddpify.edits import Edit, Replace
+from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
 from ddpify.facts.collect import Run, loss_of
-from ddpify.facts.model import Call, New, Part, Value, join
+from ddpify.facts.model import Call, Func, Method, New, Part, Value, join
+from ddpify.facts.scales import uneven
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import expressions
 
@@ -18,24 +19,25 @@ _OPEN = ("other", "weighted")
 
 @dataclass(frozen=True)
 class Whole:
-    """The calls that compute a loss from rows, and the arguments that hold rows."""
+    """What makes a loss that of the whole batch: the place, the edits there, and the expressions that are all ranks' rows then."""
 
-    calls: tuple[ast.Call, ...]
+    node: ast.AST
+    edits: tuple[Edit, ...]
     rows: tuple[ast.expr, ...]
 
-    def edits(self, context: Context) -> tuple[Edit, ...]:
-        """What gives the calls all ranks' rows."""
-        return tuple(Replace(a, f"{context.names['from_all_ranks']}({{0}})", (a,)) for a in self.rows)
-
+    @property
     def turns(self) -> tuple[tuple[ast.expr, str], ...]:
-        """What the arguments are then."""
+        """What the expressions are then."""
         return tuple((a, "whole") for a in self.rows)
 
 
 def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
-    """The calls whose rows make the loss of a backward call that of the whole batch; None where that is not seen."""
-    if pads(context, loss):
-        return None
+    """What makes the loss of a backward call that of the whole batch; None where that is not seen."""
+    return None if pads(context, loss) else _by_calls(context, node, loss) or _by_names(context, node, loss)
+
+
+def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
+    """The calls that compute the loss are given all ranks' rows."""
     rows = {n: r for n in _open(context, node, loss) if (r := _rows(context, n)) is not None}
     if not rows:
         return None
@@ -46,9 +48,70 @@ def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     if not used or not all(context.facts.is_entry(n) and _alike(context, n) for n in used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
-    out = Whole(calls, tuple(a for n in calls for a in rows[n]))
-    after = collect.turned(context.facts, dict(out.turns()))
+    given = tuple(a for n in calls for a in rows[n])
+    out = Whole(calls[0], tuple(Replace(a, f"{context.names['from_all_ranks']}({{0}})", (a,)) for a in given), given)
+    after = collect.turned(context.facts, dict(out.turns))
     return out if is_whole(loss_in(after, node)) and not any(_drawn(after, n) for n in calls) else None
+
+
+def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
+    """What the loss is computed from, line by line, becomes all ranks' rows under its own names, once the last forward is done."""
+    if not context.facts.is_entry(node) or not alike(context, node, loss):
+        return None
+    tree = context.tree
+    end = tree.statement(node)
+    body, around = tree.block(end), tree.parent[end]
+    forwards = context.training | {n for _, n in loss.of_kind("forward")}
+    runs = [i for i, s in enumerate(body) if any(n in forwards for n in ast.walk(s))]
+    if not runs or not isinstance(body[runs[-1]], ast.Assign) or runs[-1] >= body.index(end):
+        return None
+    last, rest = body[runs[-1]], body[runs[-1] + 1 :]
+    reads = _rows_read(context, around, last, rest)
+    if not reads or set(reads) & _ends(context, node):
+        return None
+    after = collect.turned(context.facts, dict.fromkeys(reads, "whole"))
+    found = loss_in(after, node)
+    if (
+        found.scale is not None
+        or not is_whole(found)
+        or found.of_kind("random")
+        or any(_uneven(after, n) for s in rest for n in ast.walk(s))
+    ):
+        return None
+    names = dict.fromkeys(r.id for r in reads)
+    lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
+    return Whole(last, (InsertAfter(last, lines),), tuple(reads))
+
+
+def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt]) -> list[ast.Name]:
+    """The reads, after a statement, of names that hold rows until then; none where one of them cannot be all ranks' rows from there on."""
+    tree, run = context.tree, context.facts.after
+    nodes = [n for n in ast.walk(around) if isinstance(n, ast.Name)]
+    first: dict[str, int] = {}
+    for n in nodes:
+        if isinstance(n.ctx, ast.Store):
+            first[n.id] = min(first.get(n.id, n.lineno), n.lineno)
+    inside = {n for s in rest for n in ast.walk(s)}
+    out: list[ast.Name] = []
+    for n in nodes:
+        value = run.value(n)
+        bound = first.get(n.id, 1 << 30) <= (last.end_lineno or last.lineno)
+        if n not in inside or isinstance(n.ctx, ast.Store) or not bound or value.scale != "sample" or not context.shared(value):
+            continue
+        up = tree.parent[n]
+        part = isinstance(up, ast.Attribute) and not (isinstance(tree.parent[up], ast.Call) and tree.parent[up].func is up)  # type: ignore[attr-defined]
+        keyed = isinstance(up, ast.Subscript) and up.value is n and isinstance(up.slice, ast.Constant)
+        carried = any(m.id == n.id and isinstance(m.ctx, ast.Load) and m.lineno <= first[n.id] for m in nodes)
+        whole_batch = isinstance(around, ast.For) and isinstance(around.target, ast.Name) and around.target.id == n.id
+        if value.objs or not _is_rows(context, value) or part or keyed or carried or whole_batch:
+            return []
+        out.append(n)
+    return out
+
+
+def _uneven(run: Run, node: ast.AST) -> bool:
+    """Whether an expression brings a rank's own rows together with all ranks' rows."""
+    return isinstance(node, (ast.BinOp, ast.Compare, ast.Call)) and uneven([run.value(n) for n in expressions(node)])
 
 
 def is_whole(loss: Value) -> bool:
@@ -90,7 +153,7 @@ def _open(context: Context, backward: ast.Call, loss: Value) -> list[ast.Call]:
 
 
 def _ends(context: Context, backward: ast.Call) -> set[ast.AST]:
-    """The calls whose results a backward call starts from, themselves, added up or scaled: single numbers."""
+    """The names and calls whose values a backward call starts from, themselves, added up or scaled: single numbers."""
     tree = context.facts.tree_of(backward)
     assigned: dict[str, list[ast.expr]] = {}
     for n in ast.walk(tree.function(backward)):
@@ -108,7 +171,7 @@ def _ends(context: Context, backward: ast.Call) -> set[ast.AST]:
             todo += [node.left, node.right]
         elif isinstance(node, ast.Name):
             todo += assigned.get(node.id, [])
-        elif isinstance(node, ast.Call):
+        if isinstance(node, (ast.Name, ast.Call)):
             out.add(node)
     return out
 
@@ -121,7 +184,8 @@ def _runs_model(context: Context, call: Call, given: list[Value]) -> bool:
         return call.result.scale not in _OPEN
     if any(_network(run, o) for o in called if isinstance(o, Part) or o.cls is not None):
         return True
-    if not called and call.node in context.training:
+    owners = [o.owner if isinstance(o, Func) else o.of if isinstance(o, Method) else None for o in call.func.objs]
+    if (not called and call.node in context.training) or any(_network(run, o) for o in owners if isinstance(o, (New, Part))):
         return True
     return any(_network(run, o) for v in given for o in run.unwrap(v) if isinstance(o, New))
 
@@ -143,13 +207,20 @@ def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
     value = context.facts.after.value(node)
     if not (context.local(value) or value.of_kind("random") or _holds(context, value)):
         return True
-    if value.scale == "sample" and not value.objs and not value.of_kind("turned") and not value.of_kind("decided"):
+    if _is_rows(context, value):
         out.append(node)
         return True
     if isinstance(node, ast.Call) and context.facts.after.value(node).of_kind("random") - _given(context, node):
         return False
     inner = [n for n in expressions(node) if not (isinstance(node, ast.Call) and n is node.func)]
     return not isinstance(node, (ast.Name, ast.Lambda, *_COMPREHENSIONS)) and bool(inner) and all(_take(context, n, out) for n in inner)
+
+
+def _is_rows(context: Context, value: Value) -> bool:
+    """Whether a value is a tensor with one row for each sample in its first dimension."""
+    if value.of_kind("turned") or value.of_kind("decided"):
+        return False
+    return value.scale == "sample" and not value.objs
 
 
 def _given(context: Context, node: ast.Call) -> frozenset[object]:
@@ -189,5 +260,6 @@ def alike(context: Context, node: ast.expr, value: Value) -> bool:
 
 
 def _drawn(run: Run, node: ast.Call) -> bool:
-    """Whether a call draws random numbers of its own: the ranks' losses then differ."""
-    return any(c.result.of_kind("random") for c in run.calls(node))
+    """Whether a call draws random numbers of its own, so that the ranks' losses differ, or takes what it is given for a dict."""
+    keyed = any(c.method in ("items", "keys", "values") and node in c.stack and c.receiver.of_kind("whole") for c in run.trace.calls)
+    return keyed or any(c.result.of_kind("random") for c in run.calls(node))
