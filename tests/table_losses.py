@@ -725,6 +725,5 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP402",),
     ),
 }

@@ -831,13 +831,16 @@ class Interpreter:
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
             if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
-                if index.scale == "sample":  # a mask or a choice of rows: how many, differs from rank to rank
+                if index.scale in ("sample", "weighted"):  # a mask or a choice of rows: how many, differs from rank to rank
                     whole = "weighted"
                 elif (index.of_kind("random") or index.of_kind("index")) and base.of_kind("forward"):
                     whole = "other"  # rows paired with other rows
+                elif index.scale == "other":
+                    whole = "other"
             if base.scale == "count" and whole is None:
                 return library.agreed(Value(frozenset(), base.origins | index.origins))  # a length that is no batch's
-            return Value(frozenset(), base.origins | index.origins, whole)
+            cut = whole == "sample" and isinstance(node.slice, ast.Tuple) and any(self._own_length(s) for s in node.slice.elts)
+            return Value(frozenset(), base.origins | index.origins | ({Origin("turned", node)} if cut else set()), whole)
         out = []
         for obj in base.objs:
             if isinstance(obj, Tup):
@@ -862,6 +865,11 @@ class Interpreter:
                         held = [NOTHING]
                 out += held
         return join(out) | Value(frozenset(), base.origins, base.scale)
+
+    def _own_length(self, part: ast.expr) -> bool:
+        """Whether a slice ends where the samples of a batch say: on each rank elsewhere."""
+        ends = [e for e in (part.lower, part.upper) if e is not None] if isinstance(part, ast.Slice) else []
+        return any(self.trace.values.get(e, NOTHING).of_kind("batch") for e in ends)
 
     def _ev_tuple(self, node: ast.Tuple) -> Value:
         items = tuple(self.expression(e) for e in node.elts)

@@ -43,7 +43,7 @@ _ROWS = frozenset(
         one_hot normalize dropout dropout2d masked_fill masked_fill_ add sub mul div add_ sub_ mul_ div_ true_divide cat concat
         stack narrow where isnan isinf bool byte type_as to_dense data chunk split unbind select index_select copy_ float16 bfloat16
         numpy astype asnumpy eq_ interpolate pad upsample grid_sample embedding cosine_similarity pairwise_distance mse binarize
-        requires_grad get pop values items pin_memory nonzero fill_ zero_ normal_ uniform_ bernoulli_ random_ grad log_prob sample
+        requires_grad get pop values items pin_memory fill_ zero_ normal_ uniform_ bernoulli_ random_ grad log_prob sample
         rsample mul_ sin cos erf lerp addcmul interp2d unfold fold pixel_shuffle softmin hardtanh relu_ apply_ permute data new
         share_memory_ bmm baddbmm linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
         max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d

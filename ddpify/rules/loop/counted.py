@@ -44,7 +44,8 @@ def _averages(context: Context, loss: Value) -> Iterator[ast.expr]:
         if not alike(context, node, value):
             continue
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            if run.value(node.left).scale == "sum" and not run.value(node.right).of_kind("forward"):
+            left, right = run.value(node.left), run.value(node.right)
+            if left.scale == "sum" and not left.of_kind("offset") and not right.of_kind("forward"):
                 yield node
         elif _mean_of(node) is not None:
             yield node

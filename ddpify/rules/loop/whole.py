@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
 from ddpify.facts.collect import Run, loss_of
-from ddpify.facts.model import Call, Func, Method, New, Part, Value, join
+from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Value, join
 from ddpify.facts.scales import uneven
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import expressions
@@ -33,7 +33,7 @@ class Whole:
 
 def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     """What makes the loss of a backward call that of the whole batch; None where that is not seen."""
-    return None if pads(context, loss) else _by_calls(context, node, loss) or _by_names(context, node, loss)
+    return None if pads(context, loss) or _varied(context, loss) else _by_calls(context, node, loss) or _by_names(context, node, loss)
 
 
 def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
@@ -79,6 +79,9 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     ):
         return None
     names = dict.fromkeys(r.id for r in reads)
+    again = [n for s in rest for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
+    if any(context.shared(after.value(n)) for n in again):
+        return None  # bound anew to this rank's own
     lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
     return Whole(last, (InsertAfter(last, lines),), tuple(reads))
 
@@ -87,7 +90,7 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
     """The reads, after a statement, of names that hold rows until then; none where one of them cannot be all ranks' rows from there on."""
     tree, run = context.tree, context.facts.after
     nodes = [n for n in ast.walk(around) if isinstance(n, ast.Name)]
-    first: dict[str, int] = {}
+    first = {n.arg: n.lineno for n in ast.walk(around) if isinstance(n, ast.arg)}
     for n in nodes:
         if isinstance(n.ctx, ast.Store):
             first[n.id] = min(first.get(n.id, n.lineno), n.lineno)
@@ -130,6 +133,22 @@ def pads(context: Context, loss: Value) -> bool:
                 and any(isinstance(n, ast.Call) and "pad" in ast.unparse(n.func).rpartition(".")[2].lower() for n in ast.walk(inner))
             ):
                 return True
+    return False
+
+
+def _varied(context: Context, loss: Value) -> bool:
+    """Whether rows may have another shape on every rank: a collate function of the script's own, or padding to the longest of a batch."""
+    run = context.facts.after
+    for loader in loss.of_kind("batch"):
+        collate = run.held(loader, "collate_fn")
+        if any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths()):
+            return True
+    for call in run.trace.calls:
+        if not context.shared(call.result):
+            continue
+        longest = any(isinstance(o, Lit) and o.value in (True, "longest") for o in call.keywords.get("padding", Value()).objs)
+        if longest or any(p.endswith(("pad_packed_sequence", "pad_sequence")) for p in call.func.paths()):
+            return True
     return False
 
 
