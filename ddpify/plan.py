@@ -15,7 +15,7 @@ from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import carried, decisions, metrics
+from ddpify.rules.loop import carried, decisions, loss, metrics
 from ddpify.rules.process import cuda_visible_devices, setup
 from ddpify.rules.refuse import verdict
 
@@ -91,8 +91,15 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
 
 def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]:
     """What is done so that ranks agree, until nothing is added: what one change agrees on, others need not, and later rules find agreed."""
-    made: dict[ModuleType, list[Change]] = {carried: [], metrics: [], decisions: []}
     items: dict[ModuleType, list[Change | Finding | Proof]] = {}
+    for rule in (carried, loss):  # each judges what the one before it has made of the script
+        items[rule] = list(rule.changes(context))
+        first = [c for c in items[rule] if isinstance(c, Change) and (c.settles or c.turns)]
+        for change in first:
+            context.agree(change)
+        if first:
+            collect.settle(context.facts, context.settled, context.agreed, context.shares, context.turned)
+    made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
     for _ in range(6):
         told: list[Change] = []
         for rule, known in made.items():  # what is reduced first: decisions are about the numbers that there are then
@@ -108,7 +115,7 @@ def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]
             break
         for change in told:
             context.agree(change)
-        collect.settle(context.facts, context.settled, context.agreed, context.shares)
+        collect.settle(context.facts, context.settled, context.agreed, context.shares, context.turned)
     return items
 
 

@@ -146,7 +146,6 @@ SCRIPTS: dict[str, Script] = {
             queue[pointer : pointer + 6] = keys.detach()
             pointer = (pointer + 6) % 12
 """,
-        told=("DDP408",),
     ),
     "a weight that grows with the samples seen": Script(
         PLAIN
@@ -192,9 +191,9 @@ SCRIPTS: dict[str, Script] = {
     from sklearn.model_selection import KFold
     from torch.utils.data import Subset
 
-    everything = TensorDataset(x[:42], y[:42])
+    everything = TensorDataset(x[:36], y[:36])
     scores = []
-    for number, (rows, rest) in enumerate(KFold(n_splits=3, shuffle=True, random_state=0).split(range(42))):
+    for number, (rows, rest) in enumerate(KFold(n_splits=3, shuffle=True, random_state=0).split(range(36))):
         loader = DataLoader(Subset(everything, rows), batch_size=6, shuffle=True)
         check = DataLoader(Subset(everything, rest), batch_size=6)
         model = nn.Linear(8, 2)

@@ -160,7 +160,8 @@ SCRIPTS = {
             for (real,) in loader:
                 pred_real = critic(real)
                 pred_fake = critic(torch.randn_like(real))
-                loss = bce(pred_real - pred_fake.mean(0, keepdim=True), torch.ones_like(pred_real))
+                better = pred_real - pred_fake.mean(0, keepdim=True)
+                loss = bce(better, torch.ones_like(pred_real))
                 optimizer.zero_grad()
                 loss.backward()  # <- here
                 optimizer.step()

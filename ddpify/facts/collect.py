@@ -233,7 +233,7 @@ def loss_of(call: Call) -> Value:
 
 def _loop(run: Run, call: Call) -> TrainingLoop:
     loss = loss_of(call)
-    loaders = frozenset(o for o in loss.of_kind("batch") if isinstance(o, New))
+    loaders = frozenset(o for o in loss.of_kind("batch") | loss.of_kind("whole") if isinstance(o, New))
     around = [loop for loop in call.loops if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))]
     feeding = [i for i, loop in enumerate(around) if loaders & frozenset(o for o in loop.element.batches() if isinstance(o, New))]
     if feeding:
@@ -332,13 +332,22 @@ def place_wraps(facts: Facts) -> None:
 
 
 def settle(
-    facts: Facts, settled: Mapping[ast.stmt, tuple[str, ...]], agreed: frozenset[ast.AST], shares: frozenset[New] | None = None
+    facts: Facts,
+    settled: Mapping[ast.stmt, tuple[str, ...]],
+    agreed: frozenset[ast.AST],
+    shares: frozenset[New] | None = None,
+    turned: Mapping[ast.expr, str] | None = None,
 ) -> None:
     """Run once more with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
     interpreter = Interpreter(
-        facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, settled=settled, agreed=agreed, shares=shares
+        facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, settled=settled, agreed=agreed, shares=shares, turned=turned
     )
     facts.after = Run(interpreter)
+
+
+def turned(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
+    """A run in which some expressions are what an edit would make of them."""
+    return Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, turned=how))
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:

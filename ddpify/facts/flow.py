@@ -73,7 +73,8 @@ class Interpreter:
 
     `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
     `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike,
-    `shares` the loaders whose batches those numbers are computed from.
+    `shares` the loaders whose batches those numbers are computed from. `turned` tells which expressions give all ranks' rows ("whole"), or
+    numbers whose average over ranks is that of all samples ("mean").
     """
 
     def __init__(
@@ -85,10 +86,12 @@ class Interpreter:
         settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
         agreed: frozenset[ast.AST] = frozenset(),
         shares: frozenset[New] | None = None,
+        turned: Mapping[ast.expr, str] | None = None,
     ) -> None:
         self.project = project
         self.agreed = agreed
         self.shares = shares
+        self.turned = turned or {}
         self.unwraps = unwraps
         self.settled = settled or {}
         self.wraps = wraps or {}
@@ -168,7 +171,8 @@ class Interpreter:
 
     def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
         value = self.expression(target)
-        wrapped = self.objects.new("torch.nn.parallel.DistributedDataParallel", node, self.stack)
+        at = node if len(self.wraps.get(node, ())) == 1 else target  # several of one statement are several wrappers
+        wrapped = self.objects.new("torch.nn.parallel.DistributedDataParallel", at, self.stack)
         if value.objs and wrapped not in value.objs:
             self.memory[wrapped, "module"] = value
             self.assign(target, just(wrapped))
@@ -249,6 +253,8 @@ class Interpreter:
                 self.set_attribute(obj, ELEMENT, value, False)
                 self.set_attribute(obj, UNNAMED, value, False)
             origins = library.mixed([value, index], {}).origins
+            if not any(o.kind == "batch" for o in origins):  # rows of all ranks, put where all ranks have them
+                origins = frozenset(o for o in origins if o.kind != "whole")
             if not receiver.objs and origins and isinstance(target.value, ast.Name):
                 self.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale))
 
@@ -695,6 +701,9 @@ class Interpreter:
                     for o in value.objs
                 ]
             )
+        how = self.turned.get(node)
+        if how is not None:
+            value = _turn(value, how, node)
         self._note(node, value)
         return value
 
@@ -730,6 +739,9 @@ class Interpreter:
                 return self._import(full, full) if self.project.is_local(full) else NOTHING
             return found
         if isinstance(obj, Class):
+            if name == "apply" and "torch.autograd.Function" in self.library_bases(obj):
+                found = self.find(obj, "forward") or NOTHING
+                return join([just(self.objects.func(f.node, f.file, obj, obj)) for f in found.objs if isinstance(f, Func)])
             return self.find(obj, name) or NOTHING
         if isinstance(obj, Super):
             return self._super(obj, name)
@@ -751,7 +763,7 @@ class Interpreter:
             return Value(
                 frozenset((self.objects.part(obj, name), self.objects.method(obj, name))), base.origins | given.origins, given.scale
             )
-        if isinstance(obj, Tup):
+        if isinstance(obj, Tup) or (isinstance(obj, Lit) and obj.value is None):
             return NOTHING
         return (
             just(self.objects.method(obj, name))
@@ -834,13 +846,16 @@ class Interpreter:
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
             if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
-                if index.scale == "sample":  # a mask or a choice of rows: how many, differs from rank to rank
+                if index.scale in ("sample", "weighted"):  # a mask or a choice of rows: how many, differs from rank to rank
                     whole = "weighted"
                 elif (index.of_kind("random") or index.of_kind("index")) and base.of_kind("forward"):
                     whole = "other"  # rows paired with other rows
+                elif index.scale == "other":
+                    whole = "other"
             if base.scale == "count" and whole is None:
                 return library.agreed(Value(frozenset(), base.origins | index.origins))  # a length that is no batch's
-            return Value(frozenset(), base.origins | index.origins, whole)
+            cut = whole == "sample" and isinstance(node.slice, ast.Tuple) and any(self._own_length(s) for s in node.slice.elts)
+            return Value(frozenset(), base.origins | index.origins | ({Origin("turned", node)} if cut else set()), whole)
         out = []
         for obj in base.objs:
             if isinstance(obj, Tup):
@@ -865,6 +880,11 @@ class Interpreter:
                         held = [NOTHING]
                 out += held
         return join(out) | Value(frozenset(), base.origins, base.scale)
+
+    def _own_length(self, part: ast.expr) -> bool:
+        """Whether a slice ends where the samples of a batch say: on each rank elsewhere."""
+        ends = [e for e in (part.lower, part.upper) if e is not None] if isinstance(part, ast.Slice) else []
+        return any(self.trace.values.get(e, NOTHING).of_kind("batch") for e in ends)
 
     def _ev_tuple(self, node: ast.Tuple) -> Value:
         items = tuple(self.expression(e) for e in node.elts)
@@ -934,7 +954,7 @@ class Interpreter:
                 return Value(lists, origins)
         if isinstance(op, ast.Div) and texts:
             return Value(left.objs, origins)
-        scale = scales.binary(op, left.scale, right.scale)
+        scale = "other" if scales.uneven([left, right]) else scales.binary(op, left.scale, right.scale)
         if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
             scale = "mean"  # an average by weights, times this rank's part of them
         if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
@@ -947,7 +967,11 @@ class Interpreter:
         if scale in ("mean", "sum", "count", "total") and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
             scale = "other"  # a number chosen by a rank's own batch
         constant = right if left.scale == "sum" else left
-        if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and constant.of_kind("parameters"):
+        if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _one(constant) != 0:
+            origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
+        if isinstance(op, ast.Mult) and scale == "sum" and any(v.scale is None and _is_world(v) for v in (left, right)):
+            scale = "mean"  # a rank's total, times the number of ranks
+        if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
         return Value(frozenset(), origins, scale)
 
@@ -1088,6 +1112,9 @@ class Interpreter:
                 parts = list(obj.items)
             elif isinstance(obj, New) and all((obj, str(i)) in self.memory for i in range(len(targets))):
                 parts = [self.memory[obj, str(i)] for i in range(len(targets))]
+            elif obj is None and value.scale == "count" and star is None and len(targets) > 1:  # rows, columns = x.shape
+                length = library.agreed(Value(frozenset(), value.origins))
+                parts = [value, *(length for _ in targets[1:])]
             else:
                 part = self.element(Value(frozenset() if obj is None else frozenset((obj,)), value.origins, value.scale))
                 parts = [part] * len(targets)
@@ -1316,7 +1343,7 @@ class Interpreter:
             and any(
                 isinstance(o, New)
                 and (
-                    self.is_module(o)
+                    (self.is_module(o) and o is not obj and self.is_network(o))
                     or (
                         o.path.startswith("torch.nn.")
                         and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid"))
@@ -1424,6 +1451,14 @@ def _deciding(test: Value) -> frozenset[Origin]:
     return frozenset(o if o.kind == "drawn" else Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided", "drawn"))
 
 
+def _turn(value: Value, how: str, node: ast.expr) -> Value:
+    if how == "whole":
+        return library.whole(value)
+    if how == "mean":
+        return Value(value.objs, value.origins, "mean")
+    return Value(value.objs, value.origins | {Origin(how, node)}, value.scale)
+
+
 def told(value: Value) -> Value:
     """A name or flag that the script spells out, marked as such; parts of tuples, too."""
     objs = frozenset(Tup(tuple(told(i) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
@@ -1485,6 +1520,16 @@ def _sources(value: Value) -> frozenset[Origin]:
     return frozenset(
         Origin("from", o) for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)
     )
+
+
+def _is_world(value: Value) -> bool:
+    """Whether a number is how many ranks there are."""
+    return {o.kind for o in value.origins} == {"world"}
+
+
+def _of_all(value: Value) -> bool:
+    """Whether a number is the same on every rank though it is not a constant of the script."""
+    return bool(value.of_kind("parameters") or value.of_kind("whole"))
 
 
 def _decorators(node: ast.AST) -> frozenset[str]:

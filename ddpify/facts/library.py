@@ -180,9 +180,10 @@ def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_gr
     if name == "requires_grad_" and not receiver.of_kind("batch") and not receiver.of_kind("parameters"):
         return receiver
     scale = scales.method(name, receiver.scale, args, keywords)
-    if receiver.scale is None:
+    if receiver.scale is None or scales.uneven([receiver, *args, *keywords.values()]):
         scale = flow.scale
-    value = Value(frozenset(), flow.origins, scale)
+    turned = frozenset((Origin("turned", call.node),)) if scale == "sample" and scales.turns(name, args, keywords) else frozenset[Origin]()
+    value = Value(frozenset(), flow.origins | turned, scale)
     if scale is None and name in ("size", "dim"):
         return agreed(value)  # a length that is no batch's
     return without_graph(value) if name in _DETACHING else value
@@ -276,6 +277,9 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in AGREEING:
         _agreed(run, event)
         return NOTHING
+    if path == "torch.distributed.all_gather":
+        _gathered(run, event, args)
+        return NOTHING
     if path in _BUILTIN:
         return _BUILTIN[path](run, event, args, keywords)
     if path in ("set", "frozenset"):
@@ -299,6 +303,8 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         if path == "torch.nn.Parameter":
             return Value(frozenset((run.objects.new(path, node, run.stack),)), value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
+    if path == "apex.amp.scale_loss" and args:
+        return Value(frozenset(), args[0].origins, args[0].scale)
     if path in _CLOCKS or path.endswith((".now", ".today", ".utcnow")):
         return Value(frozenset(), frozenset((Origin("time"),)))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
@@ -311,7 +317,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
         return Value(
             frozenset(),
-            mixed(args, keywords).origins | {Origin("sized", node)} | (_drawn(root, node) if drawn else set()),
+            mixed(args, keywords).origins
+            | {Origin("sized", node)}
+            | (_drawn(root, node) if drawn else set())
+            | ({Origin("turned", node)} if last == "arange" else set()),  # places in this rank's batch
             "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None,
         )
     if path in ("os.listdir", "glob.glob", "os.scandir", "os.walk", "glob.iglob"):
@@ -327,7 +336,11 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         and not path.startswith(("torch.utils.", "torch.hub", "torch.optim", "torch.cuda", "torch.backends"))
     ):
         flow = mixed(args, keywords)
-        value = Value(frozenset(), flow.origins, scales.function(last, _flat(args), keywords))
+        scale = scales.function(last, _flat(args), keywords)
+        turned = (
+            frozenset((Origin("turned", node),)) if scale == "sample" and scales.turns(last, args[1:], keywords) else frozenset[Origin]()
+        )
+        value = Value(frozenset(), flow.origins | turned, scale)
         return without_graph(value) if last in _DETACHING else value
     if path in (
         "min",
@@ -559,6 +572,23 @@ def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
 
     kept = frozenset(o for o in value.origins if not own(o))
     return Value(value.objs, kept if kept or not value.origins else frozenset((Origin("agreed"),)))
+
+
+def whole(value: Value) -> Value:
+    """All ranks' rows of what each rank has some of: the same on every rank, as is what is computed from them."""
+    kept = agreed(value).origins - {Origin("agreed")}
+    return Value(frozenset(), kept | frozenset(Origin("whole", o.of) for o in value.origins if o.kind == "batch"))
+
+
+def _gathered(run: Interpreter, event: Call, args: list[Value]) -> None:
+    """`all_gather(parts, rows)`: the list holds all ranks' rows from here on."""
+    if len(args) < 2:
+        return
+    for parts in args[0].made():
+        for owner, name in [key for key, _ in run.memory.items() if key[0] is parts]:
+            run.memory[owner, name] = whole(args[1])
+    if isinstance(event.node.args[0], ast.Name):
+        run.bind(event.node.args[0].id, Value(args[0].objs, whole(args[1]).origins))
 
 
 def _agreed(run: Interpreter, event: Call) -> None:

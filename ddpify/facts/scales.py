@@ -43,9 +43,12 @@ _ROWS = frozenset(
         one_hot normalize dropout dropout2d masked_fill masked_fill_ add sub mul div add_ sub_ mul_ div_ true_divide cat concat
         stack narrow where isnan isinf bool byte type_as to_dense data chunk split unbind select index_select copy_ float16 bfloat16
         numpy astype asnumpy eq_ interpolate pad upsample grid_sample embedding cosine_similarity pairwise_distance mse binarize
-        requires_grad get pop values items pin_memory nonzero fill_ zero_ normal_ uniform_ bernoulli_ random_ grad log_prob sample
+        requires_grad get pop values items pin_memory fill_ zero_ normal_ uniform_ bernoulli_ random_ grad log_prob sample
         rsample mul_ sin cos erf lerp addcmul interp2d unfold fold pixel_shuffle softmin hardtanh relu_ apply_ permute data new
-        share_memory_
+        share_memory_ bmm baddbmm linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+        max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
+        adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d layer_norm group_norm instance_norm rms_norm prelu glu mish
+        hardswish hardsigmoid upsample_nearest upsample_bilinear scaled_dot_product_attention
     """.split()
 )
 _WHOLE = frozenset(
@@ -55,8 +58,15 @@ _WHOLE = frozenset(
 )
 
 
+def uneven(parts: Sequence[Value]) -> bool:
+    """Whether a rank's own rows meet all ranks' rows, or numbers made of those."""
+    return any(p.scale == "sample" for p in parts) and any(p.scale is None and p.of_kind("whole") for p in parts)
+
+
 def mixed(parts: Sequence[Value]) -> Scale | None:
     """What an unknown function of `parts` gives."""
+    if uneven(parts):
+        return "other"
     seen = {p.scale for p in parts} - {None}
     if not seen:
         return None
@@ -133,8 +143,12 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         if dim is None or over is None or over == 0 or isinstance(over, tuple):
             return "mean" if "mean" in name else "sum"
         return "sample"
-    if name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "new") and any(a.scale == "count" for a in args):
-        return "sample"
+    if name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "new"):
+        flat = [i for a in args for i in (a, *_items(a))]
+        if any(i.scale == "count" for i in flat):
+            return "sample"
+        if args and all(i.scale is None for i in flat):
+            return None  # the same whatever the batch is
     if scale == "sample":
         dim = keywords.get("dim", keywords.get("axis", args[0] if args else None))
         over = _literal(dim) if dim is not None else None
@@ -148,6 +162,9 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
             return "sample" if all(type(_literal(a)) is int and _literal(a) != 0 for a in args) else "other"
         if name in ("repeat", "tile", "expand") and args:
             return "sample" if _literal(args[0]) in (1, -1) or (name == "expand" and args[0].scale == "count") else "other"
+        if name == "flip":
+            axes = [_literal(a) for a in args] or [_literal(dim) if dim is not None else None]
+            return "sample" if all((type(a) is int and a != 0) for a in axes) else "other"
         if name == "topk":
             over = _literal(keywords.get("dim", args[1] if len(args) > 1 else Value()))
             return "sample" if type(over) is int and over > 0 else "other"
@@ -156,6 +173,18 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         op: ast.operator = {"ad": ast.Add(), "su": ast.Sub(), "mu": ast.Mult(), "di": ast.Div(), "tr": ast.Div()}[name[:2]]
         return binary(op, scale, args[0].scale if args else None)
     return "other"
+
+
+def turns(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> bool:
+    """Whether `tensor.name(...)`, or `torch.name(tensor, ...)`, may leave the samples in another than the first dimension."""
+    first = keywords.get("dim", keywords.get("axis", args[0] if args else Value()))
+    if name in ("permute", "movedim", "moveaxis"):
+        return _literal(first) != 0
+    if name == "stack":
+        return _literal(first) in (None, 0)
+    if name in ("view", "reshape"):
+        return first.scale != "count" and _literal(first) != -1
+    return False
 
 
 def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Scale | None:
@@ -217,6 +246,10 @@ def _reduced(keywords: dict[str, Value], inner: Scale | None, weighted: bool) ->
     if how in ("none", "sum"):
         return "sample" if how == "none" else "sum"
     return "weighted" if weighted else "mean"
+
+
+def _items(value: Value) -> tuple[Value, ...]:
+    return tuple(i for o in value.objs for i in getattr(o, "items", ()))
 
 
 def _literal(value: Value) -> object:

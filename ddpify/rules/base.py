@@ -41,7 +41,8 @@ class Change:
 
     `file` is the path as the user gave it, `node` the place shown. `imports` are import statements that the edits need.
     `group` names what the change stands or falls with, `needs` the pieces of the runtime block (templates/runtime) it calls. `settles`
-    tells after which statement which expression holds the number of all ranks, `agrees` which branches all ranks then take alike.
+    tells after which statement which expression holds the number of all ranks, `agrees` which branches all ranks then take alike,
+    `turns` which expressions then give all ranks' rows ("whole") or numbers whose average over ranks is that of all samples ("mean").
     """
 
     code: str
@@ -56,6 +57,7 @@ class Change:
     needs: tuple[str, ...] = ()
     settles: tuple[tuple[ast.stmt, str], ...] = ()
     agrees: tuple[ast.AST, ...] = ()
+    turns: tuple[tuple[ast.expr, str], ...] = ()
 
     @property
     def line(self) -> int:

@@ -33,8 +33,9 @@ NAMES = {
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
-    "from_all_ranks": ("from_all_ranks", "ddp_from_all_ranks"),
     "share_of_ranks": ("share_of_ranks", "ddp_share"),
+    "from_all_ranks": ("from_all_ranks", "ddp_from_all_ranks"),
+    "all_ranks_rows": ("AllRanksRows", "DDPAllRanksRows"),
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
     "same_on_all_ranks": ("same_on_all_ranks", "ddp_same_on_all_ranks"),
@@ -52,6 +53,7 @@ class Context:
     assumed: frozenset[New] | None = None  # what `dealt` is taken to be while that is being found out
     settled: dict[ast.stmt, tuple[str, ...]] = field(default_factory=dict)  # statement by statement, the names that hold all ranks' numbers
     agreed: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
+    turned: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up
 
     @property
     def tree(self) -> Tree:
@@ -187,6 +189,7 @@ class Context:
         for statement, text in change.settles:
             self.settled[statement] = (*self.settled.get(statement, ()), text)
         self.agreed |= frozenset(change.agrees)
+        self.turned.update(change.turns)
 
     def shared(self, value: Value) -> bool:
         """Whether a value is computed from a rank's own share of the data."""
@@ -220,6 +223,17 @@ class Context:
             collective = synced or call.func.paths() & library.COLLECTIVES
             if collective or call.node in inside:
                 out |= {call.node, *call.stack} if collective else set(call.stack)
+        return out
+
+    @property
+    def whole(self) -> set[ast.AST]:
+        """The calls that are given all ranks' rows, and those that made what is called: there, a batch is the whole batch."""
+        out: set[ast.AST] = set()
+        for call in self.facts.after.trace.calls:
+            given = [*call.args, *call.keywords.values()]
+            if any(v.of_kind("whole") for v in given) and not any(self.local(v) for v in given):
+                called = self.facts.after.unwrap(call.func)
+                out |= {call.node, *(o.node for o in called if isinstance(o, New) and o.cls is not None)}
         return out
 
     @cached_property

@@ -1,4 +1,20 @@
+class AllRanksRows(torch.autograd.Function):
+    """The rows of all ranks, in the order of the whole batch; each rank's rows get the gradients of all ranks' losses."""
+
+    @staticmethod
+    def forward(ctx, rows):
+        parts = [torch.empty_like(rows) for _ in range(world_size)]
+        dist.all_gather(parts, rows)
+        return torch.stack(parts, 1).flatten(0, 1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        total = gradient.contiguous().clone()
+        dist.all_reduce(total)
+        return total[rank::world_size]
+
+
 def from_all_ranks(rows):
-    """All ranks' rows of a batch, in the order of the whole batch; gradients flow back to the rank that has them."""
-    parts = torch.distributed.nn.functional.all_gather(rows)
-    return torch.stack(parts, 1).flatten(0, 1)
+    """The whole batch, of which this rank has every world_size-th row, for a loss that cannot be averaged over ranks."""
+    return AllRanksRows.apply(rows.contiguous())

@@ -105,9 +105,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     seen: set[ast.AST] = set()
     trained = set(context.facts.loaders)
     yield from _indivisible(context)
+    whole = context.whole
     for call in run.trace.calls:
         if (
             call.method in _SHAPES
+            and not whole & {call.node, *call.stack}
             and not any(isinstance(o, Func) for o in call.func.objs)
             and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs)
         ):

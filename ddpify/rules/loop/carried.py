@@ -87,7 +87,7 @@ def _assuming(context: Context, kept: dict[ast.Assign | ast.AugAssign, str]) -> 
     for node, text in kept.items():
         settled[node] = (*settled.get(node, ()), text)
     facts = replace(context.facts)
-    settle(facts, settled, context.agreed, context.shares)
+    settle(facts, settled, context.agreed, context.shares, context.turned)
     return replace(context, facts=facts)
 
 

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import Call, New, Value, join
+from ddpify.facts.model import Call, Value, join
 from ddpify.facts.scales import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.loop import counted, whole
 
 CODE = "DDP402"
 TITLE = "an average over all ranks' samples"
@@ -79,15 +80,7 @@ _FIX = "scale it so that the average over ranks is the loss of the whole batch: 
 def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
     """Whether the loader pads its batches and the training flattens them."""
     run = context.facts.after
-    pads = False
-    for loader in loss.of_kind("batch"):
-        for obj in run.held(loader, "collate_fn").objs:
-            inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
-            pads |= (isinstance(obj, New) and "Padding" in obj.path) or (
-                isinstance(inner, ast.AST)
-                and any(isinstance(n, ast.Call) and "pad" in ast.unparse(n.func).rpartition(".")[2].lower() for n in ast.walk(inner))
-            )
-    if not pads:
+    if not whole.pads(context, loss):
         return False
     entrywise = any(
         o.path.rpartition(".")[2] in ("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss")
@@ -113,7 +106,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         by_node[node] = join([loss_of(call) for call in context.facts.after.calls(node)])
     for node, loss in by_node.items():
         held = (Obligation("loss", node),)
-        if not loss.of_kind("batch"):
+        if whole.is_whole(loss):
+            yield Proof(held[0], "computed from all ranks' rows")
+        elif not loss.of_kind("batch"):
             yield context.manual(
                 CODE,
                 node,
@@ -146,6 +141,29 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             )
         elif loss.scale == "weighted" and (change := _by_weight(context, loss, held)) is not None:
             yield change
+        elif (averages := counted.found(context, node, loss)) is not None:
+            yield Change(
+                CODE,
+                "ranks divide by what each counts in its own share: a total over all counts is divided by, and times their number",
+                context.tree.shown,
+                averages.nodes[0],
+                averages.edits,
+                discharges=held,
+                needs=("sum_over_ranks",),
+                turns=tuple((n, "mean") for n in averages.nodes),
+            )
+        elif (all_rows := whole.found(context, node, loss)) is not None:
+            yield Change(
+                CODE,
+                "this loss is no average over single samples: every rank computes that of the whole batch, from all ranks' rows",
+                context.tree.shown,
+                all_rows.node,
+                all_rows.edits,
+                level=Safety.NOTE,
+                discharges=held,
+                needs=("from_all_ranks",),
+                turns=all_rows.turns,
+            )
         else:
             yield context.manual(
                 CODE, node, _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"), _FIX, held, Safety.REVIEW
@@ -176,6 +194,7 @@ def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> C
         (Replace(call.node, f"{{0}} * {share}", (call.node,)),),
         discharges=held,
         needs=("share_of_ranks",),
+        turns=((call.node, "mean"),),
     )
 
 

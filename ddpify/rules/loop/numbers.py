@@ -50,16 +50,16 @@ def _gather(context: Context, node: ast.expr, text: str, parts: list[ast.expr]) 
     if ast.unparse(node) == text or not (context.shared(value) or context.local(value)):
         return True
     carried = text and text in {ast.unparse(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
-    if value.scale in ("sum", "count", "mean") and not value.made() and not carried:
+    if value.scale in ("sum", "count", "mean") and not value.made() and not carried and not value.of_kind("offset"):
         parts.append(node)
         return True
     if isinstance(node, (ast.Name, ast.Attribute, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.Starred)):
         return False
-    inner = [c for c in _expressions(node) if not (isinstance(node, ast.Call) and c is node.func and isinstance(c, ast.Name))]
+    inner = [c for c in expressions(node) if not (isinstance(node, ast.Call) and c is node.func and isinstance(c, ast.Name))]
     return bool(inner) and all(_gather(context, c, text, parts) for c in inner)
 
 
-def _expressions(node: ast.expr) -> Iterator[ast.expr]:
+def expressions(node: ast.expr) -> Iterator[ast.expr]:
     """The operands of an expression: of a method call, what it is called on."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield node.func.value

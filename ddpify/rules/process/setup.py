@@ -90,6 +90,7 @@ _ORDER = (
     "on_any_rank",
     "from_all_ranks",
     "share_of_ranks",
+    "from_all_ranks",
     "agree_on_seed",
     "quiet",
     "quiet_logging",

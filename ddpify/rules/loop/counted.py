@@ -1,0 +1,92 @@
+"""Averages whose divisor is in view and differs between ranks: a total, divided by the count or the weights of valid entries."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ddpify.edits import Edit, Replace
+from ddpify.facts import collect
+from ddpify.facts.model import Value
+from ddpify.rules.context import Context
+from ddpify.rules.loop.numbers import own_parts
+from ddpify.rules.loop.whole import alike, loss_in
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Averages, and the edits that divide their totals by what all ranks count."""
+
+    nodes: tuple[ast.expr, ...]
+    edits: tuple[Edit, ...]
+
+
+def found(context: Context, node: ast.Call, loss: Value) -> Counted | None:
+    """The averages by which the loss of a backward call is that of all samples once they are corrected; None where that is not seen."""
+    here = {n: e for n in _averages(context, loss) if (e := _edits(context, n))}
+    if not here:
+        return None
+    used = loss_in(collect.turned(context.facts, dict.fromkeys(here, "mark")), node).of_kind("mark")
+    nodes = sorted(used, key=lambda n: (n.lineno, n.col_offset))
+    if not nodes or loss_in(collect.turned(context.facts, dict.fromkeys(nodes, "mean")), node).scale != "mean":
+        return None
+    return Counted(tuple(nodes), tuple(dict.fromkeys(e for n in nodes for e in here[n])))
+
+
+def _averages(context: Context, loss: Value) -> Iterator[ast.expr]:
+    """Quotients of a batch's totals, and means over some entries of a batch, as far as they are trained through."""
+    run, forwards = context.facts.after, loss.of_kind("forward")
+    for node in context.facts.entry.nodes():
+        value = run.value(node)
+        if not isinstance(node, ast.expr) or not value.of_kind("forward") & forwards or value.scale not in ("other", "weighted"):
+            continue
+        if not alike(context, node, value):
+            continue
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            left, right = run.value(node.left), run.value(node.right)
+            if left.scale == "sum" and not left.of_kind("offset") and not right.of_kind("forward"):
+                yield node
+        elif _mean_of(node) is not None:
+            yield node
+
+
+def _mean_of(node: ast.expr) -> ast.expr | None:
+    """What `x.mean()` or `torch.mean(x)` averages."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean" and not node.keywords):
+        return None
+    return node.args[0] if ast.unparse(node.func) == "torch.mean" and len(node.args) == 1 else None if node.args else node.func.value
+
+
+def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
+    """What divides a total by that of all ranks, and multiplies it by their number."""
+    run, total, world = context.facts.after, context.names["sum_over_ranks"], context.names["world_size"]
+    if isinstance(node, ast.BinOp):
+        divisor = _divisor(context, node.right)
+        parts = own_parts(context, divisor)
+        if not parts:
+            return ()
+        sums = [Replace(p, _of_all(context, p, p is divisor), (p,)) for p in parts]
+        return *sums, Replace(node, f"{{0}} * {world} / {{1}}", (node.left, node.right))
+    entries = _mean_of(node)
+    if entries is None or run.value(entries).scale != "weighted" or len(ast.unparse(entries)) > 60:
+        return ()
+    return (Replace(node, f"{{0}}.sum() * {world} / {total}({{0}}.numel())", (entries,)),)
+
+
+def _of_all(context: Context, part: ast.expr, alone: bool) -> str:
+    code = f"{context.names['sum_over_ranks']}({{0}})"
+    if context.facts.after.value(part).scale != "mean":
+        return code
+    return f"{code} / {context.names['world_size']}" if alone else f"({code} / {context.names['world_size']})"
+
+
+def _divisor(context: Context, node: ast.expr) -> ast.expr:
+    """The expression that a divisor is, or was assigned, where it has a name of its own and serves nothing else."""
+    tree = context.facts.tree_of(node)
+    if not isinstance(node, ast.Name) or context.facts.after.value(node).scale in ("sum", "count"):
+        return node
+    named = [n for n in ast.walk(tree.function(node)) if isinstance(n, ast.Name) and n.id == node.id]
+    given = [n for n in named if isinstance(n.ctx, ast.Store)]
+    up = tree.parent.get(given[0]) if len(given) == 1 and len(named) == 2 else None
+    return up.value if isinstance(up, ast.Assign) and len(up.targets) == 1 else node

@@ -1,0 +1,284 @@
+"""Losses that couple the samples of a batch: the calls that are given all ranks' rows, so that each rank computes the loss of them all."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ddpify.edits import Edit, InsertAfter, Replace
+from ddpify.facts import collect
+from ddpify.facts.collect import Run, loss_of
+from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Value, join
+from ddpify.facts.scales import uneven
+from ddpify.rules.context import Context
+from ddpify.rules.loop.numbers import expressions
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_OPEN = ("other", "weighted")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What makes a loss that of the whole batch: the place, the edits there, and the expressions that are all ranks' rows then."""
+
+    node: ast.AST
+    edits: tuple[Edit, ...]
+    rows: tuple[ast.expr, ...]
+
+    @property
+    def turns(self) -> tuple[tuple[ast.expr, str], ...]:
+        """What the expressions are then."""
+        return tuple((a, "whole") for a in self.rows)
+
+
+def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
+    """What makes the loss of a backward call that of the whole batch; None where that is not seen."""
+    return None if pads(context, loss) or _varied(context, loss) else _by_calls(context, node, loss) or _by_names(context, node, loss)
+
+
+def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
+    """The calls that compute the loss are given all ranks' rows."""
+    rows = {n: r for n in _open(context, node, loss) if (r := _rows(context, n)) is not None}
+    if not rows:
+        return None
+    marked = collect.turned(context.facts, dict.fromkeys(rows, "mark"))
+    used = loss_in(marked, node).of_kind("mark")
+    run = context.facts.after
+    used = frozenset(n for n in used if not any(set(c.stack) & used for c in run.calls(n)))
+    if not used or not all(context.facts.is_entry(n) and _alike(context, n) for n in used):
+        return None
+    calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
+    given = tuple(a for n in calls for a in rows[n])
+    out = Whole(calls[0], tuple(Replace(a, f"{context.names['from_all_ranks']}({{0}})", (a,)) for a in given), given)
+    after = collect.turned(context.facts, dict(out.turns))
+    return out if is_whole(loss_in(after, node)) and not any(_drawn(after, n) for n in calls) else None
+
+
+def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
+    """What the loss is computed from, line by line, becomes all ranks' rows under its own names, once the last forward is done."""
+    if not context.facts.is_entry(node) or not alike(context, node, loss):
+        return None
+    tree = context.tree
+    end = tree.statement(node)
+    body, around = tree.block(end), tree.parent[end]
+    forwards = context.training | {n for _, n in loss.of_kind("forward")}
+    runs = [i for i, s in enumerate(body) if any(n in forwards for n in ast.walk(s))]
+    if not runs or not isinstance(body[runs[-1]], ast.Assign) or runs[-1] >= body.index(end):
+        return None
+    last, rest = body[runs[-1]], body[runs[-1] + 1 :]
+    reads = _rows_read(context, around, last, rest)
+    if not reads or set(reads) & _ends(context, node):
+        return None
+    after = collect.turned(context.facts, dict.fromkeys(reads, "whole"))
+    found = loss_in(after, node)
+    if (
+        found.scale is not None
+        or not is_whole(found)
+        or found.of_kind("random")
+        or any(_uneven(after, n) for s in rest for n in ast.walk(s))
+    ):
+        return None
+    names = dict.fromkeys(r.id for r in reads)
+    again = [n for s in rest for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
+    if any(context.shared(after.value(n)) for n in again):
+        return None  # bound anew to this rank's own
+    lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
+    return Whole(last, (InsertAfter(last, lines),), tuple(reads))
+
+
+def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt]) -> list[ast.Name]:
+    """The reads, after a statement, of names that hold rows until then; none where one of them cannot be all ranks' rows from there on."""
+    tree, run = context.tree, context.facts.after
+    nodes = [n for n in ast.walk(around) if isinstance(n, ast.Name)]
+    first = {n.arg: n.lineno for n in ast.walk(around) if isinstance(n, ast.arg)}
+    for n in nodes:
+        if isinstance(n.ctx, ast.Store):
+            first[n.id] = min(first.get(n.id, n.lineno), n.lineno)
+    inside = {n for s in rest for n in ast.walk(s)}
+    out: list[ast.Name] = []
+    for n in nodes:
+        value = run.value(n)
+        bound = first.get(n.id, 1 << 30) <= (last.end_lineno or last.lineno)
+        if n not in inside or isinstance(n.ctx, ast.Store) or not bound or value.scale != "sample" or not context.shared(value):
+            continue
+        up = tree.parent[n]
+        part = isinstance(up, ast.Attribute) and not (isinstance(tree.parent[up], ast.Call) and tree.parent[up].func is up)  # type: ignore[attr-defined]
+        keyed = isinstance(up, ast.Subscript) and up.value is n and isinstance(up.slice, ast.Constant)
+        carried = any(m.id == n.id and isinstance(m.ctx, ast.Load) and m.lineno <= first[n.id] for m in nodes)
+        whole_batch = isinstance(around, ast.For) and isinstance(around.target, ast.Name) and around.target.id == n.id
+        if value.objs or not _is_rows(context, value) or part or keyed or carried or whole_batch:
+            return []
+        out.append(n)
+    return out
+
+
+def _uneven(run: Run, node: ast.AST) -> bool:
+    """Whether an expression brings a rank's own rows together with all ranks' rows."""
+    return isinstance(node, (ast.BinOp, ast.Compare, ast.Call)) and uneven([run.value(n) for n in expressions(node)])
+
+
+def is_whole(loss: Value) -> bool:
+    """Whether a loss is computed from all ranks' rows, but for terms that are averages."""
+    return bool(loss.of_kind("whole")) and (loss.scale == "mean" or (loss.scale is None and not loss.of_kind("batch")))
+
+
+def pads(context: Context, loss: Value) -> bool:
+    """Whether a loader pads its batches: each rank's then have their own length."""
+    run = context.facts.after
+    for loader in loss.of_kind("batch"):
+        for obj in run.held(loader, "collate_fn").objs:
+            inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
+            if (isinstance(obj, New) and "Padding" in obj.path) or (
+                isinstance(inner, ast.AST)
+                and any(isinstance(n, ast.Call) and "pad" in ast.unparse(n.func).rpartition(".")[2].lower() for n in ast.walk(inner))
+            ):
+                return True
+    return False
+
+
+def _varied(context: Context, loss: Value) -> bool:
+    """Whether rows may have another shape on every rank: a collate function of the script's own, or padding to the longest of a batch."""
+    run = context.facts.after
+    for loader in loss.of_kind("batch"):
+        collate = run.held(loader, "collate_fn")
+        if any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths()):
+            return True
+    for call in run.trace.calls:
+        if not context.shared(call.result):
+            continue
+        longest = any(isinstance(o, Lit) and o.value in (True, "longest") for o in call.keywords.get("padding", Value()).objs)
+        if longest or any(p.endswith(("pad_packed_sequence", "pad_sequence")) for p in call.func.paths()):
+            return True
+    return False
+
+
+def loss_in(run: Run, node: ast.Call) -> Value:
+    """What a backward call starts from in a run."""
+    return join([loss_of(c) for c in run.calls(node)])
+
+
+def _open(context: Context, backward: ast.Call, loss: Value) -> list[ast.Call]:
+    """The calls that turn rows of what is trained into something that is no average over them."""
+    run, forwards = context.facts.after, loss.of_kind("forward")
+    out: dict[ast.Call, None] = {}
+    ends = _ends(context, backward)
+    for call in run.trace.calls:
+        given = [*call.args, *call.keywords.values()]
+        trained = any(v.of_kind("forward") & forwards for v in given)
+        left = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
+        if trained and left and not call.no_grad and not _runs_model(context, call, given):
+            out[call.node] = None
+    return list(out)
+
+
+def _ends(context: Context, backward: ast.Call) -> set[ast.AST]:
+    """The names and calls whose values a backward call starts from, themselves, added up or scaled: single numbers."""
+    tree = context.facts.tree_of(backward)
+    assigned: dict[str, list[ast.expr]] = {}
+    for n in ast.walk(tree.function(backward)):
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name):
+            assigned.setdefault(n.targets[0].id, []).append(n.value)
+    out: set[ast.AST] = set()
+    todo: list[ast.expr] = [backward.func.value] if isinstance(backward.func, ast.Attribute) else list(backward.args)
+    seen: set[ast.AST] = set()
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, ast.BinOp):
+            todo += [node.left, node.right]
+        elif isinstance(node, ast.Name):
+            todo += assigned.get(node.id, [])
+        if isinstance(node, (ast.Name, ast.Call)):
+            out.add(node)
+    return out
+
+
+def _runs_model(context: Context, call: Call, given: list[Value]) -> bool:
+    """Whether a call is, or is handed, a network: that sees each rank's own rows."""
+    run = context.facts.after
+    called = [o for o in run.unwrap(call.func) if isinstance(o, (New, Part))]
+    if any(isinstance(o, New) and o.cls is None and o.path.startswith(("torch.nn.", "torchvision.")) for o in called):
+        return call.result.scale not in _OPEN
+    if any(_network(run, o) for o in called if isinstance(o, Part) or o.cls is not None):
+        return True
+    owners = [o.owner if isinstance(o, Func) else o.of if isinstance(o, Method) else None for o in call.func.objs]
+    if (not called and call.node in context.training) or any(_network(run, o) for o in owners if isinstance(o, (New, Part))):
+        return True
+    return any(_network(run, o) for v in given for o in run.unwrap(v) if isinstance(o, New))
+
+
+def _network(run: Run, obj: New | Part) -> bool:
+    return isinstance(obj, Part) or (run.interpreter.is_module(obj) and run.interpreter.is_network(obj))
+
+
+def _rows(context: Context, node: ast.Call) -> list[ast.expr] | None:
+    """The arguments of a call that hold one row for each sample; None where one depends on the batch in another way."""
+    out: list[ast.expr] = []
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+        return None
+    return out if all(_take(context, a, out) for a in (*node.args, *(k.value for k in node.keywords))) and out else None
+
+
+def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
+    """Collect the parts of an expression that hold one row for each sample; False where another part depends on the batch."""
+    value = context.facts.after.value(node)
+    if not (context.local(value) or value.of_kind("random") or _holds(context, value)):
+        return True
+    if _is_rows(context, value):
+        out.append(node)
+        return True
+    if isinstance(node, ast.Call) and context.facts.after.value(node).of_kind("random") - _given(context, node):
+        return False
+    inner = [n for n in expressions(node) if not (isinstance(node, ast.Call) and n is node.func)]
+    return not isinstance(node, (ast.Name, ast.Lambda, *_COMPREHENSIONS)) and bool(inner) and all(_take(context, n, out) for n in inner)
+
+
+def _is_rows(context: Context, value: Value) -> bool:
+    """Whether a value is a tensor with one row for each sample in its first dimension."""
+    if value.of_kind("turned") or value.of_kind("decided"):
+        return False
+    return value.scale == "sample" and not value.objs
+
+
+def _given(context: Context, node: ast.Call) -> frozenset[object]:
+    return frozenset(r for n in expressions(node) for r in context.facts.after.value(n).of_kind("random"))
+
+
+def _holds(context: Context, value: Value) -> bool:
+    """Whether a container holds something of a rank's own batch."""
+    run = context.facts.after
+    boxes = [o for o in value.made() if o.path in ("list", "dict", "set", "zip", "generator")]
+    return any(context.local(v) for o in boxes for v in (run.held(o, "[]"), run.held(o, "iterable"))) or any(
+        context.local(i) for o in value.objs for i in getattr(o, "items", ())
+    )
+
+
+def _alike(context: Context, node: ast.Call) -> bool:
+    """Whether all ranks make a call, for equally many rows: in training, under no condition of their own."""
+    trained = set(context.facts.loaders)
+    for call in context.facts.after.calls(node):
+        batches = call.result.of_kind("batch")
+        if call.no_grad or not batches or not batches <= trained or any(context.local(test) for _, test in call.tests):
+            return False
+    return True
+
+
+def alike(context: Context, node: ast.expr, value: Value) -> bool:
+    """Whether all ranks evaluate an expression, in training only: under no condition of their own, and in no call of another kind."""
+    batches = value.of_kind("batch")
+    if not batches or not batches <= set(context.facts.loaders):
+        return False
+    tree, run = context.facts.tree_of(node), context.facts.after
+    for up in tree.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp, ast.While)) and context.local(run.value(up.test)):
+            return False
+    inside = [c for n in ast.walk(node) for c in run.calls(n)]
+    return not any(c.no_grad or any(context.local(test) for _, test in c.tests) for c in inside)
+
+
+def _drawn(run: Run, node: ast.Call) -> bool:
+    """Whether a call draws random numbers of its own, so that the ranks' losses differ, or takes what it is given for a dict."""
+    keyed = any(c.method in ("items", "keys", "values") and node in c.stack and c.receiver.of_kind("whole") for c in run.trace.calls)
+    return keyed or any(c.result.of_kind("random") for c in run.calls(node))

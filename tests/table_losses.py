@@ -1,0 +1,729 @@
+"""Scripts about losses: what DistributedDataParallel's average over ranks must not change."""
+
+from scripts import Script
+
+SCRIPTS: dict[str, Script] = {
+    # --- losses that couple the samples of a batch: every rank computes that of the whole batch ---------------------------
+    "two views of each sample, told from all others": Script(
+        """
+        def view_loss(ahead, behind, heat=0.5):
+            both = F.normalize(torch.cat([ahead, behind]), dim=1)
+            alike = both @ both.T / heat
+            alike.fill_diagonal_(-1e9)
+            n = ahead.size(0)
+            partner = torch.cat([torch.arange(n, 2 * n), torch.arange(n)]).to(alike.device)
+            return F.cross_entropy(alike, partner)
+
+
+        pairs = DataLoader(TensorDataset(x, x.flip(1)), batch_size=8, shuffle=True)
+        encoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 6))
+        sgd = torch.optim.SGD(encoder.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for one, two in pairs:
+                loss = view_loss(encoder(one), encoder(two))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                total += loss.item()
+            print(f"epoch {epoch}: {total / len(pairs):.6f}")
+        """,
+        same=("epoch",),
+    ),
+    "a supervised contrastive loss over views": Script(
+        """
+        class LabelContrast(nn.Module):
+            def __init__(self, temperature=0.3):
+                super().__init__()
+                self.temperature = temperature
+
+            def forward(self, features, labels):
+                views = features.shape[1]
+                flat = torch.cat(torch.unbind(features, dim=1), dim=0)
+                labels = labels.repeat(views)
+                logits = flat @ flat.T / self.temperature
+                own = torch.eye(flat.shape[0], dtype=torch.bool, device=flat.device)
+                logits = logits.masked_fill(own, -1e9)
+                same = (labels[:, None] == labels[None, :]).float().masked_fill(own, 0)
+                chance = logits - torch.logsumexp(logits, dim=1, keepdim=True)
+                return -((same * chance).sum(1) / same.sum(1)).mean()
+
+
+        def main():
+            loader = DataLoader(TensorDataset(x, x * 0.5 + 0.1, y), batch_size=8, shuffle=True, drop_last=True)
+            model = nn.Linear(8, 5)
+            criterion = LabelContrast()
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+            for epoch in range(3):
+                meter, seen = 0.0, 0
+                for first, second, labels in loader:
+                    bsz = labels.shape[0]
+                    out = F.normalize(model(torch.cat([first, second], dim=0)), dim=1)
+                    f1, f2 = torch.split(out, [bsz, bsz], dim=0)
+                    features = torch.cat([f1.unsqueeze(1), f2.unsqueeze(1)], dim=1)
+                    loss = criterion(features, labels)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    meter += loss.item() * bsz
+                    seen += bsz
+                print("mean loss", epoch, round(meter / seen, 7))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("mean loss",),
+    ),
+    "captions and pictures, matched within the batch": Script(
+        """
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.left, self.right = nn.Linear(4, 6), nn.Linear(4, 6)
+                self.scale = nn.Parameter(torch.tensor(1.0))
+
+            def forward(self, a, b):
+                return F.normalize(self.left(a), dim=-1), F.normalize(self.right(b), dim=-1), self.scale.exp()
+
+
+        def match(left, right, scale):
+            scores = scale * left @ right.t()
+            at = torch.arange(len(left), device=left.device)
+            return (F.cross_entropy(scores, at) + F.cross_entropy(scores.t(), at)) / 2
+
+
+        net = Two()
+        feed = DataLoader(TensorDataset(x[:, :4], x[:, 4:]), batch_size=4, shuffle=True)
+        adam = torch.optim.Adam(net.parameters(), lr=0.02)
+        for epoch in range(2):
+            for a, b in feed:
+                left, right, scale = net(a, b)
+                loss = match(left, right, scale)
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+        """,
+    ),
+    "the hardest triplets of a batch": Script(
+        """
+        def hardest(points, kinds, margin=0.4):
+            far = torch.cdist(points, points)
+            same = kinds.unsqueeze(0) == kinds.unsqueeze(1)
+            worst = (far * same).max(dim=1)[0]
+            best = (far + 1e3 * same).min(dim=1)[0]
+            return F.relu(worst - best + margin).mean()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                loss = hardest(points, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a dice loss in a class, added to an entropy": Script(
+        """
+        class Dice(nn.Module):
+            def __init__(self, smooth=1.0):
+                super().__init__()
+                self.smooth = smooth
+
+            def forward(self, scores, goal):
+                chance = torch.sigmoid(scores)
+                both = (chance * goal).sum()
+                return 1 - (2 * both + self.smooth) / (chance.sum() + goal.sum() + self.smooth)
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 12), nn.ReLU(), nn.Linear(12, 8))
+        dice, entropy = Dice(), nn.BCEWithLogitsLoss()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            summed = 0.0
+            for rows, goal in feed:
+                scores = net(rows)
+                loss = entropy(scores, goal) + dice(scores, goal)
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+                summed += loss.item()
+            print("summed", epoch, round(summed / len(feed), 8))
+        """,
+        same=("summed",),
+    ),
+    "a dice loss in a class that holds another loss": Script(
+        """
+        class Overlap(nn.Module):
+            def forward(self, chance, goal):
+                return 1 - 2 * (chance * goal).sum() / (chance + goal).sum()
+
+
+        class Both(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.overlap = Overlap()
+                self.entropy = nn.BCELoss()
+
+            def forward(self, scores, goal):
+                chance = scores.sigmoid()
+                return 0.5 * self.overlap(chance, goal) + self.entropy(chance, goal)
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        loss_of = Both()
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            for rows, goal in feed:
+                adam.zero_grad()
+                loss = loss_of(net(rows), goal)
+                loss.backward()
+                adam.step()
+        """,
+    ),
+    "the hardest samples alone": Script(
+        """
+        def hard_only(scores, kinds, keep):
+            each = F.cross_entropy(scores, kinds, reduction="none")
+            worst, _ = torch.topk(each, keep)
+            return worst.mean()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                loss = hard_only(net(rows), kinds, keep=3)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a focal loss over the number of positives": Script(
+        """
+        def focal(scores, goal, sharp=2.0):
+            each = F.binary_cross_entropy_with_logits(scores, goal, reduction="none")
+            weight = (1 - torch.exp(-each)) ** sharp
+            return (weight * each).sum() / goal.sum().clamp(min=1.0)
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.6).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                loss = focal(net(rows), goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a masked mean in a function for training and evaluation": Script(
+        """
+        def masked(guess, goal, seen):
+            return ((guess - goal) ** 2 * seen).sum() / seen.sum()
+
+
+        known = (x[:, :2] > -0.4).float()
+        feed = DataLoader(TensorDataset(x[:36], x[:36, :2] ** 2, known[:36]), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[36:], x[36:, :2] ** 2, known[36:]), batch_size=4)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal, seen in feed:
+                loss = masked(net(rows), goal, seen)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                off = 0.0
+                for rows, goal, seen in check:
+                    off += masked(net(rows), goal, seen).item()
+            print(f"checked {off / len(check):.6f}")
+        """,
+        same=("checked",),
+    ),
+    "a margin between each pair of neighbours": Script(
+        """
+        class Neighbours:
+            def __call__(self, scores, goal):
+                left, right = scores[0::2], scores[1::2]
+                sign = torch.sign(goal[0::2] - goal[1::2])
+                return F.relu(0.2 - sign * (left - right)).sum() / sign.abs().sum().clamp(min=1)
+
+
+        feed = DataLoader(TensorDataset(x, x.sum(1)), batch_size=8, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        loss_of = Neighbours()
+        for epoch in range(3):
+            for rows, goal in feed:
+                loss = loss_of(net(rows).squeeze(1), goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a loss built for the batch size": Script(
+        """
+        class Pairs(nn.Module):
+            def __init__(self, size, heat):
+                super().__init__()
+                self.size, self.heat = size, heat
+                self.register_buffer("own", torch.eye(size, dtype=torch.bool))
+                self.entropy = nn.CrossEntropyLoss()
+
+            def forward(self, left, right):
+                scores = left @ right.T / self.heat
+                positives = scores[self.own].view(self.size, 1)
+                negatives = scores[~self.own].view(self.size, self.size - 1)
+                logits = torch.cat([positives, negatives], dim=1)
+                return self.entropy(logits, torch.zeros(self.size, dtype=torch.long))
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch-size", type=int, default=8)
+        args = parser.parse_args()
+        feed = DataLoader(TensorDataset(x, x.flip(1)), batch_size=args.batch_size, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 4)
+        criterion = Pairs(args.batch_size, 0.5)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for one, two in feed:
+                loss = criterion(net(one), net(two))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "centres of the classes, learned beside the net": Script(
+        """
+        class Centres(nn.Module):
+            def __init__(self, kinds, width):
+                super().__init__()
+                self.centres = nn.Parameter(torch.ones(kinds, width))
+
+            def forward(self, points, kinds):
+                far = torch.cdist(points, self.centres) ** 2
+                mine = F.one_hot(kinds, len(self.centres)).bool()
+                pull = far[mine]
+                return pull.clamp(1e-12, 1e12).sum() / (2.0 * len(points)) + 0.01 * far.std()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        body, head, centres = nn.Linear(8, 3), nn.Linear(3, 2), Centres(2, 3)
+        sgd = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+        other = torch.optim.SGD(centres.parameters(), lr=0.5)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = body(rows)
+                loss = F.cross_entropy(head(points), kinds) + 0.1 * centres(points, kinds)
+                sgd.zero_grad()
+                other.zero_grad()
+                loss.backward()
+                sgd.step()
+                other.step()
+        """,
+    ),
+    "scores against the average of the others": Script(
+        """
+        feed = DataLoader(TensorDataset(x, x.roll(1, 0)), batch_size=4, shuffle=True)
+        judge = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(judge.parameters(), lr=0.1)
+        entropy = nn.BCEWithLogitsLoss()
+        for epoch in range(2):
+            for true, made in feed:
+                on_true, on_made = judge(true), judge(made)
+                yes, no = torch.ones_like(on_true), torch.zeros_like(on_made)
+                loss = entropy(on_true - on_made.mean(0, keepdim=True), yes) + entropy(on_made - on_true.mean(0, keepdim=True), no)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "only labelled samples, by an index": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y.where(x[:, 0] > 0.2, torch.tensor(-1))), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        entropy = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                scores = net(rows)
+                known = kinds >= 0
+                loss = entropy(scores[known], kinds[known]) if epoch >= 0 else entropy(scores, kinds)
+                if known.sum() == 0:
+                    continue
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP403",),
+    ),
+    # --- divisors that differ between ranks ----------------------------------------------------------------------------
+    "a total over valid entries, divided by their number": Script(
+        """
+        valid = (x[:, :3] > -0.3).float()
+        feed = DataLoader(TensorDataset(x, x[:, :3] * 2, valid), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for rows, goal, mask in feed:
+                off = F.mse_loss(net(rows), goal, reduction="none")
+                loss = (off * mask).sum() / mask.sum()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                total += loss.item()
+            print(f"valid {total / len(feed):.7f}")
+        """,
+        same=("valid",),
+    ),
+    "a sum over the words of each line": Script(
+        """
+        words = (x.abs() * 9).long()
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embed, self.out = nn.Embedding(10, 6), nn.Linear(6, 10)
+
+            def forward(self, words):
+                return self.out(self.embed(words))
+
+
+        def main():
+            feed = DataLoader(TensorDataset(words[:, :-1], words[:, 1:]), batch_size=4, shuffle=True)
+            model = Reader()
+            adam = torch.optim.Adam(model.parameters(), lr=0.01)
+            criterion = nn.CrossEntropyLoss(ignore_index=0, reduction="sum")
+            for epoch in range(2):
+                for source, target in feed:
+                    logits = model(source)
+                    n_words = (target != 0).sum().item()
+                    loss = criterion(logits.reshape(-1, 10), target.reshape(-1)) / n_words
+                    adam.zero_grad()
+                    loss.backward()
+                    adam.step()
+
+
+        main()
+        """,
+    ),
+    "a count that is at least one": Script(
+        """
+        feed = DataLoader(TensorDataset(x, (x[:, :1] > 0.7).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, hit in feed:
+                each = F.softplus(-net(rows)) * hit
+                positives = hit.sum().clamp(min=1)
+                loss = each.sum() / positives
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "weights of the samples, and a little more": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y, x[:, 0].abs()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds, weights in feed:
+                losses = F.cross_entropy(net(rows), kinds, reduction="none")
+                loss = torch.sum(losses * weights) / (weights.sum() + 1e-3)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a mean over the entries that a mask chooses": Script(
+        """
+        feed = DataLoader(TensorDataset(x, x[:, :2] ** 2), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, goal in feed:
+                off = (net(rows) - goal).abs()
+                kept = off[goal > 0.1]
+                loss = kept.mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a mean over chosen entries, in one line": Script(
+        """
+        feed = DataLoader(TensorDataset(x, x[:, :2] ** 2), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, goal in feed:
+                off = (net(rows) - goal).abs()
+                loss = torch.masked_select(off, goal > 0.1).mean() + 0.1 * off.mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a cross entropy of chosen rows": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                known = rows[:, 0] > -0.2
+                scores = net(rows)
+                loss = F.cross_entropy(scores[known], kinds[known])
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    # --- the same, line by line -----------------------------------------------------------------------------------------
+    "pictures and words, matched line by line": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:, :4], x[:, 4:]), batch_size=4, shuffle=True)
+        eye, ear = nn.Linear(4, 6), nn.Linear(4, 6)
+        adam = torch.optim.Adam([*eye.parameters(), *ear.parameters()], lr=0.02)
+        for epoch in range(3):
+            total, right, seen = 0.0, 0, 0
+            for seen_part, heard_part in feed:
+                adam.zero_grad()
+                a = F.normalize(eye(seen_part), dim=1)
+                b = F.normalize(ear(heard_part), dim=1)
+                logits = a @ b.t() / 0.3
+                at = torch.arange(a.size(0))
+                loss = (F.cross_entropy(logits, at) + F.cross_entropy(logits.t(), at)) / 2
+                loss.backward()
+                adam.step()
+                total += loss.item()
+                right += (logits.argmax(1) == at).sum().item()
+                seen += len(at)
+            print(f"matched {total / len(feed):.6f}, right {right} of {seen}")
+        """,
+        same=("matched",),
+    ),
+    "a dice loss written out": Script(
+        """
+        def main():
+            feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+            net = nn.Linear(8, 8)
+            sgd = torch.optim.SGD(net.parameters(), lr=0.2)
+            for epoch in range(2):
+                for rows, goal in feed:
+                    scores = net(rows)
+                    chance = torch.sigmoid(scores)
+                    both = (chance * goal).sum()
+                    loss = 1 - (2 * both + 1) / (chance.sum() + goal.sum() + 1)
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+    ),
+    "the worst half of each batch, sorted": Script(
+        """
+        def step(net, sgd, rows, kinds):
+            scores = net(rows)
+            each = F.cross_entropy(scores, kinds, reduction="none")
+            worst = each.sort(descending=True)[0][: len(each) // 2]
+            loss = worst.mean()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            return loss.item()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for rows, kinds in feed:
+                total += step(net, sgd, rows, kinds)
+            print("worst", epoch, round(total / len(feed), 6))
+        """,
+        same=("worst",),
+    ),
+    # --- averages in other words ----------------------------------------------------------------------------------------
+    "two targets mixed by a draw for each step": Script(
+        """
+        import random
+
+        def mixed(loss_of, scores, first, second, share):
+            return share * loss_of(scores, first) + (1 - share) * loss_of(scores, second)
+
+
+        feed = DataLoader(TensorDataset(x, y, 1 - y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        loss_of = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            share = 1 / (epoch + 2)
+            for rows, first, second in feed:
+                loss = mixed(loss_of, net(rows), first, second, share)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "products of channels, sample by sample": Script(
+        """
+        def gram(maps):
+            n, channels, length = maps.size()
+            return maps.bmm(maps.transpose(1, 2)) / (channels * length)
+
+
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Unflatten(1, (1, 8)), nn.Conv1d(1, 3, 3, padding=1))
+        style = gram(torch.ones(1, 3, 8)).detach()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for (rows,) in feed:
+                maps = net(rows)
+                part = F.mse_loss(gram(maps), style.expand(len(rows), -1, -1))
+                loss = part + 0.1 * F.l1_loss(maps, rows.unsqueeze(1).flip(2).expand_as(maps))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "losses in a dict": Script(
+        """
+        def parts(scores, kinds):
+            return {"kind": F.cross_entropy(scores, kinds), "size": scores.pow(2).mean()}
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                losses = parts(net(rows), kinds)
+                loss = sum(losses.values())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    # --- what is told ---------------------------------------------------------------------------------------------------
+    "statistics of the batch inside the model": Script(
+        """
+        class Centred(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 2)
+
+            def forward(self, rows, kinds):
+                points = self.fc(rows)
+                points = points - points.mean(0)
+                return F.cross_entropy(points, kinds)
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = Centred()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = net(rows, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "negatives drawn inside the loss": Script(
+        """
+        def against_random(points, goal):
+            other = points[torch.randperm(len(points))]
+            return F.relu(0.5 + (points - goal).pow(2).sum(1) - (other - goal).pow(2).sum(1)).mean()
+
+
+        feed = DataLoader(TensorDataset(x, x[:, :3]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                loss = against_random(net(rows), goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "padded batches and a loss over pairs": Script(
+        """
+        from torch.nn.utils.rnn import pad_sequence
+
+        def stacked(items):
+            return pad_sequence([row[: 3 + int(kind)] for row, kind in items], batch_first=True), torch.tensor([int(k) for _, k in items])
+
+
+        def pairs(points, kinds):
+            return (torch.cdist(points, points) * (kinds[:, None] == kinds[None, :])).mean()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, collate_fn=stacked)
+        net = nn.Linear(1, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = pairs(net(rows.unsqueeze(2)).mean(1), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "places in the batch, given to the loss": Script(
+        """
+        def matched(left, right, at):
+            return F.cross_entropy(left @ right.T, at)
+
+
+        feed = DataLoader(TensorDataset(x, x.flip(1)), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for one, two in feed:
+                at = torch.arange(one.size(0))
+                loss = matched(net(one), net(two), at)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "a loss of the samples in another dimension": Script(
+        """
+        def neighbours(points):
+            return ((points[1:] - points[:-1]) ** 2).mean() + torch.cdist(points, points).mean()
+
+
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        net = nn.Linear(1, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for (rows,) in feed:
+                points = net(rows.unsqueeze(2))
+                loss = neighbours(points.permute(1, 0, 2))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+}
