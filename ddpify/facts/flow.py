@@ -594,8 +594,8 @@ class Interpreter:
             self.expression(default)
         for decorator in node.decorator_list:
             self.expression(decorator)
-        if self.frame.local is not None:
-            self.closures[node] = self.frame.local
+        if self.frame.local is not None:  # a method does not see the names of its class
+            self.closures[node] = self.frame.outer if isinstance(self.frame.node, ast.ClassDef) else self.frame.local
         self.bind(node.name, value)
         return True
 
@@ -981,6 +981,9 @@ class Interpreter:
         return just(self.objects.func(node, self.frame.file))
 
     def _ev_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+        moved = self._moved(node)
+        if moved is not None:
+            return moved
         saved, outer = (dict(self.frame.local) if self.frame.local is not None else None), self.loops
         if isinstance(node, ast.DictComp) and len(node.generators) == 1 and spelled_out(node.generators[0].iter):
             return self._spelled_dict(node, saved)
@@ -1007,6 +1010,24 @@ class Interpreter:
         for k in keys:
             self.memory[obj, k] = item
         return Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None)
+
+    def _moved(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value | None:
+        """`[part.to(device) for part in batch]`: a batch whose parts are somewhere else is the batch."""
+        first = node.generators[0]
+        if len(node.generators) > 1 or first.ifs or isinstance(node, ast.SetComp):
+            return None
+        over, part, whole = first.iter, node.value if isinstance(node, ast.DictComp) else node.elt, first.target
+        if isinstance(node, ast.DictComp):
+            items = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "items" and not over.args
+            if not items or not isinstance(whole, ast.Tuple) or len(whole.elts) != 2 or ast.unparse(node.key) != ast.unparse(whole.elts[0]):
+                return None
+            over, whole = over.func.value, whole.elts[1]  # type: ignore[attr-defined]
+        while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("to", "cuda", "cpu"):
+            part = part.func.value
+        if not isinstance(whole, ast.Name) or ast.unparse(part) != whole.id or isinstance(over, ast.Call):
+            return None
+        batch = self.expression(over)
+        return batch if not batch.objs and batch.scale == "sample" else None
 
     def per_sample(self, over: Value) -> bool:
         """Whether iterating over a value gives one sample of a batch at a time."""

@@ -32,6 +32,8 @@ NAMES = {
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
+    "rank_batch_sampler": ("RankBatchSampler", "DDPRankBatchSampler"),
+    "share_of_stream": ("ShareOfStream", "DDPShareOfStream"),
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
     "share_of_ranks": ("share_of_ranks", "ddp_share"),
     "on_any_rank": ("on_any_rank", "ddp_any"),

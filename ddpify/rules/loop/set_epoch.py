@@ -18,7 +18,7 @@ from ddpify.facts.flow import spelled_out
 from ddpify.facts.model import Loop, New
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import refused
+from ddpify.rules.data.loader import epoch_of, refused, samplers
 
 CODE = "DDP401"
 TITLE = "advance the sampler's epoch"
@@ -92,6 +92,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if refused(context, loader):
                 yield Proof(held[0], "it has no distributed sampler")
                 continue
+            if not epoch_of(context, loader):
+                yield Proof(held[0], "a stream has no sampler")
+                continue
             if _set(context, loader):
                 yield Proof(held[0], "set_epoch is called")
                 continue
@@ -134,7 +137,8 @@ def _restarted(
         if (place, text) not in placed:
             placed.add((place, text))
             why = "a new order each time it starts again, the same on all ranks"
-            code = f"{text}.sampler.set_epoch({text}.sampler.epoch + 1)"
+            at = f"{text}.{epoch_of(context, loader)}"
+            code = f"{at}.set_epoch({at}.epoch + 1)"
             yield Change(CODE, why, tree.shown, place, (InsertBefore(place, code),), discharges=held)
         else:
             yield Proof(held[0], "set where it starts again")
@@ -149,8 +153,8 @@ def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
 
 def _set(context: Context, loader: New) -> bool:
     run = context.facts.after
-    samplers = run.held(loader, "sampler").objs
-    return any(c.method == "set_epoch" and (c.receiver.objs & samplers or not samplers) for c in run.trace.calls)
+    mine, given = samplers(context, loader), run.held(loader, "sampler").objs | run.held(loader, "batch_sampler").objs
+    return any(c.method == "set_epoch" and (c.receiver.objs & mine or not given) for c in run.trace.calls)
 
 
 def _advance(
@@ -177,7 +181,8 @@ def _advance(
     if text.endswith("]"):
         place = _outside(context, place)
     epoch = _epoch(context, training, place)
-    value = epoch or f"{text}.sampler.epoch + 1"
+    at = f"{text}.{epoch_of(context, loader)}"
+    value = epoch or f"{at}.epoch + 1"
     if (place, text) in placed:
         yield Proof(held[0], "set with the other loaders of this loop")
         return
@@ -187,7 +192,7 @@ def _advance(
         "a new order each epoch, the same on all ranks",
         context.tree.shown,
         place,
-        (InsertBefore(place, f"{text}.sampler.set_epoch({value})"),),
+        (InsertBefore(place, f"{at}.set_epoch({value})"),),
         discharges=held,
     )
 
