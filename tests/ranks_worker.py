@@ -14,6 +14,7 @@ import contextlib
 import faulthandler
 import gc
 import io
+import itertools
 import json
 import logging
 import os
@@ -122,9 +123,14 @@ def _noted_iter(iterate):
         if now and not hasattr(sampler, "_epochs"):
             sampler._epochs = []
             now.epochs.append(sampler._epochs)
+        sampler._pass = getattr(sampler, "_pass", -1) + 1
         if now:
             sampler._epochs.append(sampler.epoch)
-        return iterate(sampler)
+        epoch, sampler.epoch = sampler.epoch, sampler._pass
+        drawn = iter(iterate(sampler))
+        first = next(drawn, drawn)  # a generator reads its epoch now
+        sampler.epoch = epoch
+        return drawn if first is drawn else itertools.chain([first], drawn)
 
     iterated.of_tests = True
     return iterated
@@ -140,7 +146,7 @@ def _init(loader, *args, **kwargs):
         kind = type(given)
         if now is None or kind.__module__ != "__main__" or not hasattr(kind, "__iter__") or hasattr(kind.__iter__, "of_tests"):
             continue
-        if kind.__name__ in ("RankSampler", "RankBatchSampler"):
+        if kind.__name__ in ("RankSampler", "RankBatchSampler", "EndlessRankSampler", "EndlessRankBatchSampler"):
             kind.__iter__ = _noted_iter(kind.__iter__)
         elif not IS_RANK:
             kind.__iter__ = _own_iter(kind.__iter__)

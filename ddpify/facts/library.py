@@ -455,7 +455,12 @@ def _range(run: Interpreter, event: Call, args: list[Value], keywords: dict[str,
 
 
 def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    return run.element(args[0]) if args else NOTHING
+    if not args:
+        return NOTHING
+    own = [run._invoke_named(o, "__next__", event.node) for o in args[0].made() if o.cls is not None]
+    rest = Value(frozenset(o for o in args[0].objs if not (isinstance(o, New) and o.cls is not None)), args[0].origins, args[0].scale)
+    found = [v for v in own if v is not None]
+    return join([*found, run.element(rest)]) if found and rest.objs else join(found) if found else run.element(args[0])
 
 
 def _len(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -33,6 +33,8 @@ NAMES = {
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "rank_batch_sampler": ("RankBatchSampler", "DDPRankBatchSampler"),
+    "endless_rank_sampler": ("EndlessRankSampler", "DDPEndlessRankSampler"),
+    "endless_rank_batch_sampler": ("EndlessRankBatchSampler", "DDPEndlessRankBatchSampler"),
     "share_of_stream": ("ShareOfStream", "DDPShareOfStream"),
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
     "share_of_ranks": ("share_of_ranks", "ddp_share"),

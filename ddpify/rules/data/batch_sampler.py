@@ -33,7 +33,7 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         yield made.refuse(problem.replace("sampler", "batch sampler"), _FIX, given)
         return
     edits, needs = made.divided()
-    if found.objs and all(o.path == TORCHS for o in found.made()) and len(found.made()) == len(found.objs):
+    if found.made() and all(o.path == TORCHS for o in found.made()):
         inner = _inside(context, found.made(), abouts)
         if inner is None:
             yield made.refuse("the training loader draws by a batch sampler that is used in another way, too", _FIX, given)
@@ -49,7 +49,8 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
             needs=("rank_sampler", "per_rank", *needs, *fork),
         )
         return
-    edits.append(Replace(given, f"{made.name('rank_batch_sampler')}({{0}})", (given,)))
+    key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in found.made()) else "rank_batch_sampler"
+    edits.append(Replace(given, f"{made.name(key)}({{0}})", (given,)))
     yield Change(
         CODE,
         _SHARES,
@@ -59,7 +60,7 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         imports,
         Safety.NOTE,
         discharges=made.held,
-        needs=("rank_batch_sampler", *needs, *fork),
+        needs=(key, *needs, *fork),
     )
 
 

@@ -63,15 +63,14 @@ def _names(function: ast.FunctionDef) -> list[str]:
 
 def _given(context: Context, function: ast.FunctionDef, name: str, loader: New) -> _Literal | None:
     """The literal that a parameter has where a loader is made; None where it is not one."""
-    run = context.facts.after
+    run, find = context.facts.after, context.facts.after.interpreter.find
+    if loader.cls is not None and _makes(find(loader.cls, "__init__"), function):
+        return next((_literal(function, name, c, True) for c in run.calls(loader.node) if c.stack == loader.stack), None)
     for depth in range(len(loader.stack) - 1, -1, -1):
-        at = loader.stack[depth]
-        for call in run.calls(at):
-            runs = any(isinstance(o, Func) and o.node is function for o in call.func.objs)
-            made = any(getattr(o, "cls", None) is not None and _makes(run.interpreter.find(o.cls, "__init__"), function)
-                       for o in call.result.made() if o.node is at and o.cls is not None)  # fmt: skip
-            if (runs or made) and call.stack == loader.stack[:depth]:
-                return _literal(context, function, name, call, made and not runs)
+        for call in run.calls(loader.stack[depth]):
+            mine = [o for o in call.func.objs if isinstance(o, Func) and o.node is function]
+            if mine and call.stack == loader.stack[:depth]:
+                return _literal(function, name, call, any(o.owner is not None for o in mine))
     return None
 
 
@@ -79,12 +78,11 @@ def _makes(found: object, function: ast.FunctionDef) -> bool:
     return any(isinstance(o, Func) and o.node is function for o in getattr(found, "objs", ()))
 
 
-def _literal(context: Context, function: ast.FunctionDef, name: str, call: Call, made: bool) -> _Literal | None:
+def _literal(function: ast.FunctionDef, name: str, call: Call, method: bool) -> _Literal | None:
     spec = function.args
     positional = [p.arg for p in (*spec.posonlyargs, *spec.args)]
     if any(isinstance(a, ast.Starred) for a in call.node.args) or any(k.arg is None for k in call.node.keywords):
         return None
-    method = made or any(isinstance(o, Func) and o.owner is not None for o in call.func.objs)
     defaults: dict[str, ast.expr | None] = dict(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
     defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)}
     passed: dict[str, ast.expr | None] = dict(zip(positional[1:] if method else positional, call.node.args, strict=False))

@@ -143,21 +143,23 @@ def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Chang
             yield Proof(one, "its sampler is distributed")
         return
     others = [o for o in _others(context) if _made_by(context, o) is node]
+    problem = ""
     if not isinstance(node, ast.Call):
-        own = loaders[0].cls is not None
-        message = "the training loader is of a class of its own" if own else "this loader feeds training"
-        yield context.manual(CODE, loaders[0].node, message, RECIPE, held)
+        problem = "the training loader is of a class of its own" if loaders[0].cls is not None else "this loader feeds training"
+        node = loaders[0].node
     elif not facts.is_entry(node):
-        message = "the training loader is made in another module, and every rank would load all of it"
-        yield context.manual(CODE, node, message, RECIPE, held)
-    elif not any(isinstance(c.node, ast.Call) and c.result.made() & set(loaders) for c in run.trace.calls) or (
-        loaders[0].cls is None and library.DATALOADER not in run.value(node.func).paths()
-    ):
-        yield context.manual(CODE, node, "the training loader is of a class of its own", RECIPE, held)
-    elif others and not (only := factory.condition(context, node, loaders, others)):
-        yield context.manual(CODE, node, "this call makes the training loader and an evaluation loader", RECIPE, held)
+        problem = "the training loader is made in another module, and every rank would load all of it"
+    elif loaders[0].cls is None and library.DATALOADER not in run.value(node.func).paths():
+        problem = "the training loader is of a class of its own"
+    elif any(_several(context, loader, node) and _evaluates(context, loader) for loader in loaders):
+        problem = "this call makes the training loader and an evaluation loader"
+    only = factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and others and not problem else ""
+    if others and not only:
+        problem = problem or "this call makes the training loader and an evaluation loader"
+    if problem or not isinstance(node, ast.Call):
+        yield context.manual(CODE, node, problem, RECIPE, held)
     else:
-        yield from _shard(LoaderCall(context, node, held, only if others else ""))
+        yield from _shard(LoaderCall(context, node, held, only))
 
 
 def _others(context: Context) -> list[New]:
@@ -165,6 +167,34 @@ def _others(context: Context) -> list[New]:
     run, trained = context.facts.after, set(context.facts.loaders)
     made = {o for c in run.trace.calls for o in c.result.made() if o.node is c.node and run.is_loader(o)} - trained
     return sorted(made, key=lambda o: getattr(o.node, "lineno", 0))
+
+
+def _several(context: Context, loader: New, node: ast.Call) -> bool:
+    """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
+    tree = context.tree
+    for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
+        statement = tree.statement(at)
+        kept = isinstance(statement, ast.Expr) or (
+            isinstance(statement, ast.Assign) and any(isinstance(t, ast.Subscript) for t in statement.targets)
+        )
+        for up in tree.ancestors(at):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                break
+            over = up.generators[0].iter if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) else None
+            over = up.iter if isinstance(up, ast.For) and kept else over
+            if over is not None and not any(part in loader.stack for part in getattr(over, "elts", ())):
+                return True
+    return False
+
+
+def _evaluates(context: Context, loader: New) -> bool:
+    """Whether a loop over a loader does not train."""
+    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    return any(
+        loader in loop.element.of_kind("batch") | loop.element.batches() and loop.node not in training
+        for call in context.facts.after.trace.calls
+        for loop in call.loops
+    )
 
 
 def _in_turn(context: Context, loop: TrainingLoop) -> bool:
@@ -252,7 +282,7 @@ def epoch_of(context: Context, loader: New) -> str:
     batches = run.held(loader, "batch_sampler").made()
     if not batches:
         return "sampler"
-    return "batch_sampler.sampler" if any(o.path == batch_sampler.TORCHS for o in batches) else "batch_sampler"
+    return "batch_sampler.sampler" if all(o.path == batch_sampler.TORCHS for o in batches) else "batch_sampler"
 
 
 def samplers(context: Context, loader: New) -> frozenset[New]:
@@ -333,10 +363,9 @@ def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[s
     if isinstance(dataset, ast.NamedExpr):
         return dataset.target.id, [], []
     statement = tree.statement(made.node)
-    name = context.fresh("train_dataset", "train_set", "training_data")
+    name = context.fresh(*(("dataset",) if made.only else ()), "train_dataset", "train_set", "training_data")
     if isinstance(statement, (ast.If, ast.While, ast.With)) or _conditional(context, made.node):  # it is made here, and only here
-        keyword = isinstance(tree.parent[dataset], ast.keyword)
-        return name, [Replace(dataset, f"({name} := {{0}})" if keyword else f"{name} := {{0}}", (dataset,))], []
+        return name, [Replace(dataset, f"({name} := {{0}})", (dataset,))], []
     line = f"{name} = {{0}}"
     loads = download.downloads(dataset)
     if loads:

@@ -32,7 +32,8 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         yield finding
         return
     divided, needs = made.divided()
-    sampler = f"{made.name('rank_sampler')}({{0}}{made.dropping()})"
+    key = "endless_rank_sampler" if any(endless(made.context, o) for o in made.context.facts.after.value(given).made()) else "rank_sampler"
+    sampler = f"{made.name(key)}({{0}}{made.dropping() if key == 'rank_sampler' else ''})"
     if made.only:
         sampler = f"{sampler} if {made.only} else {{0}}"
     edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(made, "sampler", "sampler")]
@@ -44,7 +45,7 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         tuple(edits),
         imports,
         discharges=made.held,
-        needs=("rank_sampler", *needs, *fork),
+        needs=(key, *needs, *fork),
     )
 
 
@@ -56,8 +57,6 @@ def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple
         return "this sampler is made from what each rank computes by itself", (), ()
     if unknown or any(o.cls is None and o.path not in _TORCH | _LISTS for o in made) or not (made or given.origins or not given.objs):
         return "the training loader draws by a sampler that cannot be seen", (), ()
-    if any(endless(context, o) for o in made):
-        return "this sampler never ends: what all ranks draw cannot be drawn at once", (), ()
     if any(_learns(context, o) for o in made):
         return "this sampler learns from what each rank computes by itself, and ranks would draw by different ones", (), ()
     own = [o for o in made if o.cls is not None or o.path == "generator"]
@@ -70,6 +69,8 @@ def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple
     found = draws.of(context, made)
     if found.unshared:
         return "this sampler draws what no seed makes the same on all ranks", (), ()
+    if any(endless(context, o) for o in made) and found.generators & _ROOTS.keys():
+        return "this sampler never ends, and draws by generators that training draws from, too", (), ()
     fork, imports = [], []
     for root in sorted(found.generators & _ROOTS.keys()):
         name = bound(context, root)

@@ -81,6 +81,8 @@ _ORDER = (
     "sharded",
     "rank_sampler",
     "rank_batch_sampler",
+    "endless_rank_sampler",
+    "endless_rank_batch_sampler",
     "share_of_stream",
     "batches_of_rank",
     "first_on_node",
@@ -106,6 +108,8 @@ _IMPORTS = {
     "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
     "rank_sampler": ("from torch.utils.data import Sampler",),
     "rank_batch_sampler": ("from torch.utils.data import Sampler",),
+    "endless_rank_sampler": ("from torch.utils.data import Sampler",),
+    "endless_rank_batch_sampler": ("from torch.utils.data import Sampler",),
     "share_of_stream": ("from torch.utils.data import IterableDataset",),
     "first_on_node": ("from contextlib import contextmanager",),
     "quiet": ("import sys",),
@@ -194,7 +198,7 @@ def _forked(text: str, needs: set[str]) -> str:
     """A sampler's text with the lines that fork the other generators which it draws from, as it forks torch's."""
     lines = text.splitlines(keepends=True)
     fork = next((i for i, line in enumerate(lines) if "fork_rng" in line), None)
-    if fork is None:
+    if fork is None or "seed(self.epoch)" not in lines[fork + 1]:
         return text
     before, seeds, after = [], [], []
     for _, root, module in (need.split(":") for need in sorted(needs) if need.startswith("fork:")):
