@@ -942,7 +942,8 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(rows), kinds).backward()
             optimizer.step()
 """),
-    "folds with subset samplers": Script("""
+    "folds with subset samplers": Script(
+        """
     from torch.utils.data import SubsetRandomSampler
 
     data = TensorDataset(x[:36], y[:36])
@@ -963,7 +964,9 @@ SCRIPTS: dict[str, Script] = {
             for rows, kinds in check:
                 right += (model(rows).argmax(1) == kinds).sum().item()
         print("fold", fold, "right", right)
-"""),
+""",
+        told=("DDP201",),
+    ),
     "batches of the loader's data set": Script(
         """
     class Own(Dataset):

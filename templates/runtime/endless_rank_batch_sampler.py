@@ -11,10 +11,11 @@ class EndlessRankBatchSampler(Sampler):
         return len(self.batches)
 
     def __iter__(self):
-        batches, state = iter(self.batches), torch.Generator().manual_seed(self.epoch).get_state()
+        batches, state = None, torch.Generator().manual_seed(self.epoch).get_state()
         while True:
             with torch.random.fork_rng(devices=[]):
                 torch.set_rng_state(state)
+                batches = iter(self.batches) if batches is None else batches
                 batch = list(next(batches))
                 state = torch.get_rng_state()
             turns = range(rank, -(-len(batch) // world_size) * world_size, world_size)

@@ -11,10 +11,11 @@ class EndlessRankSampler(Sampler):
         return len(self.sampler) // world_size
 
     def __iter__(self):
-        indices, state = iter(self.sampler), torch.Generator().manual_seed(self.epoch).get_state()
+        indices, state = None, torch.Generator().manual_seed(self.epoch).get_state()
         while True:
             with torch.random.fork_rng(devices=[]):
                 torch.set_rng_state(state)
+                indices = iter(self.sampler) if indices is None else indices
                 turn = [next(indices) for _ in range(world_size)]
                 state = torch.get_rng_state()
             yield turn[rank]

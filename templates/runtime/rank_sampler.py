@@ -16,6 +16,6 @@ class RankSampler(Sampler):
     def __iter__(self):
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.epoch)
-            drawn = list(self.sampler)
+            drawn = [index for index in self.sampler]
         turns = range(rank, self.share(len(drawn)) * world_size, world_size)
         return iter([drawn[i % len(drawn)] for i in turns])  # the first ones again, so that all ranks have equally many

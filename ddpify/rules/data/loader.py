@@ -1,12 +1,15 @@
 """Give each rank its share of the training data, and keep the global batch.
 
 What it does: the DataLoader of a training loop gets a DistributedSampler that shuffles as the loader did, a per-rank batch size and
-    its share of the workers. Options passed as `**options` are turned into this rank's by one call. A loader that is only evaluated is
-    left alone: every rank evaluates all of it.
+    its share of the workers. Options passed as `**options` are turned into this rank's by one call. A sampler or batch sampler that the
+    script gives it is drawn alike by all ranks, each of which takes its share: of the order, or of each batch. Of an iterable data set
+    each rank takes every N-th sample. A loader that is only evaluated is left alone: every rank evaluates all of it; where one call makes
+    both kinds, it goes by the phase or parameter that tells them apart.
 Why: without the sampler all ranks train on the same samples; with the batch size left, the global batch is N times the original's.
     `DistributedSampler` shuffles unless told not to, and must drop the tail itself where the loader drops it.
-Safety: safe for map-style data with default batching and torch's own samplers; a sampler class of the script's, batch samplers and
-    iterable data sets are MANUAL here.
+Safety: safe for map-style data with default batching; NOTE where a batch or the end of a stream may repeat samples. MANUAL for samplers
+    that no seed makes the same on all ranks or that learn while training, for those that compose batches for a loss that compares samples,
+    for iterable data sets that draw at random or that each worker reads whole, and for batches of one sample or made by the data set.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
 """
 
@@ -35,28 +38,76 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a sampler of a loader that is evaluated",
+        "order = torch.utils.data.SequentialSampler(test_set)\n"
+        "val_loader = DataLoader(test_set, batch_size=100, sampler=order)\n"
+        "for x, y in val_loader:\n"
+        "    shape = x.shape\n",
+        frame="end",
+    ),
+    Example(
         "a loader that nothing reads",
         "spare = DataLoader(train_set, batch_size=32, shuffle=True)\n",
         frame="end",
     ),
     Example(
-        "a sampler of the script's own, which is shown",
-        "class Backwards(torch.utils.data.Sampler):\n"
+        "a sampler that no seed makes the same on all ranks, which is shown",
+        "class Fresh(torch.utils.data.Sampler):\n"
         "    def __iter__(self):\n"
-        "        return iter(range(639, -1, -1))\n"
+        "        np.random.seed()\n"
+        "        return iter(np.random.permutation(640))\n"
         "\n"
         "\n"
-        "loader = DataLoader(train_set, batch_size=32, sampler=Backwards())\n",
+        "loader = DataLoader(train_set, batch_size=32, sampler=Fresh())\n",
         frame="data",
     ),
     Example(
-        "a data set that only yields, which is shown",
+        "a data set that draws what it yields, which is shown",
+        "class Lines(torch.utils.data.IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        for _ in range(640):\n"
+        "            yield torch.ones(8), random.randrange(2)\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(Lines(), batch_size=32)\n",
+        frame="data",
+    ),
+    Example(
+        "a data set that every worker reads whole, which is shown",
         "class Lines(torch.utils.data.IterableDataset):\n"
         "    def __iter__(self):\n"
         "        return iter([(torch.ones(8), 0)] * 640)\n"
         "\n"
         "\n"
-        "loader = DataLoader(Lines(), batch_size=32)\n",
+        "loader = DataLoader(Lines(), batch_size=32, num_workers=4)\n",
+        frame="data",
+    ),
+    Example(
+        "a call that makes all loaders, of which nothing tells the one that trains, which is shown",
+        "def make(dataset):\n"
+        "    return DataLoader(dataset, batch_size=32)\n"
+        "\n"
+        "\n"
+        "loader, val_loader = make(train_set), make(test_set)\n"
+        "for x, y in val_loader:\n"
+        "    shape = x.shape\n",
+        frame="data",
+    ),
+    Example(
+        "a sampler that knows its rank",
+        "class Turns(torch.utils.data.Sampler):\n"
+        "    def __init__(self):\n"
+        "        self.epoch = 0\n"
+        "\n"
+        "    def set_epoch(self, epoch):\n"
+        "        self.epoch = epoch\n"
+        "\n"
+        "    def __iter__(self):\n"
+        "        return iter(range(RANK, 640, 2))\n"
+        "\n"
+        "\n"
+        'RANK = int(os.environ.get("RANK", 0))\n'
+        "loader = DataLoader(train_set, batch_size=16, sampler=Turns())\n",
         frame="data",
     ),
     Example(
@@ -88,6 +139,62 @@ EXAMPLES: tuple[Example, ...] = (
         "loader = DataLoader(train_set, batch_size=32, sampler=sampler)\n",
         "sampler = torch.utils.data.WeightedRandomSampler(torch.ones(640), 640)\n"
         "loader = DataLoader(train_set, batch_size=per_rank(32), sampler=RankSampler(sampler))\n",
+        frame="data",
+    ),
+    Example(
+        "a sampler of the script's own",
+        "class Backwards(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter(range(639, -1, -1))\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_size=32, sampler=Backwards())\n",
+        "class Backwards(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter(range(639, -1, -1))\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_size=per_rank(32), sampler=RankSampler(Backwards()))\n",
+        frame="data",
+    ),
+    Example(
+        "a batch sampler of torch's",
+        "batches = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(train_set), 32, False)\n"
+        "loader = DataLoader(train_set, batch_sampler=batches)\n",
+        "batches = torch.utils.data.BatchSampler(RankSampler(torch.utils.data.RandomSampler(train_set)), per_rank(32), False)\n"
+        "loader = DataLoader(train_set, batch_sampler=batches)\n",
+        frame="data",
+    ),
+    Example(
+        "a batch sampler of the script's own",
+        "class Halves(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter([range(320), range(320, 640)])\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_sampler=Halves())\n",
+        "class Halves(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter([range(320), range(320, 640)])\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_sampler=RankBatchSampler(Halves()))\n",
+        frame="data",
+    ),
+    Example(
+        "a data set that only yields",
+        "class Lines(torch.utils.data.IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        return iter([(torch.ones(8), 0)] * 640)\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(Lines(), batch_size=32)\n",
+        "class Lines(torch.utils.data.IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        return iter([(torch.ones(8), 0)] * 640)\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(ShareOfStream(Lines()), batch_size=per_rank(32))\n",
         frame="data",
     ),
     Example(
