@@ -941,7 +941,8 @@ class Interpreter:
     def _is_batch_size(self, value: Value, loaders: frozenset[Any]) -> bool:
         """Whether a number is the batch size of one of `loaders`."""
         mine = {*value.objs, *value.of_kind("from")}
-        for loader in loaders:
+        batches = [o for loader in loaders for o in self.memory.get((loader, "batch_sampler"), NOTHING).made()]
+        for loader in (*loaders, *batches):
             size = self.memory.get((loader, "batch_size"))
             if (
                 size is not None

@@ -447,6 +447,8 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield from stream.changes(made, dataset)
         return
     spread = next((k for k in node.keywords if k.arg is None), None)
+    if made.only and spread is not None and _harmless(context, spread.value):
+        spread = None
     if spread is None and (finding := made.unbatched()) is not None:
         yield finding
         return
@@ -517,6 +519,17 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
     wanted = ("per_rank", *needs, "sharded")
     yield Change(CODE, WHY, context.tree.shown, node, tuple(edits), (_SAMPLER,), discharges=made.held, needs=wanted)
+
+
+_PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))
+
+
+def _harmless(context: Context, options: ast.expr) -> bool:
+    """Whether options that are passed on do not say what a loader draws."""
+    run = context.facts.after
+    given = run.value(options)
+    keys = {name for (owner, name) in run.memory if owner in given.objs and not name.startswith("[")}
+    return bool(given.objs) and all(isinstance(o, New) and o.path == "dict" for o in given.objs) and keys <= _PASSED_ON
 
 
 def _conditional(context: Context, node: ast.AST) -> bool:

@@ -60,7 +60,7 @@ def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple
     if any(_learns(context, o) for o in made):
         return "this sampler learns from what each rank computes by itself, and ranks would draw by different ones", (), ()
     own = [o for o in made if o.cls is not None or o.path == "generator"]
-    if own and any(about in loaders for about in _coupled(context)):
+    if own and (any(about in loaders for about in _coupled(context)) or _regrouped(context, loaders)):
         return (
             "this sampler composes batches for a loss that compares their samples, and a rank's share of a batch is another batch",
             (),
@@ -85,6 +85,20 @@ def _coupled(context: Context) -> set[ast.AST]:
     """The calls that make the loaders of losses that are not averages over samples."""
     open_ = {o.about for f in loss.changes(context) if isinstance(f, Finding) and f.level >= Safety.REVIEW for o in f.discharges}
     return {o.node for t in context.facts.loops if t.backward.node in open_ for o in t.loaders if isinstance(o, New)}
+
+
+def _regrouped(context: Context, loaders: frozenset[ast.AST]) -> bool:
+    """Whether training puts the rows of what a model makes of a batch together in groups: `out.view(-1, k, d)`."""
+    inside = {n for model in context.facts.models for n in model.forwards}
+    return any(
+        call.method in ("view", "reshape")
+        and len([a for arg in call.node.args for a in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg])]) > 2
+        and call.receiver.scale == "sample"
+        and any(getattr(o, "node", None) in loaders for o in call.receiver.of_kind("batch"))
+        and bool(call.receiver.of_kind("forward"))
+        and not inside & set(call.stack)
+        for call in context.facts.after.trace.calls
+    )
 
 
 def _learns(context: Context, sampler: New) -> bool:

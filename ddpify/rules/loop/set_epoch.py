@@ -84,6 +84,9 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+_FIX = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
+
+
 @dataclass(frozen=True)
 class _Text:
     """How the script names a loader at a place; `guard` and `loop` are heads that the line about it stands under."""
@@ -260,7 +263,7 @@ def _unnamed(
 def _untold(context: Context, node: ast.AST, loader: New, held: tuple[Obligation, ...]) -> Finding | Proof:
     if _keeps_order(context, loader):
         return Proof(held[0], "it keeps the order of its data")
-    return context.manual(CODE, node, "the sampler's epoch must move on before this loop", "loader.sampler.set_epoch(epoch)", held)
+    return context.manual(CODE, node, "the sampler's epoch must move on before this loop", _FIX, held)
 
 
 def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
