@@ -103,8 +103,8 @@ class Stream:
 
 def _own_iter(iterate):
     def iterated(sampler):
-        sampler._pass = getattr(sampler, "_pass", -1) + 1
-        stream, done = Stream(sampler._pass), object()
+        sampler._turn = getattr(sampler, "_turn", -1) + 1
+        stream, done = Stream(sampler._turn), object()
         with stream:
             drawn = iter(iterate(sampler))
         while True:

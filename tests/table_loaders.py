@@ -172,7 +172,6 @@ SCRIPTS: dict[str, Script] = {
         F.cross_entropy(model(rows), kinds).backward()
         optimizer.step()
 """,
-        told=("DDP301",),
     ),
     "an own sampler that learns from the losses": Script(
         """

@@ -472,7 +472,7 @@ class Interpreter:
         return self.block(orelse) if orelse else True
 
     def _do_for(self, node: ast.For) -> bool:
-        phases = self._spelled(node.iter)
+        phases = self._spelled(node.iter, node.body)
         if phases:
             return self._phases(node, phases)
 
@@ -501,7 +501,7 @@ class Interpreter:
                 if owner is obj:
                     self.memory[obj, name] = value
 
-    def _spelled(self, node: ast.expr) -> list[tuple[ast.AST, Value]]:
+    def _spelled(self, node: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
         """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
         if spelled_out(node):
             return [(item, told(self.expression(item))) for item in getattr(node, "elts", ())]
@@ -522,7 +522,14 @@ class Interpreter:
         keys = [k for k in made.node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
         values = [self.memory.get((made, str(k.value)), NOTHING) for k in keys]
         loaders = len(keys) == len(made.node.keys) and all(any(self.is_a(o, library.DATALOADER) for o in v.objs) for v in values)
+        loaders |= len(keys) == len(made.node.keys) and self._makes_loaders(body)
         return [(k, told(just(Tup((self.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
+
+    def _makes_loaders(self, body: list[ast.stmt]) -> bool:
+        """Whether a loop makes loaders, each its own."""
+        calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+        names = [f for f in calls if isinstance(f, ast.Name) or (isinstance(f, ast.Attribute) and f.attr == "DataLoader")]
+        return any(library.DATALOADER in self.expression(f).paths() for f in names)
 
     def _phases(self, node: ast.For, phases: list[tuple[ast.AST, Value]]) -> bool:
         """Run a loop over a few names or flags that are spelled out once for each."""

@@ -25,7 +25,11 @@ def _phase(context: Context, node: ast.Call, loaders: list[New]) -> str:
         if loop is None:
             return ""
         target, phases = loop.target, loop.iter
-    train = [part for part in getattr(phases, "elts", ()) if any(part in loader.stack for loader in loaders)]
+    parts = list(getattr(phases, "elts", ()))
+    if isinstance(phases, ast.Call) and isinstance(target, ast.Tuple) and isinstance(phases.func, ast.Attribute):  # over a dict's items
+        target = target.elts[0]
+        parts = [k for o in context.facts.after.value(phases.func.value).made() if isinstance(o.node, ast.Dict) for k in o.node.keys]
+    train = [part for part in parts if any(part in loader.stack for loader in loaders)]
     if not isinstance(target, ast.Name) or len(train) != 1 or not isinstance(train[0], ast.Constant):
         return ""
     return f"{target.id} == {context.source(train[0])}"

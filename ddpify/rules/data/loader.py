@@ -278,7 +278,9 @@ def _others(context: Context) -> list[New]:
 
 def _several(context: Context, loader: New, node: ast.Call) -> bool:
     """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
-    tree = context.tree
+    tree, run = context.tree, context.facts.after
+    if any(isinstance(n, ast.Call) and run.value(n.func).paths() & {"map", "filter"} for n in loader.stack):
+        return True
     for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
         statement = tree.statement(at)
         kept = isinstance(statement, ast.Expr) or (
@@ -509,7 +511,9 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
     context, node = made.context, made.node
     given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
-    if len(node.args) > 1 or made.only or any(k.arg is None and k is not spread for k in node.keywords):
+    run = context.facts.after
+    hidden = {name for (owner, name) in run.memory if owner in run.value(spread.value).objs} & {"sampler", "batch_sampler"}
+    if len(node.args) > 1 or made.only or hidden or any(k.arg is None and k is not spread for k in node.keywords):
         yield made.refuse("the loader's arguments cannot be seen")
         return
     inner = "{0}"
