@@ -986,4 +986,912 @@ SCRIPTS: dict[str, Script] = {
 """,
         told=("DDP301",),
     ),
+    # ------------------------------------------------------------------------------------------ and more of each
+    "parts of a batch moved by a generator expression": Script("""
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    device = torch.device("cpu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in loader:
+            batch = tuple(t.to(device) for t in batch)
+            optimizer.zero_grad()
+            F.cross_entropy(model(batch[0]), batch[1]).backward()
+            optimizer.step()
+"""),
+    "parts of a batch moved by a comprehension": Script("""
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    device = torch.device("cpu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in loader:
+            rows, kinds = [t.to(device) for t in batch]
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "a batch's dictionary, moved": Script("""
+    class Own(Dataset):
+        def __len__(self):
+            return 36
+        def __getitem__(self, i):
+            return {"x": x[i], "y": y[i]}
+    loader = DataLoader(Own(), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    device = torch.device("cpu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in loader:
+            batch = {k: v.to(device) for k, v in batch.items()}
+            optimizer.zero_grad()
+            F.cross_entropy(model(batch["x"]), batch["y"]).backward()
+            optimizer.step()
+"""),
+    "an accuracy over a bucket sampler's batches": Script(
+        """
+    import random
+    class Buckets(torch.utils.data.Sampler):
+        def __init__(self, n, size):
+            self.n, self.size = n, size
+        def __len__(self):
+            return -(-self.n // self.size)
+        def __iter__(self):
+            order = random.sample(range(self.n), self.n)
+            for i in range(0, self.n, self.size):
+                yield order[i : i + self.size]
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_sampler=Buckets(36, 6))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        right, total = 0, 0.0
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out, b)
+            loss.backward()
+            optimizer.step()
+            right += (out.argmax(1) == b).sum().item()
+            total += loss.item() * len(b)
+        print(f"acc {right / len(data):.5f} {total / len(loader.dataset):.6f}")
+""",
+        same=("acc",),
+        told=("DDP404",),
+    ),
+    "an accuracy over the batches of torch's batch sampler": Script(
+        """
+    from torch.utils.data import BatchSampler, RandomSampler
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_sampler=BatchSampler(RandomSampler(data), 6, drop_last=False))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        right, total = 0, 0.0
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out, b)
+            loss.backward()
+            optimizer.step()
+            right += (out.argmax(1) == b).sum().item()
+            total += loss.item()
+        print(f"acc {right / len(data):.5f} {total / len(loader):.6f}")
+""",
+        same=("acc",),
+    ),
+    "means over a stream": Script(
+        """
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, n): self.n = n
+        def __len__(self): return self.n
+        def __iter__(self):
+            return zip(x[:self.n], y[:self.n])
+    data = S(36)
+    loader = DataLoader(data, batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        right, total, n = 0, 0.0, 0
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out, b)
+            loss.backward()
+            optimizer.step()
+            right += (out.argmax(1) == b).sum().item()
+            n += len(b)
+            total += loss.item()
+        print(f"acc {right / n:.5f} {total / len(loader):.6f}")
+""",
+        same=("acc",),
+    ),
+    "an accuracy over a stream with a length": Script(
+        """
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, n): self.n = n
+        def __len__(self): return self.n
+        def __iter__(self):
+            return zip(x[:self.n], y[:self.n])
+    data = S(36)
+    loader = DataLoader(data, batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        right = 0
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out, b)
+            loss.backward()
+            optimizer.step()
+            right += (out.argmax(1) == b).sum().item()
+        print(f"acc {right / len(data):.5f}")
+""",
+        same=("acc",),
+    ),
+    "one prefetcher's class for training and evaluation": Script(
+        """
+    class Feed:
+        def __init__(self, loader):
+            self.it = iter(loader)
+            self.ahead()
+        def ahead(self):
+            try:
+                self.batch = next(self.it)
+            except StopIteration:
+                self.batch = None
+        def next(self):
+            batch = self.batch
+            self.ahead()
+            return batch
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    check = DataLoader(TensorDataset(x[36:], y[36:]), batch_size=4)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        feed = Feed(loader)
+        batch = feed.next()
+        while batch is not None:
+            a, b = batch
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+            batch = feed.next()
+        right = 0
+        feed = Feed(check)
+        batch = feed.next()
+        with torch.no_grad():
+            while batch is not None:
+                a, b = batch
+                right += (model(a).argmax(1) == b).sum().item()
+                batch = feed.next()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a total divided by the size that a batch sampler is given": Script("""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bs", type=int, default=12)
+    args = parser.parse_args()
+    class Parts(torch.utils.data.Sampler):
+        def __init__(self, n, size):
+            self.n, self.size = n, size
+        def __len__(self):
+            return self.n // self.size
+        def __iter__(self):
+            order = torch.randperm(self.n).tolist()
+            for i in range(0, self.n, self.size):
+                yield order[i : i + self.size]
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=Parts(36, args.bs))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(a), b, reduction="sum") / args.bs
+            loss.backward()
+            optimizer.step()
+"""),
+    "a total divided by the size of torch's batch sampler": Script("""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bs", type=int, default=12)
+    args = parser.parse_args()
+    batches = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(range(36)), args.bs, True)
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=batches)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(a), b, reduction="sum") / args.bs
+            loss.backward()
+            optimizer.step()
+"""),
+    "a loss of the first rows that a batch sampler puts there": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bs", type=int, default=12)
+    parser.add_argument("--marked", type=int, default=6)
+    args = parser.parse_args()
+    class Parts(torch.utils.data.Sampler):
+        def __init__(self, n, size, marked):
+            self.n, self.size, self.marked = n, size, marked
+        def __len__(self):
+            return self.n // self.size
+        def __iter__(self):
+            for i in range(0, self.n, self.size):
+                yield list(range(i, i + self.size))
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=Parts(36, args.bs, args.marked))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out[:args.marked], b[:args.marked])
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "rows grouped by a number that the sampler is given": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--k", type=int, default=6)
+    args = parser.parse_args()
+    class PK(torch.utils.data.Sampler):
+        def __init__(self, k):
+            self.k = k
+        def __len__(self):
+            return 44
+        def __iter__(self):
+            order = []
+            for _ in range(4):
+                for c in range(2):
+                    rows = (y == c).nonzero()[:, 0]
+                    order += rows[torch.randperm(len(rows))[: self.k]].tolist()
+            return iter(order)
+    loader = DataLoader(TensorDataset(x, y), sampler=PK(args.k), batch_size=2 * args.k)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            means = model(a).view(-1, args.k, 2).mean(1)
+            loss = F.cross_entropy(means, b[:: args.k])
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP301", "DDP303"),
+    ),
+    "rows grouped by a number written out": Script(
+        """
+    class PK(torch.utils.data.Sampler):
+        def __init__(self, k):
+            self.k = k
+        def __len__(self):
+            return 44
+        def __iter__(self):
+            order = []
+            for _ in range(4):
+                for c in range(2):
+                    rows = (y == c).nonzero()[:, 0]
+                    order += rows[torch.randperm(len(rows))[: self.k]].tolist()
+            return iter(order)
+    loader = DataLoader(TensorDataset(x, y), sampler=PK(6), batch_size=12)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            means = model(a).view(-1, 6, 2).mean(1)
+            loss = means.pow(2).mean()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a function makes all loaders, with options that it passes on": Script(
+        """
+    def get_loader(root, is_train=True, **kw):
+        lo, hi = (0, 36) if is_train else (36, 44)
+        return DataLoader(TensorDataset(x[lo:hi], y[lo:hi]), 6 if is_train else 4, is_train, **kw)
+    def main():
+        train_loader = get_loader("data", num_workers=0)
+        val_loader = get_loader("data", is_train=False, num_workers=0)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in train_loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(a), b).backward()
+                optimizer.step()
+            right = 0
+            with torch.no_grad():
+                for a, b in val_loader:
+                    right += (model(a).argmax(1) == b).sum().item()
+            print("right", right)
+    main()
+""",
+        same=("right",),
+    ),
+    "a loop over splits makes all loaders": Script(
+        """
+    def loaders(size):
+        out = {}
+        for split in ("train", "val", "test"):
+            lo, hi = {"train": (0, 36), "val": (36, 40), "test": (40, 44)}[split]
+            out[split] = DataLoader(TensorDataset(x[lo:hi], y[lo:hi]), batch_size=size, shuffle=split == "train", drop_last=False)
+        return out
+    feeds = loaders(6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in feeds["train"]:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        for split in ("val", "test"):
+            right = 0
+            with torch.no_grad():
+                for a, b in feeds[split]:
+                    right += (model(a).argmax(1) == b).sum().item()
+            print("right", right)
+""",
+        same=("right",),
+    ),
+    "a loader made inside a function that has no epoch": Script(
+        """
+    def run(model, optimizer, rows, kinds, train=True):
+        loader = DataLoader(TensorDataset(rows, kinds), batch_size=4, shuffle=train)
+        total = 0.0
+        for a, b in loader:
+            loss = F.cross_entropy(model(a), b)
+            if train:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            total += loss.item() * len(b)
+        return total / len(rows)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        print("loss", run(model, optimizer, x[:36], y[:36]))
+        with torch.no_grad():
+            print("val", run(model, optimizer, x[36:], y[36:], train=False))
+""",
+        same=("val",),
+        told=("DDP401",),
+    ),
+    "an iterator beside a loop, started again": Script("""
+    from itertools import cycle
+    a = DataLoader(TensorDataset(x[:12], y[:12]), batch_size=6, shuffle=True, drop_last=True)
+    b = DataLoader(TensorDataset(x[12:36]), batch_size=6, shuffle=True, drop_last=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(5):
+        ia = iter(a)
+        for i, (c,) in enumerate(b):
+            try:
+                r, k = next(ia)
+            except StopIteration:
+                ia = iter(a)
+                r, k = next(ia)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(r), k) + model(c).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+"""),
+    "the first batch of a new iterator at each step": Script("""
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(15):
+        a, b = next(iter(loader))
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+"""),
+    "a sampler over another sampler": Script("""
+    import random
+    class Rep(torch.utils.data.Sampler):
+        def __init__(self, inner, times):
+            self.inner, self.times = inner, times
+        def __len__(self):
+            return self.times * len(self.inner)
+        def __iter__(self):
+            for _ in range(self.times):
+                yield from self.inner
+    class Rnd(torch.utils.data.Sampler):
+        def __init__(self, n): self.n = n
+        def __len__(self): return self.n
+        def __iter__(self):
+            idx = list(range(self.n)); random.shuffle(idx); return iter(idx)
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=Rep(Rnd(18), 2))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a class derived from torch's sampler": Script("""
+    class Mine(torch.utils.data.RandomSampler):
+        pass
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_size=6, sampler=Mine(data))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a class derived from torch's batch sampler": Script("""
+    from torch.utils.data import BatchSampler, RandomSampler
+    class Again(BatchSampler):
+        def __iter__(self):
+            batch = []
+            for i in self.sampler:
+                batch.append(i)
+                if len(batch) == self.batch_size:
+                    yield batch
+                    batch = []
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_sampler=Again(RandomSampler(data), 6, True))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a sampler with a generator of its own": Script("""
+    import numpy as np
+    class Mine(torch.utils.data.Sampler):
+        def __init__(self, n, seed=3):
+            self.n = n
+            self.rng = np.random.RandomState(seed)
+        def __len__(self): return self.n
+        def __iter__(self):
+            return iter(self.rng.permutation(self.n))
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=Mine(36))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a permutation as the sampler": Script("""
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=torch.randperm(36).tolist())
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a sampler among the options": Script(
+        """
+    kw = dict(batch_size=6, sampler=torch.utils.data.SubsetRandomSampler(range(36)))
+    loader = DataLoader(TensorDataset(x, y), **kw)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a stream by a function that it is given": Script("""
+    def rows(n):
+        for i in range(n):
+            yield x[i], y[i]
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, make, n):
+            self.make, self.n = make, n
+        def __iter__(self):
+            return self.make(self.n)
+    data = S(rows, 36)
+    loader = DataLoader(data, batch_size=6)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a stream that draws by a function that it is given": Script(
+        """
+    import random
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, make):
+            self.make = make
+        def __iter__(self):
+            for i in range(36):
+                j = self.make()
+                yield x[j], y[j]
+    loader = DataLoader(S(lambda: random.randrange(36)), batch_size=6)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a stream through a buffer that shuffles": Script(
+        """
+    import random
+    class S(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return zip(x[:36], y[:36])
+    class Buffer(torch.utils.data.IterableDataset):
+        def __init__(self, inner, size):
+            self.inner, self.size = inner, size
+        def __iter__(self):
+            kept = []
+            for sample in self.inner:
+                kept.append(sample)
+                if len(kept) > self.size:
+                    yield kept.pop(random.randrange(len(kept)))
+            yield from kept
+    loader = DataLoader(Buffer(S(), 6), batch_size=6)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a stream without an end": Script("""
+    import itertools
+    class S(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            for i in itertools.count():
+                yield x[i % 44], y[i % 44]
+    loader = DataLoader(S(), batch_size=6)
+    feed = iter(loader)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(15):
+        a, b = next(feed)
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+"""),
+    "a list of batches as the batch sampler": Script("""
+    def batches(n, size):
+        order = torch.randperm(n).tolist()
+        return [order[i : i + size] for i in range(0, n, size)]
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=batches(36, 6))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "one sampler for a loader that trains and one that evaluates": Script(
+        """
+    order = torch.utils.data.RandomSampler(range(36))
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=order)
+    check = DataLoader(TensorDataset(x, y), batch_size=6, sampler=order)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a wrapper that goes round and round": Script("""
+    class Cycle:
+        def __init__(self, loader):
+            self.loader = loader
+        def __iter__(self):
+            while True:
+                for batch in self.loader:
+                    yield batch
+    feed = iter(Cycle(DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(15):
+        a, b = next(feed)
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+"""),
+    "an enumerated cycle": Script("""
+    import itertools
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step, (a, b) in enumerate(itertools.cycle(loader)):
+        if step == 14:
+            break
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+"""),
+    "a method makes all loaders": Script(
+        """
+    class Data:
+        def __init__(self, size):
+            self.size = size
+        def loader(self, split):
+            rows = slice(0, 36) if split == "train" else slice(36, 44)
+            return DataLoader(TensorDataset(x[rows], y[rows]), batch_size=self.size, shuffle=split == "train")
+    data = Data(6)
+    loader, check = data.loader("train"), data.loader("test")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a property makes all loaders, by what it was told before": Script(
+        """
+    class Data:
+        def __init__(self, rows, train):
+            self.set, self.train = TensorDataset(x[rows], y[rows]), train
+        @property
+        def loader(self):
+            return DataLoader(self.set, batch_size=6, shuffle=self.train)
+    fit, check = Data(slice(0, 36), True), Data(slice(36, 44), False)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in fit.loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check.loader:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+        told=("DDP301",),
+    ),
+    "a loop over the data sets of a dictionary makes all loaders": Script(
+        """
+    sets = {"train": TensorDataset(x[:36], y[:36]), "val": TensorDataset(x[36:], y[36:])}
+    loaders = {}
+    for name, data in sets.items():
+        loaders[name] = DataLoader(data, batch_size=6, shuffle=name == "train")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loaders["train"]:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in loaders["val"]:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "loaders made by map": Script(
+        """
+    loader, check = map(lambda d: DataLoader(d, batch_size=6), (TensorDataset(x[:36], y[:36]), TensorDataset(x[36:41], y[36:41])))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+        told=("DDP301",),
+    ),
+    "a loader by functools.partial": Script(
+        """
+    from functools import partial
+    make = partial(DataLoader, batch_size=6, num_workers=0)
+    loader = make(TensorDataset(x[:36], y[:36]), shuffle=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "weights that learn from the losses": Script(
+        """
+    w = torch.ones(36)
+    sampler = torch.utils.data.WeightedRandomSampler(w, 36)
+    loader = DataLoader(TensorDataset(x[:36], y[:36], torch.arange(36)), batch_size=6, sampler=sampler)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b, i in loader:
+            optimizer.zero_grad()
+            l = F.cross_entropy(model(a), b, reduction="none")
+            l.mean().backward()
+            optimizer.step()
+            sampler.weights[i] = l.detach()
+""",
+        told=("DDP301",),
+    ),
+    "what a batch sampler has, read off the loader": Script("""
+    import random
+    class P(torch.utils.data.Sampler):
+        def __init__(self): self.seen = 0
+        def __len__(self): return 6
+        def __iter__(self):
+            o = random.sample(range(36), 36)
+            return iter([o[i:i+6] for i in range(0, 36, 6)])
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=P())
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader.batch_sampler.seen = epoch
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        print("epoch", loader.batch_sampler.seen)
+"""),
+    "a data set that is shuffled in each epoch": Script(
+        """
+    import random
+    class D(Dataset):
+        def __init__(self):
+            self.rows = list(range(36))
+        def __len__(self): return 36
+        def __getitem__(self, i): return x[self.rows[i]], y[self.rows[i]]
+        def mix(self):
+            random.shuffle(self.rows)
+    data = D()
+    loader = DataLoader(data, batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        data.mix()
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP103",),
+    ),
+    "a list of rows that is shuffled in each epoch": Script(
+        """
+    import random
+    rows = list(range(36))
+    class D(Dataset):
+        def __len__(self): return 36
+        def __getitem__(self, i): return x[rows[i]], y[rows[i]]
+    loader = DataLoader(D(), batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        random.shuffle(rows)
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP103",),
+    ),
+    "a sampler that is shuffled in each epoch": Script(
+        """
+    import numpy as np
+    class B(torch.utils.data.Sampler):
+        def __init__(self, n, size):
+            ids = list(range(n))
+            self.bins = [ids[i : i + size] for i in range(0, n, size)]
+        def __len__(self): return len(self.bins)
+        def __iter__(self):
+            for ids in self.bins:
+                np.random.shuffle(ids)
+                yield ids
+        def shuffle(self, epoch):
+            np.random.shuffle(self.bins)
+    batches = B(36, 6)
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=batches)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        batches.shuffle(epoch)
+""",
+        told=("DDP103",),
+    ),
+    "a subset drawn in each epoch": Script(
+        """
+    import numpy as np
+    data = TensorDataset(x, y)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        keep = np.random.choice(44, 36, replace=False)
+        loader = DataLoader(data, batch_size=6, sampler=torch.utils.data.SubsetRandomSampler(keep))
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP103",),
+    ),
+    "a sampler that draws in its constructor, in each epoch": Script(
+        """
+    import numpy as np
+    class S(torch.utils.data.Sampler):
+        def __init__(self, n): self.rows = np.random.permutation(n)
+        def __len__(self): return len(self.rows)
+        def __iter__(self): return iter(self.rows)
+    data = TensorDataset(x, y)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader = DataLoader(data, batch_size=6, sampler=S(36))
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP103",),
+    ),
 }

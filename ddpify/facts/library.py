@@ -186,6 +186,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         for i, name in enumerate(_LOADER_ARGUMENTS):
             if name in keywords or i < len(args):
                 run.memory[made, name] = keywords.get(name, args[i] if i < len(args) else NOTHING)
+    elif made.path == DISTRIBUTED_SAMPLER:
+        run.memory[made, "shuffle"] = keywords.get("shuffle", just(Lit(True)))
     elif made.path == "torch.utils.data.BatchSampler":
         for i, name in enumerate(("sampler", "batch_size", "drop_last")):
             if name in keywords or i < len(args):

@@ -62,7 +62,7 @@ def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple
     own = [o for o in made if o.cls is not None or o.path == "generator"]
     if own and (any(about in loaders for about in _coupled(context)) or _regrouped(context, loaders)):
         return (
-            "this sampler composes batches for a loss that compares their samples, and a rank's share of a batch is another batch",
+            "this sampler may compose batches, and the loss was not seen to be an average over samples, so that a share would do",
             (),
             (),
         )

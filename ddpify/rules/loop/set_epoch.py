@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpify.edits import InsertBefore, Replace
+from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.flow import spelled_out
-from ddpify.facts.model import Call, Lit, Loop, New
+from ddpify.facts.model import Call, Lit, Loop, New, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, refused, sampler_name, samplers
@@ -189,10 +190,15 @@ def _remade(context: Context, training: TrainingLoop, loader: New) -> bool:
 def _keeps_order(context: Context, loader: New) -> bool:
     """Whether a loader does not shuffle, so that its epoch says nothing."""
     run = context.facts.after
-    shuffle = run.memory.get((loader, "shuffle"))
     given = run.held(loader, "sampler").made() | run.held(loader, "batch_sampler").made()
-    plain = not given and isinstance(loader.node, ast.Call) and all(k.arg for k in loader.node.keywords)
-    return plain and (shuffle is None or (all(isinstance(o, Lit) and not o.value for o in shuffle.objs) and bool(shuffle.objs)))
+    if given:
+        return all(o.path == library.DISTRIBUTED_SAMPLER and _false(run.memory.get((o, "shuffle"))) for o in given)
+    seen = isinstance(loader.node, ast.Call) and all(k.arg for k in loader.node.keywords)
+    return seen and ((loader, "shuffle") not in run.memory or _false(run.memory[loader, "shuffle"]))
+
+
+def _false(value: Value | None) -> bool:
+    return value is not None and bool(value.objs) and all(isinstance(o, Lit) and not o.value for o in value.objs)
 
 
 def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
