@@ -14,6 +14,7 @@ import contextlib
 import faulthandler
 import gc
 import io
+import itertools
 import json
 import logging
 import os
@@ -32,7 +33,7 @@ import torch
 import torch.distributed as dist
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode
-from torch.utils.data import RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 from torch.utils.data.distributed import DistributedSampler
 
 RANK = int(os.environ.get("RANK", "0"))
@@ -79,6 +80,79 @@ def _distributed_iter(sampler):
     return iter(order[sampler.rank : sampler.total_size : sampler.num_replicas])
 
 
+class Stream:
+    """The random numbers of one pass over a sampler of the script's own: as those that the converted script gives it in that epoch."""
+
+    def __init__(self, seed):
+        with self:
+            torch.default_generator.manual_seed(seed), np.random.seed(seed), random.seed(seed)
+
+    def __enter__(self):
+        self.outside = torch.get_rng_state(), np.random.get_state(), random.getstate()
+        if hasattr(self, "inside"):
+            self.put(self.inside)
+
+    def __exit__(self, *args):
+        self.inside = torch.get_rng_state(), np.random.get_state(), random.getstate()
+        self.put(self.outside)
+
+    @staticmethod
+    def put(states):
+        torch.set_rng_state(states[0]), np.random.set_state(states[1]), random.setstate(states[2])
+
+
+def _own_iter(iterate):
+    def iterated(sampler):
+        sampler._turn = getattr(sampler, "_turn", -1) + 1
+        stream, done = Stream(sampler._turn), object()
+        with stream:
+            drawn = iter(iterate(sampler))
+        while True:
+            with stream:
+                one = next(drawn, done)
+            if one is done:
+                return
+            yield one
+
+    iterated.of_tests = True
+    return iterated
+
+
+def _noted_iter(iterate):
+    def iterated(sampler):
+        if now and not hasattr(sampler, "_epochs"):
+            sampler._epochs = []
+            now.epochs.append(sampler._epochs)
+        sampler._pass = getattr(sampler, "_pass", -1) + 1
+        if now:
+            sampler._epochs.append(sampler.epoch)
+        epoch, sampler.epoch = sampler.epoch, sampler._pass
+        drawn = iter(iterate(sampler))
+        first = next(drawn, drawn)  # a generator reads its epoch now
+        sampler.epoch = epoch
+        return drawn if first is drawn else itertools.chain([first], drawn)
+
+    iterated.of_tests = True
+    return iterated
+
+
+_loader_init = DataLoader.__init__
+
+
+def _init(loader, *args, **kwargs):
+    """Gives samplers of the script's own the numbers that those of ranks are given, and notes the epochs of the latter."""
+    _loader_init(loader, *args, **kwargs)
+    for given in (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)):
+        kind = type(given)
+        if now is None or kind.__module__ != "__main__" or not hasattr(kind, "__iter__") or hasattr(kind.__iter__, "of_tests"):
+            continue
+        if kind.__name__ in ("RankSampler", "RankBatchSampler", "EndlessRankSampler", "EndlessRankBatchSampler"):
+            kind.__iter__ = _noted_iter(kind.__iter__)
+        elif not IS_RANK:
+            kind.__iter__ = _own_iter(kind.__iter__)
+
+
+DataLoader.__init__ = _init
 RandomSampler.__iter__ = _random_iter
 SubsetRandomSampler.__iter__ = _subset_iter
 WeightedRandomSampler.__iter__ = _weighted_iter

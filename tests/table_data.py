@@ -268,7 +268,6 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(data), target).backward()
             optimizer.step()
 """,
-        told=("DDP301",),
     ),
     "a class-weighted loss": Script(
         """

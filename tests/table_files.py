@@ -635,7 +635,6 @@ SCRIPTS: dict[str, Script] = {
             print("right", right)
         """,
         same=("right",),
-        told=("DDP402",),
     ),
     "a with statement around tqdm": Script(
         """

@@ -17,6 +17,8 @@ MARK = "# <- here"
 SCRIPTS = {
     # --- data -----------------------------------------------------------------------------------------------------------
     "batches drawn by a sampler of the script's own": """
+        import time
+
         import torch
         from torch import nn
         from torch.utils.data import DataLoader, Sampler, TensorDataset
@@ -27,7 +29,8 @@ SCRIPTS = {
                 return 320
 
             def __iter__(self):
-                return iter(torch.randperm(160).repeat_interleave(2).tolist())
+                own = torch.Generator().manual_seed(int(time.time()))
+                return iter(torch.randperm(160, generator=own).repeat_interleave(2).tolist())
 
         x, y = torch.randn(320, 8), torch.randint(0, 2, (320,))
         loader = DataLoader(TensorDataset(x, y), batch_size=32, sampler=Pairs())  # <- here
@@ -43,10 +46,24 @@ SCRIPTS = {
     "batches made by a batch sampler": """
         import torch
         from torch import nn
-        from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
+        from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+        class Hard(Sampler):
+            def __init__(self):
+                self.weights = torch.ones(320)
+
+            def __len__(self):
+                return 10
+
+            def __iter__(self):
+                for _ in range(10):
+                    yield torch.multinomial(self.weights, 32).tolist()
+
+            def saw(self, loss):
+                self.weights = self.weights * loss.item()
 
         dataset = TensorDataset(torch.randn(320, 8), torch.randint(0, 2, (320,)))
-        batches = BatchSampler(RandomSampler(dataset), batch_size=32, drop_last=True)
+        batches = Hard()
         loader = DataLoader(dataset, batch_sampler=batches)  # <- here
         model = nn.Linear(8, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -56,8 +73,11 @@ SCRIPTS = {
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
+                batches.saw(loss)
         """,
     "an iterable data set": """
+        import random
+
         import torch
         from torch import nn
         from torch.utils.data import DataLoader, IterableDataset
@@ -67,7 +87,9 @@ SCRIPTS = {
                 self.path = path
 
             def __iter__(self):
-                for line in open(self.path):
+                lines = open(self.path).readlines()
+                random.shuffle(lines)
+                for line in lines:
                     *x, y = map(float, line.split())
                     yield torch.tensor(x), torch.tensor([y])
 

@@ -6,6 +6,7 @@ from types import ModuleType
 import pytest
 import table_data
 import table_files
+import table_loaders
 import table_numbers
 import table_random
 from ranks import Case, Outcome, run_many
@@ -15,7 +16,7 @@ import ddpify
 from ddpify import Conversion
 from ddpify.rules.base import Safety
 
-TABLES: tuple[ModuleType, ...] = (table_numbers, table_data, table_files, table_random)
+TABLES: tuple[ModuleType, ...] = (table_numbers, table_data, table_files, table_loaders, table_random)
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
 

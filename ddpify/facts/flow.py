@@ -491,7 +491,7 @@ class Interpreter:
         return self.block(orelse) if orelse else True
 
     def _do_for(self, node: ast.For) -> bool:
-        phases = self._spelled(node.iter)
+        phases = self._spelled(node.iter, node.body)
         if phases:
             return self._phases(node, phases)
 
@@ -520,7 +520,7 @@ class Interpreter:
                 if owner is obj:
                     self.memory[obj, name] = value
 
-    def _spelled(self, node: ast.expr) -> list[tuple[ast.AST, Value]]:
+    def _spelled(self, node: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
         """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
         if spelled_out(node):
             return [(item, told(self.expression(item))) for item in getattr(node, "elts", ())]
@@ -541,7 +541,14 @@ class Interpreter:
         keys = [k for k in made.node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
         values = [self.memory.get((made, str(k.value)), NOTHING) for k in keys]
         loaders = len(keys) == len(made.node.keys) and all(any(self.is_a(o, library.DATALOADER) for o in v.objs) for v in values)
+        loaders |= len(keys) == len(made.node.keys) and self._makes_loaders(body)
         return [(k, told(just(Tup((self.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
+
+    def _makes_loaders(self, body: list[ast.stmt]) -> bool:
+        """Whether a loop makes loaders, each its own."""
+        calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+        names = [f for f in calls if isinstance(f, ast.Name) or (isinstance(f, ast.Attribute) and f.attr == "DataLoader")]
+        return any(library.DATALOADER in self.expression(f).paths() for f in names)
 
     def _phases(self, node: ast.For, phases: list[tuple[ast.AST, Value]]) -> bool:
         """Run a loop over a few names or flags that are spelled out once for each."""
@@ -613,8 +620,8 @@ class Interpreter:
             self.expression(default)
         for decorator in node.decorator_list:
             self.expression(decorator)
-        if self.frame.local is not None:
-            self.closures[node] = self.frame.local
+        if self.frame.local is not None:  # a method does not see the names of its class
+            self.closures[node] = self.frame.outer if isinstance(self.frame.node, ast.ClassDef) else self.frame.local
         self.bind(node.name, value)
         return True
 
@@ -978,7 +985,8 @@ class Interpreter:
     def _is_batch_size(self, value: Value, loaders: frozenset[Any]) -> bool:
         """Whether a number is the batch size of one of `loaders`."""
         mine = {*value.objs, *value.of_kind("from")}
-        for loader in loaders:
+        batches = [o for loader in loaders for o in self.memory.get((loader, "batch_sampler"), NOTHING).made()]
+        for loader in (*loaders, *batches):
             size = self.memory.get((loader, "batch_size"))
             if (
                 size is not None
@@ -1018,6 +1026,9 @@ class Interpreter:
         return just(self.objects.func(node, self.frame.file))
 
     def _ev_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+        moved = self._moved(node)
+        if moved is not None:
+            return moved
         saved, outer = (dict(self.frame.local) if self.frame.local is not None else None), self.loops
         if isinstance(node, ast.DictComp) and len(node.generators) == 1 and spelled_out(node.generators[0].iter):
             return self._spelled_dict(node, saved)
@@ -1044,6 +1055,24 @@ class Interpreter:
         for k in keys:
             self.memory[obj, k] = item
         return Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None)
+
+    def _moved(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value | None:
+        """`[part.to(device) for part in batch]`: a batch whose parts are somewhere else is the batch."""
+        first = node.generators[0]
+        if len(node.generators) > 1 or first.ifs or isinstance(node, ast.SetComp):
+            return None
+        over, part, whole = first.iter, node.value if isinstance(node, ast.DictComp) else node.elt, first.target
+        if isinstance(node, ast.DictComp):
+            items = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "items" and not over.args
+            if not items or not isinstance(whole, ast.Tuple) or len(whole.elts) != 2 or ast.unparse(node.key) != ast.unparse(whole.elts[0]):
+                return None
+            over, whole = over.func.value, whole.elts[1]  # type: ignore[attr-defined]
+        while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("to", "cuda", "cpu"):
+            part = part.func.value
+        if not isinstance(whole, ast.Name) or ast.unparse(part) != whole.id or isinstance(over, ast.Call):
+            return None
+        batch = self.expression(over)
+        return batch if not batch.objs and batch.scale == "sample" else None
 
     def per_sample(self, over: Value) -> bool:
         """Whether iterating over a value gives one sample of a batch at a time."""

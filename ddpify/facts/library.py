@@ -195,6 +195,12 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         for i, name in enumerate(_LOADER_ARGUMENTS):
             if name in keywords or i < len(args):
                 run.memory[made, name] = keywords.get(name, args[i] if i < len(args) else NOTHING)
+    elif made.path == DISTRIBUTED_SAMPLER:
+        run.memory[made, "shuffle"] = keywords.get("shuffle", just(Lit(True)))
+    elif made.path == "torch.utils.data.BatchSampler":
+        for i, name in enumerate(("sampler", "batch_size", "drop_last")):
+            if name in keywords or i < len(args):
+                run.memory[made, name] = keywords.get(name, args[i] if i < len(args) else NOTHING)
     elif made.path.startswith("torch.optim.lr_scheduler.") and args:
         run.memory[made, "optimizer"] = args[0]
     elif is_optimizer(run, made):
@@ -290,10 +296,17 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in _PASSING:
         made = run.objects.new("list" if path in ("list", "tuple", "sorted") else path, node, run.stack)
         inner = args[0] if args else keywords.get("iterable", NOTHING)
+        if path in ("list", "tuple") and not inner.objs and inner.scale == "sample":
+            return inner
         if path == "tqdm.trange":
             inner = just(run.objects.new("range", node, run.stack))
         run.memory[made, "iterable"] = inner
         return Value(frozenset((made,)), inner.origins if not inner.objs else frozenset())
+    if path in ("itertools.chain", "itertools.chain.from_iterable"):
+        made = run.objects.new(path, node, run.stack)
+        parts = [run.element(a) for a in args] if path.endswith("from_iterable") else args
+        run.memory[made, "iterable"] = join(parts)
+        return Value(frozenset((made,)), frozenset(o for p in parts if not p.objs for o in p.origins))
     if path in (DATAPARALLEL,) and run.ignore_dp:
         return keywords.get("module", args[0] if args else NOTHING)
     if path == "torch.nn.parallel.data_parallel" and args:
@@ -482,7 +495,12 @@ def _range(run: Interpreter, event: Call, args: list[Value], keywords: dict[str,
 
 
 def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    return run.element(args[0]) if args else NOTHING
+    if not args:
+        return NOTHING
+    own = [run._invoke_named(o, "__next__", event.node) for o in args[0].made() if o.cls is not None]
+    rest = Value(frozenset(o for o in args[0].objs if not (isinstance(o, New) and o.cls is not None)), args[0].origins, args[0].scale)
+    found = [v for v in own if v is not None]
+    return join([*found, run.element(rest)]) if found and rest.objs else join(found) if found else run.element(args[0])
 
 
 def _len(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

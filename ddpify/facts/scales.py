@@ -116,7 +116,11 @@ def binary(op: ast.operator, left: Scale | None, right: Scale | None) -> Scale |
 
 def indexed(scale: Scale | None, index: ast.expr) -> Scale | None:
     """The scale of `x[index]`."""
-    if scale == "sample" and isinstance(index, ast.Slice) and (index.lower is not None or index.upper is not None):
+    if (
+        scale == "sample"
+        and isinstance(index, ast.Slice)
+        and (index.lower is not None or index.upper is not None or index.step is not None)
+    ):
         return "other"  # some rows of this rank's share
     if scale == "count":  # x.shape[0]
         return "count" if isinstance(index, ast.Constant) and index.value == 0 else None

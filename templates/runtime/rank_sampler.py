@@ -8,11 +8,14 @@ class RankSampler(Sampler):
         self.epoch = epoch
 
     def __len__(self):
-        return len(self.sampler) // world_size if self.drop_last else -(-len(self.sampler) // world_size)
+        return self.share(len(self.sampler))
+
+    def share(self, number):
+        return number // world_size if self.drop_last else -(-number // world_size)
 
     def __iter__(self):
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.epoch)
-            drawn = list(self.sampler)
-        drawn += drawn[: len(self) * world_size - len(drawn)]
-        return iter(drawn[rank : len(self) * world_size : world_size])
+            torch.default_generator.manual_seed(self.epoch)
+            drawn = [index for index in self.sampler]
+        turns = range(rank, self.share(len(drawn)) * world_size, world_size)
+        return iter([drawn[i % len(drawn)] for i in turns])  # the first ones again, so that all ranks have equally many

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Call, Func, Lit, New, Obj, Part, Value
+from ddpify.facts.model import Call, Func, Lit, New, Obj, Part, Value, join
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.process import cuda_visible_devices
@@ -94,12 +94,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     sources: set[Obj] = set()
     arguments: set[ast.AST] = set()
     for loader in context.facts.loaders:
-        size = run.held(loader, "batch_size")
+        size = join([run.held(o, "batch_size") for o in (loader, *run.held(loader, "batch_sampler").made())])
         sources |= {o for o in size.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
         sources |= {o for o in size.of_kind("from") if isinstance(o, (Part, Lit))}
         if isinstance(loader.node, ast.Call):
             given = argument(loader.node, 1, "batch_size")
             arguments |= set(ast.walk(given)) if given is not None else set()
+    yield from _composed(context)
     if not sources:
         return
     seen: set[ast.AST] = set()
@@ -206,6 +207,34 @@ def _rows(context: Context, sources: set[Obj]) -> Iterator[Change | Finding]:
             for inner in ast.walk(part) if not run.value(part).of_kind("world") else ():
                 if isinstance(inner, (ast.Name, ast.Attribute)) and _reads(run.value(inner), sources):
                     yield from _divide(context, inner, "a rank's batch has this many rows")
+
+
+def _composed(context: Context) -> Iterator[Finding]:
+    """The numbers by which a sampler of the script's own composes batches, where training takes the batches apart by them."""
+    run = context.facts.after
+    numbers: set[Obj] = set()
+    for loader in context.facts.loaders:
+        for made in run.held(loader, "sampler").made() | run.held(loader, "batch_sampler").made():
+            for value in (v for c in run.calls(made.node) if made.cls is not None for v in (*c.args, *c.keywords.values())):
+                numbers |= {o for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
+    places: list[ast.expr] = []
+    for call in run.trace.calls if numbers else ():
+        if call.method in _SHAPES and _in_training(context, call) and not any(isinstance(o, Func) for o in call.func.objs):
+            parts = [p for a in call.node.args for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
+            grouped = call.method in ("view", "reshape") and len(parts) > 2
+            places += [p for p in parts if _reads(run.value(p), numbers) or (grouped and _equal(run.value(p), numbers))]
+    for node in context.tree.nodes() if numbers else ():
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(run.value(s).scale == "count" and context.shared(run.value(s)) for s in sides):
+                places += [s for s in sides if _reads(run.value(s), numbers)]
+    for place in dict.fromkeys(places):
+        yield context.manual(
+            CODE,
+            place,
+            "batches are composed by this number, and every rank now has its share of each",
+            "take it from the batch: x.size(0)",
+        )
 
 
 def _reads(value: Value, sources: set[Obj]) -> bool:

@@ -1,12 +1,15 @@
 """Give each rank its share of the training data, and keep the global batch.
 
 What it does: the DataLoader of a training loop gets a DistributedSampler that shuffles as the loader did, a per-rank batch size and
-    its share of the workers. Options passed as `**options` are turned into this rank's by one call. A loader that is only evaluated is
-    left alone: every rank evaluates all of it.
+    its share of the workers. Options passed as `**options` are turned into this rank's by one call. A sampler or batch sampler that the
+    script gives it is drawn alike by all ranks, each of which takes its share: of the order, or of each batch. Of an iterable data set
+    each rank takes every N-th sample. A loader that is only evaluated is left alone: every rank evaluates all of it; where one call makes
+    both kinds, it goes by the phase or parameter that tells them apart.
 Why: without the sampler all ranks train on the same samples; with the batch size left, the global batch is N times the original's.
     `DistributedSampler` shuffles unless told not to, and must drop the tail itself where the loader drops it.
-Safety: safe for map-style data with default batching and torch's own samplers; a sampler class of the script's, batch samplers and
-    iterable data sets are MANUAL here.
+Safety: safe for map-style data with default batching; NOTE where a batch or the end of a stream may repeat samples. MANUAL for samplers
+    that no seed makes the same on all ranks or that learn while training, for those that compose batches for a loss that compares samples,
+    for iterable data sets that draw at random or that each worker reads whole, and for batches of one sample or made by the data set.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
 """
 
@@ -18,10 +21,11 @@ from collections.abc import Iterator
 from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Lit, New
+from ddpify.facts.model import NOTHING, Func, New
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import download
+from ddpify.rules.data import batch_sampler, download, factory, sampler, stream
+from ddpify.rules.data.call import POSITIONS, RECIPE, WHY, LoaderCall, escaped
 
 CODE = "DDP301"
 TITLE = "shard the training data"
@@ -34,28 +38,76 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a sampler of a loader that is evaluated",
+        "order = torch.utils.data.SequentialSampler(test_set)\n"
+        "val_loader = DataLoader(test_set, batch_size=100, sampler=order)\n"
+        "for x, y in val_loader:\n"
+        "    shape = x.shape\n",
+        frame="end",
+    ),
+    Example(
         "a loader that nothing reads",
         "spare = DataLoader(train_set, batch_size=32, shuffle=True)\n",
         frame="end",
     ),
     Example(
-        "a sampler of the script's own, which is shown",
-        "class Backwards(torch.utils.data.Sampler):\n"
+        "a sampler that no seed makes the same on all ranks, which is shown",
+        "class Fresh(torch.utils.data.Sampler):\n"
         "    def __iter__(self):\n"
-        "        return iter(range(639, -1, -1))\n"
+        "        np.random.seed()\n"
+        "        return iter(np.random.permutation(640))\n"
         "\n"
         "\n"
-        "loader = DataLoader(train_set, batch_size=32, sampler=Backwards())\n",
+        "loader = DataLoader(train_set, batch_size=32, sampler=Fresh())\n",
         frame="data",
     ),
     Example(
-        "a data set that only yields, which is shown",
+        "a data set that draws what it yields, which is shown",
+        "class Lines(torch.utils.data.IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        for _ in range(640):\n"
+        "            yield torch.ones(8), random.randrange(2)\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(Lines(), batch_size=32)\n",
+        frame="data",
+    ),
+    Example(
+        "a data set that every worker reads whole, which is shown",
         "class Lines(torch.utils.data.IterableDataset):\n"
         "    def __iter__(self):\n"
         "        return iter([(torch.ones(8), 0)] * 640)\n"
         "\n"
         "\n"
-        "loader = DataLoader(Lines(), batch_size=32)\n",
+        "loader = DataLoader(Lines(), batch_size=32, num_workers=4)\n",
+        frame="data",
+    ),
+    Example(
+        "a call that makes all loaders, of which nothing tells the one that trains, which is shown",
+        "def make(dataset):\n"
+        "    return DataLoader(dataset, batch_size=32)\n"
+        "\n"
+        "\n"
+        "loader, val_loader = make(train_set), make(test_set)\n"
+        "for x, y in val_loader:\n"
+        "    shape = x.shape\n",
+        frame="data",
+    ),
+    Example(
+        "a sampler that knows its rank",
+        "class Turns(torch.utils.data.Sampler):\n"
+        "    def __init__(self):\n"
+        "        self.epoch = 0\n"
+        "\n"
+        "    def set_epoch(self, epoch):\n"
+        "        self.epoch = epoch\n"
+        "\n"
+        "    def __iter__(self):\n"
+        "        return iter(range(RANK, 640, 2))\n"
+        "\n"
+        "\n"
+        'RANK = int(os.environ.get("RANK", 0))\n'
+        "loader = DataLoader(train_set, batch_size=16, sampler=Turns())\n",
         frame="data",
     ),
     Example(
@@ -90,6 +142,62 @@ EXAMPLES: tuple[Example, ...] = (
         frame="data",
     ),
     Example(
+        "a sampler of the script's own",
+        "class Backwards(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter(range(639, -1, -1))\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_size=32, sampler=Backwards())\n",
+        "class Backwards(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter(range(639, -1, -1))\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_size=per_rank(32), sampler=RankSampler(Backwards()))\n",
+        frame="data",
+    ),
+    Example(
+        "a batch sampler of torch's",
+        "batches = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(train_set), 32, False)\n"
+        "loader = DataLoader(train_set, batch_sampler=batches)\n",
+        "batches = torch.utils.data.BatchSampler(RankSampler(torch.utils.data.RandomSampler(train_set)), per_rank(32), False)\n"
+        "loader = DataLoader(train_set, batch_sampler=batches)\n",
+        frame="data",
+    ),
+    Example(
+        "a batch sampler of the script's own",
+        "class Halves(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter([range(320), range(320, 640)])\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_sampler=Halves())\n",
+        "class Halves(torch.utils.data.Sampler):\n"
+        "    def __iter__(self):\n"
+        "        return iter([range(320), range(320, 640)])\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_sampler=RankBatchSampler(Halves()))\n",
+        frame="data",
+    ),
+    Example(
+        "a data set that only yields",
+        "class Lines(torch.utils.data.IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        return iter([(torch.ones(8), 0)] * 640)\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(Lines(), batch_size=32)\n",
+        "class Lines(torch.utils.data.IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        return iter([(torch.ones(8), 0)] * 640)\n"
+        "\n"
+        "\n"
+        "loader = DataLoader(ShareOfStream(Lines()), batch_size=per_rank(32))\n",
+        frame="data",
+    ),
+    Example(
         "options in a dictionary",
         'options = {"batch_size": 32, "shuffle": True}\n'
         "loader = DataLoader(train_set, **options)\n",
@@ -99,49 +207,18 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_POSITIONS = {
-    "dataset": 0,
-    "batch_size": 1,
-    "shuffle": 2,
-    "sampler": 3,
-    "batch_sampler": 4,
-    "num_workers": 5,
-    "collate_fn": 6,
-    "pin_memory": 7,
-    "drop_last": 8,
-}
 _SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
-_WHY = "each rank loads its own share of each global batch"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Shard every loader that feeds a training loop."""
-    facts, run = context.facts, context.facts.after
-    nodes: dict[ast.AST, list[New]] = {}
-    for loader in facts.loaders:
-        nodes.setdefault(loader.node, []).append(loader)
-    evaluated = _evaluated(context)
-    for node, loaders in nodes.items():
-        held = (Obligation("inputs", node),)
-        if all(_sharded(context, loader) for loader in loaders):
-            yield Proof(held[0], "its sampler is distributed")
-            continue
-        if not isinstance(node, ast.Call):
-            yield context.manual(CODE, node, "this loader feeds training", _recipe(context), held)
-        elif not facts.is_entry(node):
-            yield context.manual(
-                CODE, node, "the training loader is made in another module, and every rank would load all of it", _recipe(context), held
-            )
-        elif any(e.node is node and e not in loaders for e in evaluated) and (phase := _phase(context, node, loaders)):
-            yield from _shard_phase(context, node, phase, held)
-        elif any(e.node is node and e not in loaders for e in evaluated):
-            yield context.manual(CODE, node, "this call makes the training loader and an evaluation loader", _recipe(context), held)
-        elif loaders[0].cls is not None or library.DATALOADER not in run.value(node.func).paths():
-            yield context.manual(CODE, node, "the training loader is of a class of its own", _recipe(context), held)
-        else:
-            yield from _shard(context, node, held)
-    for loop in facts.loops:
-        if loop.batch is not None and len({getattr(o, "node", None) for o in loop.loaders}) > 1 and len(_batches(loop)) > 1:
+    calls: dict[ast.AST, list[New]] = {}
+    for loader in context.facts.loaders:
+        calls.setdefault(_made_by(context, loader), []).append(loader)
+    for node, loaders in calls.items():
+        yield from _made(context, node, loaders)
+    for loop in context.facts.loops:
+        if loop.batch is not None and len({getattr(o, "node", None) for o in loop.loaders}) > 1 and _in_turn(context, loop):
             yield context.manual(
                 CODE,
                 loop.batch.node,
@@ -153,9 +230,88 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _elsewhere(context)
 
 
-def _batches(loop: TrainingLoop) -> frozenset[object]:
-    """The loaders whose batches one name of the loop may hold."""
-    return loop.batch.element.of_kind("batch") if loop.batch is not None else frozenset()
+def _made_by(context: Context, loader: New) -> ast.AST:
+    """The call that is edited for a loader: the one that makes it, or the one that its class hands its arguments on by."""
+    find = context.facts.after.interpreter.find
+    found = find(loader.cls, "__init__") if loader.cls is not None else None
+    for func in found.objs if found is not None else ():
+        if isinstance(func, Func):
+            inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".__init__")]
+            plain = [n for n in inits if isinstance(n.func, ast.Attribute) and ast.unparse(n.func.value).startswith("super(")]
+            return plain[0] if len(inits) == 1 and plain else func.node
+    return loader.node
+
+
+def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Change | Finding | Proof]:
+    facts, run = context.facts, context.facts.after
+    held = tuple(dict.fromkeys(Obligation("inputs", loader.node) for loader in loaders))
+    if all(sharded(context, loader) for loader in loaders):
+        for one in held:
+            yield Proof(one, "its sampler is distributed")
+        return
+    others = [o for o in _others(context) if _made_by(context, o) is node]
+    problem = ""
+    if not isinstance(node, ast.Call):
+        problem = "the training loader is of a class of its own" if loaders[0].cls is not None else "this loader feeds training"
+        node = loaders[0].node
+    elif not facts.is_entry(node):
+        problem = "the training loader is made in another module, and every rank would load all of it"
+    elif loaders[0].cls is None and library.DATALOADER not in run.value(node.func).paths():
+        problem = "the training loader is of a class of its own"
+    elif any(_several(context, loader, node) and _evaluates(context, loader) for loader in loaders):
+        problem = "this call makes the training loader and an evaluation loader"
+    only = factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and others and not problem else ""
+    if others and not only:
+        problem = problem or "this call makes the training loader and an evaluation loader"
+    if problem or not isinstance(node, ast.Call):
+        yield context.manual(CODE, node, problem, RECIPE, held)
+    else:
+        yield from _shard(LoaderCall(context, node, held, only))
+
+
+def _others(context: Context) -> list[New]:
+    """The loaders that do not train."""
+    run, trained = context.facts.after, set(context.facts.loaders)
+    made = {o for c in run.trace.calls for o in c.result.made() if o.node is c.node and run.is_loader(o)} - trained
+    return sorted(made, key=lambda o: getattr(o.node, "lineno", 0))
+
+
+def _several(context: Context, loader: New, node: ast.Call) -> bool:
+    """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
+    tree, run = context.tree, context.facts.after
+    if any(isinstance(n, ast.Call) and run.value(n.func).paths() & {"map", "filter"} for n in loader.stack):
+        return True
+    for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
+        statement = tree.statement(at)
+        kept = isinstance(statement, ast.Expr) or (
+            isinstance(statement, ast.Assign) and any(isinstance(t, ast.Subscript) for t in statement.targets)
+        )
+        for up in tree.ancestors(at):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                break
+            over = up.generators[0].iter if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) else None
+            over = up.iter if isinstance(up, ast.For) and kept else over
+            if over is not None and not any(part in loader.stack for part in getattr(over, "elts", ())):
+                return True
+    return False
+
+
+def _evaluates(context: Context, loader: New) -> bool:
+    """Whether a loop over a loader does not train."""
+    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    return any(
+        loader in loop.element.of_kind("batch") | loop.element.batches() and loop.node not in training
+        for call in context.facts.after.trace.calls
+        for loop in call.loops
+    )
+
+
+def _in_turn(context: Context, loop: TrainingLoop) -> bool:
+    """Whether one name of a loop may hold batches of several loaders, and only some are trained on."""
+    if loop.batch is None or len(loop.batch.element.of_kind("batch")) < 2:
+        return False
+    inside = set(ast.walk(loop.batch.node))
+    return any(test in inside for test, _ in loop.backward.tests)
 
 
 _HARMLESS = (
@@ -178,6 +334,7 @@ _HARMLESS = (
     "reversed",
     "id",
     "str",
+    "super",
 )
 
 
@@ -213,270 +370,170 @@ def _elsewhere(context: Context) -> Iterator[Finding]:
 
 def sampler_name(context: Context, loaders: frozenset[New]) -> str:
     """The class of the samplers that training loaders have after the conversion; empty where they differ."""
-    drawn = {
-        bool(isinstance(o.node, ast.Call) and (given := argument(o.node, 3, "sampler")) is not None and _drawing(context, given))
-        or any(_of_rank(context, s) for s in context.facts.after.held(o, "sampler").made())
-        for o in loaders
-    }
-    return "" if len(drawn) != 1 else context.names["rank_sampler"] if drawn.pop() else "DistributedSampler"
+    names: set[str] = set()
+    for loader in loaders:
+        given = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
+        path = epoch_of(context, loader)
+        if path != "sampler":
+            return ""
+        drawn = (given is not None and not LoaderCall(context, loader.node, ()).is_(given, None)) if given is not None else False  # type: ignore[arg-type]
+        if sharded(context, loader):
+            drawn = any(_of_rank(context, s) for s in context.facts.after.held(loader, "sampler").made())
+        names.add(context.names["rank_sampler"] if drawn else "DistributedSampler")
+    return names.pop() if len(names) == 1 else ""
+
+
+def epoch_of(context: Context, loader: New) -> str:
+    """Where a sharded loader's epoch is set: the attributes from the loader to its sampler; empty for a stream, which has none."""
+    run = context.facts.after
+    if stream.is_stream(context, run.held(loader, "dataset")):
+        return ""
+    batches = run.held(loader, "batch_sampler").made()
+    if not batches:
+        return "sampler"
+    return "batch_sampler.sampler" if all(o.path == batch_sampler.TORCHS for o in batches) else "batch_sampler"
+
+
+def samplers(context: Context, loader: New) -> frozenset[New]:
+    """The samplers of a loader that give each rank its share."""
+    run = context.facts.after
+    given = run.held(loader, "sampler").made() | run.held(loader, "batch_sampler").made()
+    given |= frozenset(o for b in given for o in run.held(b, "sampler").made() if b.path == batch_sampler.TORCHS)
+    return frozenset(o for o in given if o.path == library.DISTRIBUTED_SAMPLER or _of_rank(context, o))
+
+
+def sharded(context: Context, loader: New) -> bool:
+    """Whether a loader gives each rank its share already."""
+    data = context.facts.after.held(loader, "dataset").made()
+    is_a = context.facts.after.interpreter.is_a
+    return bool(samplers(context, loader)) or any(is_a(o, stream.ITERABLE) and _reads_rank(context, o) for o in data)
 
 
 def refused(context: Context, loader: New) -> bool:
     """Whether a training loader is left as it is, with a finding."""
-    return not _sharded(context, loader) and any(
+    return not sharded(context, loader) and any(
         isinstance(item, Finding) and item.level is Safety.MANUAL and any(o.about is loader.node for o in item.discharges)
         for item in changes(context)
     )
 
 
-def _recipe(context: Context) -> str:
-    return (
-        "DataLoader(dataset, batch_size=B // dist.get_world_size(), sampler=DistributedSampler(dataset, shuffle=...)), "
-        "and loader.sampler.set_epoch(epoch) before each epoch"
-    )
-
-
-def _evaluated(context: Context) -> set[New]:
-    """Loaders whose batches are iterated somewhere without training."""
-    run = context.facts.after
-    trained = set(context.facts.loaders)
-    return {
-        o for c in run.trace.calls for loop in c.loops for o in loop.element.of_kind("batch") if isinstance(o, New) and o not in trained
-    }
-
-
-def _sharded(context: Context, loader: New) -> bool:
-    run = context.facts.after
-    samplers = run.held(loader, "sampler").made()
-    return any(o.path == library.DISTRIBUTED_SAMPLER or _of_rank(context, o) for o in samplers)
-
-
-def _of_rank(context: Context, sampler: New) -> bool:
+def _of_rank(context: Context, given: New) -> bool:
     """Whether a sampler of the script's own class reads the rank."""
-    if sampler.cls is None or context.facts.after.interpreter.find(sampler.cls, "set_epoch") is None:
+    own = given.cls is not None and context.facts.after.interpreter.find(given.cls, "set_epoch") is not None
+    return own and _reads_rank(context, given)
+
+
+def _reads_rank(context: Context, obj: New) -> bool:
+    if obj.cls is None:
         return False
-    names = {n.id for n in ast.walk(sampler.cls.node) if isinstance(n, ast.Name)}
-    return any(context.facts.after.memory.get((sampler.cls.file, name), NOTHING).of_kind("rank") for name in names)
+    names = {n.id for n in ast.walk(obj.cls.node) if isinstance(n, ast.Name)}
+    return any(context.facts.after.memory.get((obj.cls.file, name), NOTHING).of_kind("rank") for name in names)
 
 
-def _shard(context: Context, node: ast.Call, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
-    tree = context.tree
+def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
+    context, node = made.context, made.node
     if any(isinstance(a, ast.Starred) for a in node.args):
-        yield context.manual(CODE, node, "the loader's arguments cannot be seen", _recipe(context), held)
+        yield made.refuse("the loader's arguments cannot be seen")
         return
-    for name in ("sampler", "batch_sampler"):
-        given = argument(node, _POSITIONS[name], name)
-        if given is not None and not _is(context, given, None):
-            if name == "sampler" and _drawing(context, given):
-                yield from _drawn(context, node, given, held)
-                return
-            yield context.manual(
-                CODE,
-                given,
-                f"the training loader draws by a {name} of its own",
-                "give each rank every N-th index of the same draw: indices[rank::world_size]",
-                held,
-            )
-            return
-    dataset = argument(node, 0, "dataset")
+    if (given := made.given("sampler")) is not None:
+        yield from sampler.changes(made, given)
+        return
+    if (given := made.given("batch_sampler")) is not None:
+        yield from batch_sampler.changes(made, given)
+        return
+    dataset = made.argument("dataset")
     if dataset is None:
-        yield context.manual(CODE, node, "the loader's data set cannot be seen", _recipe(context), held)
+        yield made.refuse("the loader's data set cannot be seen")
         return
-    if _iterable(context, dataset):
-        yield context.manual(
-            CODE,
-            node,
-            "an iterable data set has no sampler: each rank would read all of it",
-            "in its __iter__, yield every (rank * workers + worker)-th item only",
-            held,
-        )
+    if stream.is_stream(context, context.facts.after.value(dataset)):
+        yield from stream.changes(made, dataset)
         return
-    edits: list[Edit] = []
-    needs = ["per_rank"]
-    imports = [_SAMPLER]
-    name = ast.unparse(dataset)
-    if not isinstance(dataset, (ast.Name, ast.Attribute)):
-        statement = tree.statement(node)
-        name = context.fresh("train_dataset", "train_set", "training_data")
-        if isinstance(statement, (ast.If, ast.For, ast.While, ast.With)) or _conditional(context, node):
-            yield context.manual(
-                CODE, node, "the data set has no name of its own here", f"assign it to a name first: {name} = {ast.unparse(dataset)}", held
-            )
-            return
-        line = f"{name} = {{0}}"
-        if download.downloads(dataset):
-            line = f"with {context.names['first_on_node']}():\n    {line}"
-            needs.append("first_on_node")
-        edits += [InsertBefore(statement, line, (dataset,)), Replace(dataset, name)]
     spread = next((k for k in node.keywords if k.arg is None), None)
+    if made.only and spread is not None and _harmless(context, spread.value):
+        spread = None
+    if spread is None and (finding := made.unbatched()) is not None:
+        yield finding
+        return
+    name, edits, needs = _named(made, dataset)
     if spread is not None:
-        yield from _options(context, node, spread, name, edits, imports, held, needs)
+        yield from _options(made, spread, name, edits, needs)
         return
-    size = argument(node, _POSITIONS["batch_size"], "batch_size")
-    if isinstance(size, ast.Constant) and size.value is None:
-        yield context.manual(CODE, node, "the loader does no batching of its own", _recipe(context), held)
-        return
-    edits += _sampler_edits(context, node, name)
-    if size is None:
-        yield context.manual(
-            CODE,
-            node,
-            "batches of one sample cannot be divided among ranks",
-            "give the loader a batch size that the number of ranks divides",
-            held,
-        )
-        return
-    edits.append(Replace(size, f"{context.names['per_rank']}({{0}})", (size,)))
-    workers = argument(node, _POSITIONS["num_workers"], "num_workers")
-    if workers is not None and not _is(context, workers, 0):
-        edits.append(Replace(workers, f"{context.names['workers_per_rank']}({{0}})", (workers,)))
-        needs.append("workers_per_rank")
-    yield Change(CODE, _WHY, tree.shown, node, tuple(edits), tuple(imports), discharges=held, needs=tuple(needs))
+    divided, more = made.divided()
+    why = WHY if not made.only else "each rank loads its own share of each training batch; the other phases are evaluated whole"
+    edits += [*_sampler_edits(made, name), *divided]
+    yield Change(CODE, why, context.tree.shown, node, tuple(edits), (_SAMPLER,), discharges=made.held, needs=(*needs, *more))
 
 
-def _phase(context: Context, node: ast.Call, loaders: list[New]) -> str:
-    """Where one call makes the loaders of all phases: the condition under which it is the one that trains; else empty."""
-    around = next((up for up in context.tree.ancestors(node) if isinstance(up, (ast.DictComp, ast.stmt))), None)
-    if isinstance(around, ast.DictComp):
-        target, phases = around.generators[0].target, around.generators[0].iter
-    else:
-        loop = next((up for up in context.tree.ancestors(node) if isinstance(up, ast.For)), None)
-        if loop is None:
-            return ""
-        target, phases = loop.target, loop.iter
-    train = [part for part in getattr(phases, "elts", ()) if any(part in loader.stack for loader in loaders)]
-    if not isinstance(target, ast.Name) or len(train) != 1 or not isinstance(train[0], ast.Constant):
-        return ""
-    return f"{target.id} == {context.source(train[0])}"
+def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[str]]:
+    """The data set by a name that the sampler can be given, and the edits and needs that make one."""
+    context, tree = made.context, made.context.tree
+    if isinstance(dataset, (ast.Name, ast.Attribute, ast.Subscript)) and not any(
+        isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(dataset)
+    ):
+        return context.source(dataset), [], []
+    if isinstance(dataset, ast.NamedExpr):
+        return dataset.target.id, [], []
+    statement = tree.statement(made.node)
+    name = context.fresh(*(("dataset",) if made.only else ()), "train_dataset", "train_set", "training_data")
+    if isinstance(statement, (ast.If, ast.While, ast.With)) or _conditional(context, made.node):  # it is made here, and only here
+        return name, [Replace(dataset, f"({name} := {{0}})", (dataset,))], []
+    line = f"{name} = {{0}}"
+    loads = download.downloads(dataset)
+    if loads:
+        line = f"with {context.names['first_on_node']}():\n    {line}"
+    return name, [InsertBefore(statement, line, (dataset,)), Replace(dataset, name)], ["first_on_node"] if loads else []
 
 
-def _shard_phase(context: Context, node: ast.Call, phase: str, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
-    """One call makes the loaders of all phases: the one that trains is sharded, the others stay."""
-    dataset = argument(node, 0, "dataset")
-    size = argument(node, _POSITIONS["batch_size"], "batch_size")
-    shuffle = argument(node, _POSITIONS["shuffle"], "shuffle")
-    drop_last = argument(node, _POSITIONS["drop_last"], "drop_last")
-    given = [argument(node, _POSITIONS[n], n) for n in ("sampler", "batch_sampler")]
-    plain = isinstance(dataset, (ast.Name, ast.Attribute, ast.Subscript)) and not any(isinstance(n, ast.Call) for n in ast.walk(dataset))
-    seen = not any(isinstance(a, ast.Starred) for a in node.args) and all(k.arg for k in node.keywords) and len(node.args) <= 3
-    if not plain or not seen or dataset is None or size is None or any(given) or _iterable(context, dataset):
-        yield context.manual(CODE, node, "this call makes the training loader and an evaluation loader", _recipe(context), held)
-        return
-    how = "" if shuffle is None or _is(context, shuffle, True) else f", shuffle={context.source(shuffle)}"
+def _sampler_edits(made: LoaderCall, name: str) -> list[Edit]:
+    """The edits that put a distributed sampler in the place of the loader's own shuffling."""
+    node, shuffle = made.node, made.argument("shuffle")
+    shuffles = shuffle is not None and (made.is_(shuffle, True) or made.same(shuffle))
+    how = "" if shuffles else f", shuffle={made.source(shuffle)}" if shuffle is not None else ", shuffle=False"
+    text = f"DistributedSampler({escaped(name)}{how}{made.dropping()})"
+    if made.only:
+        text += f" if {escaped(made.only)} else None"
+    given = SetArgument(node, "sampler", text)
     if shuffle is None:
-        how = ", shuffle=False"
-    if shuffle is not None and ast.unparse(shuffle) == ast.unparse(ast.parse(phase)):
-        how = ""
-    if drop_last is not None and not _is(context, drop_last, False):
-        how += f", drop_last={context.source(drop_last)}"
-    sampler = f"DistributedSampler({context.source(dataset)}{how}) if {phase} else None".replace("{", "{{").replace("}", "}}")
-    edits: list[Edit] = [Replace(size, f"{context.names['per_rank']}({{0}}) if {phase} else {{0}}", (size,))]
-    if shuffle is not None:
-        if not how:
-            left = "False" if not _is(context, shuffle, True) else phase.replace(" == ", " != ")
-        else:
-            left = f"{phase.replace(' == ', ' != ')} and {context.source(shuffle)}"
-        edits.append(Replace(shuffle, left))
-    edits.append(SetArgument(node, "sampler", sampler))
-    needs = ["per_rank"]
-    workers = argument(node, _POSITIONS["num_workers"], "num_workers")
-    if workers is not None and not _is(context, workers, 0):
-        edits.append(Replace(workers, f"{context.names['workers_per_rank']}({{0}})", (workers,)))
-        needs.append("workers_per_rank")
-    yield Change(
-        CODE,
-        "each rank loads its own share of each training batch; the other phases are evaluated whole",
-        context.tree.shown,
-        node,
-        tuple(edits),
-        (_SAMPLER,),
-        discharges=held,
-        needs=tuple(needs),
-    )
+        return [given]
+    if made.only and not made.same(shuffle) and not made.is_(shuffle, False):
+        left = factory.negated(made.only) if shuffles else f"{factory.negated(made.only)} and {{0}}"
+        return [Replace(shuffle, left, () if shuffles else (shuffle,)), given]
+    if made.only and not made.same(shuffle):
+        return [given]
+    if any(k.arg == "shuffle" for k in node.keywords):
+        return [DropArgument(node, "shuffle"), given]
+    later = {p: n for n, p in POSITIONS.items()}  # positional: what follows must be named
+    names: list[Edit] = [NameArgument(node, later.get(p, ""), p) for p in range(len(node.args) - 1, POSITIONS["shuffle"], -1)]
+    return [*names, DropArgument(node, "shuffle", POSITIONS["shuffle"]), given]
 
 
-_DRAWING = frozenset(f"torch.utils.data.{name}Sampler" for name in ("Random", "SubsetRandom", "WeightedRandom", "Sequential"))
-
-
-def _drawing(context: Context, sampler: ast.expr) -> bool:
-    """Whether a sampler is one of torch's own, which draw from torch's generator alone."""
-    value = context.facts.after.value(sampler)
-    return bool(value.objs) and all(isinstance(o, New) and o.path in _DRAWING for o in value.objs)
-
-
-def _drawn(context: Context, node: ast.Call, sampler: ast.expr, held: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
-    """A loader with a sampler of torch's: every rank takes its share of the same draw."""
-    size = argument(node, _POSITIONS["batch_size"], "batch_size")
-    if size is None or any(k.arg is None for k in node.keywords):
-        yield context.manual(CODE, node, "the loader's arguments cannot be seen", _recipe(context), held)
-        return
-    drop_last = argument(node, _POSITIONS["drop_last"], "drop_last")
-    dropping = "" if drop_last is None or _is(context, drop_last, False) else f", drop_last={context.source(drop_last)}"
-    edits: list[Edit] = [
-        Replace(sampler, f"{context.names['rank_sampler']}({{0}}{dropping})", (sampler,)),
-        Replace(size, f"{context.names['per_rank']}({{0}})", (size,)),
-    ]
-    needs = ["per_rank", "rank_sampler"]
-    workers = argument(node, _POSITIONS["num_workers"], "num_workers")
-    if workers is not None and not _is(context, workers, 0):
-        edits.append(Replace(workers, f"{context.names['workers_per_rank']}({{0}})", (workers,)))
-        needs.append("workers_per_rank")
-    yield Change(CODE, _WHY, context.tree.shown, node, tuple(edits), discharges=held, needs=tuple(needs))
-
-
-def _sampler_edits(context: Context, node: ast.Call, name: str) -> list[Edit]:
-    shuffle = argument(node, _POSITIONS["shuffle"], "shuffle")
-    drop_last = argument(node, _POSITIONS["drop_last"], "drop_last")
-    how = (
-        ""
-        if shuffle is not None and _is(context, shuffle, True)
-        else f", shuffle={ast.unparse(shuffle)}"
-        if shuffle is not None
-        else ", shuffle=False"
-    )
-    if drop_last is not None and not _is(context, drop_last, False):
-        how += f", drop_last={ast.unparse(drop_last)}"
-    text = f"DistributedSampler({name}{how})".replace("{", "{{").replace("}", "}}")
-    edits: list[Edit] = []
-    if shuffle is not None and any(k.arg == "shuffle" for k in node.keywords):
-        edits += [SetArgument(node, "shuffle", "False"), DropArgument(node, "shuffle"), SetArgument(node, "sampler", text)]
-        return [*edits[1:]]
-    if shuffle is not None:  # positional: what follows must be named
-        later = {p: n for n, p in _POSITIONS.items()}
-        for p in range(len(node.args) - 1, _POSITIONS["shuffle"], -1):
-            edits.append(NameArgument(node, later.get(p, ""), p))
-        edits.append(DropArgument(node, "shuffle", _POSITIONS["shuffle"]))
-    return [*edits, SetArgument(node, "sampler", text)]
-
-
-def _options(
-    context: Context,
-    node: ast.Call,
-    spread: ast.keyword,
-    name: str,
-    edits: list[Edit],
-    imports: list[str],
-    held: tuple[Obligation, ...],
-    needs: list[str],
-) -> Iterator[Change | Finding]:
+def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit], needs: list[str]) -> Iterator[Change | Finding]:
     """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
+    context, node = made.context, made.node
     given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
-    if len(node.args) > 1 or any(k.arg is None and k is not spread for k in node.keywords):
-        yield context.manual(CODE, node, "the loader's arguments cannot be seen", _recipe(context), held)
+    run = context.facts.after
+    hidden = {name for (owner, name) in run.memory if owner in run.value(spread.value).objs} & {"sampler", "batch_sampler"}
+    if len(node.args) > 1 or made.only or hidden or any(k.arg is None and k is not spread for k in node.keywords):
+        yield made.refuse("the loader's arguments cannot be seen")
         return
     inner = "{0}"
     if given:
-        inner = "dict({0}, " + ", ".join(f"{k.arg}={ast.unparse(k.value)}" for k in given).replace("{", "{{").replace("}", "}}") + ")"
+        inner = "dict({0}, " + ", ".join(f"{k.arg}={escaped(ast.unparse(k.value))}" for k in given) + ")"
         edits += [DropArgument(node, str(k.arg)) for k in given]
-    edits.append(Replace(spread.value, f"{context.names['sharded']}({name}, {inner})", (spread.value,)))
-    yield Change(CODE, _WHY, context.tree.shown, node, tuple(edits), tuple(imports), discharges=held, needs=(*needs, "sharded"))
+    edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
+    wanted = ("per_rank", *needs, "sharded")
+    yield Change(CODE, WHY, context.tree.shown, node, tuple(edits), (_SAMPLER,), discharges=made.held, needs=wanted)
 
 
-def _is(context: Context, node: ast.expr, what: object) -> bool:
-    if isinstance(node, ast.Constant):
-        return node.value is what or (type(node.value) is type(what) and node.value == what)
-    objs = context.facts.after.value(node).objs
-    return len(objs) == 1 and all(isinstance(o, Lit) and o.value is what for o in objs)
+_PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))
+
+
+def _harmless(context: Context, options: ast.expr) -> bool:
+    """Whether options that are passed on do not say what a loader draws."""
+    run = context.facts.after
+    given = run.value(options)
+    keys = {name for (owner, name) in run.memory if owner in given.objs and not name.startswith("[")}
+    return bool(given.objs) and all(isinstance(o, New) and o.path == "dict" for o in given.objs) and keys <= _PASSED_ON
 
 
 def _conditional(context: Context, node: ast.AST) -> bool:
@@ -486,20 +543,6 @@ def _conditional(context: Context, node: ast.AST) -> bool:
             return True
         if isinstance(up, ast.stmt):
             return False
-    return False
-
-
-def _iterable(context: Context, dataset: ast.expr) -> bool:
-    run = context.facts.after
-    for obj in run.value(dataset).made():
-        if run.interpreter.is_a(obj, "torch.utils.data.IterableDataset"):
-            return True
-        if (
-            obj.cls is not None
-            and run.interpreter.find(obj.cls, "__getitem__") is None
-            and run.interpreter.find(obj.cls, "__iter__") is not None
-        ):
-            return True
     return False
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import library
-from ddpify.facts.model import Value
+from ddpify.facts.model import Origin, Value, join
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
 
@@ -91,7 +91,33 @@ def _steering(context: Context) -> Iterator[Value]:
         if isinstance(store.node, ast.Subscript) and isinstance(store.node.slice, ast.Constant) and store.node.slice.value in _SETTINGS:
             yield store.value
     for loader in context.facts.loaders:
-        yield from (run.held(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size"))
+        given = join([run.held(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size")])
+        yield given
+        yield from (value for (owner, _), value in run.memory.items() if owner in given.made())
+    batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
+    for call in run.trace.calls:
+        if (
+            call.func.paths() & library.SHUFFLES
+            and not any(loop.node in batches for loop in call.loops)
+            and not _settled(context, call.node)
+        ):
+            yield Value(frozenset(), frozenset((Origin("drawn", call.node),)))  # an order of the data, whoever reads it
+
+
+def _settled(context: Context, node: ast.Call) -> bool:
+    """Whether what is shuffled in place is shared right after, or is a data set's own, of which another rule speaks."""
+    tree = context.facts.tree_of(node)
+    if isinstance(tree.parent.get(tree.function(node)), ast.ClassDef):
+        return True
+    statement = tree.statement(node)
+    block = tree.block(statement)
+    after = block[block.index(statement) + 1 :][:1]
+    return any(
+        isinstance(s, ast.Assign)
+        and ast.unparse(s.targets[0]) == ast.unparse(node.args[0])
+        and not context.facts.after.value(s.value).of_kind("drawn")
+        for s in after
+    )
 
 
 _SETTINGS = ("lr", "momentum", "weight_decay", "betas")

@@ -19,7 +19,7 @@ from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, New, Tup, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import sampler_name
+from ddpify.rules.data.loader import epoch_of, sampler_name
 from ddpify.rules.loop.reductions import Batches, Reduction, is_meter, left_behind, loader_of, reduce
 
 CODE = "DDP404"
@@ -134,7 +134,7 @@ def _loops(context: Context) -> Iterator[Batches]:
             yield node
 
 
-def _divisors(context: Context) -> Iterator[Change]:
+def _divisors(context: Context) -> Iterator[Change | Finding]:
     """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
     run = context.facts.after
     loaders = set(context.facts.loaders)
@@ -153,13 +153,23 @@ def _divisors(context: Context) -> Iterator[Change]:
         ):
             continue
         loader = _measured(context, right)
-        if loader:
+        kinds = {epoch_of(context, o) for o in own.of_kind("batch") if o in loaders}
+        if loader and kinds == {"batch_sampler"}:
+            yield context.manual(
+                CODE,
+                right,
+                "batches that the ranks cannot divide repeat samples, and this total counts those, too",
+                "draw batches that the number of ranks divides",
+                level=Safety.REVIEW,
+            )
+        elif loader:
+            where = f"{loader}.{(kinds.pop() if len(kinds) == 1 else 'sampler') or 'dataset'}"
             yield Change(
                 CODE,
                 "the sampler repeats samples until all ranks have equally many: the total counts those, too",
                 context.tree.shown,
                 right,
-                (Replace(right, f"(len({loader}.sampler) * {context.names['world_size']})"),),
+                (Replace(right, f"(len({where}) * {context.names['world_size']})"),),
             )
 
 
@@ -196,7 +206,7 @@ def _sampled(context: Context) -> Iterator[Change]:
         counted = (
             isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult) and any(run.value(s).of_kind("world") for s in (up.left, up.right))
         )
-        if made and made <= set(context.facts.loaders) and not counted:
+        if made and made <= set(context.facts.loaders) and not counted and {epoch_of(context, o) for o in made} == {"sampler"}:
             yield Change(
                 CODE,
                 "a rank's sampler draws its share only: the ranks together draw this many",

@@ -10,15 +10,18 @@ References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.dist
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from ddpify.edits import InsertBefore
+from ddpify.edits import InsertBefore, Replace
+from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.flow import spelled_out
-from ddpify.facts.model import Loop, New
+from ddpify.facts.model import Call, Lit, Loop, New, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import refused
+from ddpify.rules.data.loader import epoch_of, refused, sampler_name, samplers
 
 CODE = "DDP401"
 TITLE = "advance the sampler's epoch"
@@ -82,6 +85,18 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+_FIX = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
+
+
+@dataclass(frozen=True)
+class _Text:
+    """How the script names a loader at a place; `guard` and `loop` are heads that the line about it stands under."""
+
+    code: str
+    guard: str = ""
+    loop: str = ""
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """One call for each loop over a training loader."""
     seen: set[tuple[ast.AST, ast.AST]] = set()
@@ -91,6 +106,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             held = (Obligation("epoch", loader.node),)
             if refused(context, loader):
                 yield Proof(held[0], "it has no distributed sampler")
+                continue
+            if not epoch_of(context, loader):
+                yield Proof(held[0], "a stream has no sampler")
                 continue
             if _set(context, loader):
                 yield Proof(held[0], "set_epoch is called")
@@ -115,13 +133,21 @@ def _restarted(
     if any("itertools.cycle" in c.func.paths() for c in calls) and not any("iter" in c.func.paths() for c in calls):
         yield Proof(held[0], "itertools.cycle goes through the first pass again and again, as it did")
         return
-    starts = [(c.node, c.node.args[0]) for c in calls if "iter" in c.func.paths() and c.node.args and context.facts.is_entry(c.node)]
-    loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n.iter).objs]
-    texts = [
-        (tree.statement(node), context.source(given)) for node, given in starts if run.value(given).made() <= set(context.facts.loaders)
+    starts = [
+        (tree.statement(c.node), found)
+        for c in calls
+        if context.facts.is_entry(c.node) and _starts(context, c) and (found := _loader_text(context, c.node.args[0], loader)) is not None
     ]
-    texts += [(loop, text) for loop in loops if (text := _loader_text(context, loop.iter, loader)) is not None]
-    if not texts:
+    loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n.iter).objs]
+    starts += [(loop, found) for loop in loops if (found := _loader_text(context, loop.iter, loader)) is not None]
+    inline = [c for c in calls if _starts(context, c) and c.node.args[0] is loader.node and not c.loops]
+    if inline and len(inline) == len([c for c in calls if "len" not in c.func.paths()]):
+        yield Proof(held[0], "it starts once")
+        return
+    if not starts or _remade(context, training, loader):
+        if _keeps_order(context, loader):
+            yield Proof(held[0], "it keeps the order of its data")
+            return
         yield context.manual(
             CODE,
             training.backward.node,
@@ -130,14 +156,49 @@ def _restarted(
             held,
         )
         return
-    for place, text in texts:
-        if (place, text) not in placed:
-            placed.add((place, text))
+    for place, text in starts:
+        if (place, text.code) not in placed:
+            placed.add((place, text.code))
             why = "a new order each time it starts again, the same on all ranks"
-            code = f"{text}.sampler.set_epoch({text}.sampler.epoch + 1)"
-            yield Change(CODE, why, tree.shown, place, (InsertBefore(place, code),), discharges=held)
+            at = f"{text.code}.{epoch_of(context, loader)}"
+            yield _change(context, why, place, text, f"{at}.set_epoch({at}.epoch + 1)", held)
         else:
             yield Proof(held[0], "set where it starts again")
+
+
+def _starts(context: Context, call: Call) -> bool:
+    """Whether a call makes an iterator that is kept: `iter(loader)`, or `enumerate(loader)` that no loop runs over."""
+    paths, up = call.func.paths(), context.tree.parent.get(call.node)
+    return "iter" in paths or ("enumerate" in paths and not isinstance(up, (ast.For, ast.comprehension, ast.Call)))
+
+
+def _change(context: Context, why: str, place: ast.stmt, text: _Text, line: str, held: tuple[Obligation, ...]) -> Change:
+    imports: tuple[str, ...] = ()
+    for header in (text.guard, text.loop):
+        line = f"{header}:\n{textwrap.indent(line, '    ')}" if header else line
+    if "DistributedSampler" in text.guard:
+        imports = ("from torch.utils.data.distributed import DistributedSampler",)
+    return Change(CODE, why, context.tree.shown, place, (InsertBefore(place, line),), imports, discharges=held)
+
+
+def _remade(context: Context, training: TrainingLoop, loader: New) -> bool:
+    """Whether a loader is made again inside the loops around its training: its sampler's epoch starts again, too."""
+    around = {loop.node for loop in training.backward.loops}
+    return any(loop.node in around for call in context.facts.after.calls(loader.node) for loop in call.loops)
+
+
+def _keeps_order(context: Context, loader: New) -> bool:
+    """Whether a loader does not shuffle, so that its epoch says nothing."""
+    run = context.facts.after
+    given = run.held(loader, "sampler").made() | run.held(loader, "batch_sampler").made()
+    if given:
+        return all(o.path == library.DISTRIBUTED_SAMPLER and _false(run.memory.get((o, "shuffle"))) for o in given)
+    seen = isinstance(loader.node, ast.Call) and all(k.arg for k in loader.node.keywords)
+    return seen and ((loader, "shuffle") not in run.memory or _false(run.memory[loader, "shuffle"]))
+
+
+def _false(value: Value | None) -> bool:
+    return value is not None and bool(value.objs) and all(isinstance(o, Lit) and not o.value for o in value.objs)
 
 
 def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
@@ -149,8 +210,8 @@ def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
 
 def _set(context: Context, loader: New) -> bool:
     run = context.facts.after
-    samplers = run.held(loader, "sampler").objs
-    return any(c.method == "set_epoch" and (c.receiver.objs & samplers or not samplers) for c in run.trace.calls)
+    mine, given = samplers(context, loader), run.held(loader, "sampler").objs | run.held(loader, "batch_sampler").objs
+    return any(c.method == "set_epoch" and (c.receiver.objs & mine or not given) for c in run.trace.calls)
 
 
 def _advance(
@@ -172,27 +233,46 @@ def _advance(
         if text is not None:
             break
     else:
-        yield context.manual(CODE, node, "the sampler's epoch must move on before this loop", "loader.sampler.set_epoch(epoch)", held)
+        yield from _unnamed(context, training, node, loader, held)
         return
-    if text.endswith("]"):
+    if text.code.endswith("]"):
         place = _outside(context, place)
     epoch = _epoch(context, training, place)
-    value = epoch or f"{text}.sampler.epoch + 1"
-    if (place, text) in placed:
+    at = f"{text.code}.{epoch_of(context, loader)}"
+    value = epoch or f"{at}.epoch + 1"
+    if (place, text.code) in placed:
         yield Proof(held[0], "set with the other loaders of this loop")
         return
-    placed.add((place, text))
-    yield Change(
-        CODE,
-        "a new order each epoch, the same on all ranks",
-        context.tree.shown,
-        place,
-        (InsertBefore(place, f"{text}.sampler.set_epoch({value})"),),
-        discharges=held,
-    )
+    if not epoch and _remade(context, training, loader):
+        yield _untold(context, node, loader, held)
+        return
+    placed.add((place, text.code))
+    yield _change(context, "a new order each epoch, the same on all ranks", place, text, f"{at}.set_epoch({value})", held)
 
 
-def _name(context: Context, place: ast.stmt, loader: New) -> str | None:
+def _unnamed(
+    context: Context, training: TrainingLoop, node: ast.For | ast.AsyncFor, loader: New, held: tuple[Obligation, ...]
+) -> Iterator[Change | Finding | Proof]:
+    """A loop over a loader that is made in its head: the loader is given a name first."""
+    epoch = _epoch(context, training, node) if context.facts.is_entry(node) else None
+    made = [n for n in ast.walk(node.iter) if isinstance(n, ast.Call) and context.facts.after.value(n).made() == {loader}]
+    if epoch is None or not made:
+        yield _untold(context, node, loader, held)
+        return
+    name = context.fresh("loader", "train_loader", "train_batches", scope=context.tree.function(node))
+    code = f"{name} = {{0}}\n{name}.{epoch_of(context, loader)}.set_epoch({epoch})"
+    why = "a new order each epoch, the same on all ranks"
+    edits = (InsertBefore(node, code, (made[0],)), Replace(made[0], name))
+    yield Change(CODE, why, context.tree.shown, node, edits, discharges=held)
+
+
+def _untold(context: Context, node: ast.AST, loader: New, held: tuple[Obligation, ...]) -> Finding | Proof:
+    if _keeps_order(context, loader):
+        return Proof(held[0], "it keeps the order of its data")
+    return context.manual(CODE, node, "the sampler's epoch must move on before this loop", _FIX, held)
+
+
+def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
     """A name in reach at `place` that holds the loader and nothing else."""
     run, tree = context.facts.after, context.tree
     function = tree.function(place)
@@ -206,26 +286,49 @@ def _name(context: Context, place: ast.stmt, loader: New) -> str | None:
                 else None
             )
             if name is not None and tree.function(node) is scope and run.value(node).made() == {loader}:
-                return name
+                return _Text(name)
     return None
 
 
-def _loader_text(context: Context, node: ast.expr, loader: New) -> str | None:
+def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
     """The innermost expression that is the loader itself, or the element that it is of the dict the loop takes its loaders from."""
-    run = context.facts.after
+    run, tree = context.facts.after, context.tree
     for part in ast.walk(node):
-        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
-            made = run.value(part).made()
-            if loader not in made or not all(run.is_loader(o) for o in made):
-                continue
-            if made <= set(context.facts.loaders):
-                return context.source(part)
-            for holder in run.value(part.value).made() if isinstance(part, ast.Subscript) else ():
-                for (owner, name), held in run.memory.items():
-                    if owner is holder and not name.startswith("[") and held.made() == {loader}:
-                        return f"{context.source(part.value)}[{context.quoted(name)}]"  # type: ignore[union-attr]
-            return None
+        if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            continue
+        made = run.value(part).made()
+        if len(made) == 1 and loader not in made:  # an object of the script's own around it
+            (around,) = made
+            held = [n for (o, n), v in run.memory.items() if o is around and v.made() == {loader} and n.isidentifier()]
+            if around.cls is not None and held:
+                return _Text(f"{context.source(part)}.{held[0]}")
+        if loader not in made or not all(run.is_loader(o) for o in made):
+            continue
+        if made <= set(context.facts.loaders):
+            return _Text(context.source(part), loop=_comprehended(context, part))
+        for holder in run.value(part.value).made() if isinstance(part, ast.Subscript) else ():
+            for (owner, name), value in run.memory.items():
+                if owner is holder and not name.startswith("[") and value.made() == {loader}:
+                    return _Text(f"{context.source(part.value)}[{context.quoted(name)}]")  # type: ignore[union-attr]
+        kind = sampler_name(context, frozenset((loader,)))
+        if isinstance(part, (ast.Name, ast.Attribute)) and kind and part in tree.parent:
+            code = context.source(part)
+            return _Text(code, f"if isinstance({code}.sampler, {kind})", _comprehended(context, part))
+        return None
     return None
+
+
+def _comprehended(context: Context, part: ast.expr) -> str:
+    """The head of the loop that gives a name of a comprehension what it has there; empty where it is not of one."""
+    for up in context.tree.ancestors(part):
+        if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) and len(up.generators) == 1:
+            head = up.generators[0]
+            bound = {n.id for n in ast.walk(head.target) if isinstance(n, ast.Name)}
+            if bound & {n.id for n in ast.walk(part) if isinstance(n, ast.Name)} and not head.ifs:
+                return f"for {context.source(head.target)} in {context.source(head.iter)}"
+        if isinstance(up, ast.stmt):
+            break
+    return ""
 
 
 def _outside(context: Context, place: ast.stmt) -> ast.stmt:

@@ -15,9 +15,10 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore, Replace
-from ddpify.facts.model import Call, Class, New
+from ddpify.facts.model import Call, Class, Func, New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.data import draws
 
 CODE = "DDP103"
 TITLE = "random numbers agree before training and differ in it"
@@ -165,17 +166,17 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on the seed, and reseed before the first training loop."""
     run = context.facts.after
     yield from _undisclosed(context)
-    draws = unseeded(context)
+    unshared = unseeded(context)
     seeds = [c for c in run.trace.calls if c.func.paths() & set(_SEEDS.values()) and c.node.args]
     agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
-    if draws and not agreed:
-        where = draws[0][0].node
+    if unshared and not agreed:
+        where = unshared[0][0].node
         node = (
             where
             if context.facts.is_entry(where)
-            else next((n for n in draws[0][0].stack if context.facts.is_entry(n)), context.tree.root.body[0])
+            else next((n for n in unshared[0][0].stack if context.facts.is_entry(n)), context.tree.root.body[0])
         )
-        others = tuple(f"seed:{module}" for module in (_bound(context, root) for _, root in draws) if module)
+        others = tuple(f"seed:{module}" for module in (_bound(context, root) for _, root in unshared) if module)
         yield Change(
             CODE,
             "what is drawn here must be the same on all ranks: they start from rank 0's seed",
@@ -187,7 +188,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             needs=("agree_on_seed", *others),
         )
     restored = [c for c in run.trace.calls for path in c.func.paths() if path in _RESTORES]
-    if not seeds and not draws and not restored:
+    if not seeds and not unshared and not restored:
         yield from _unordered(context)
         return
     if any(o.kind == "rank" for c in seeds for a in c.args for o in a.origins):
@@ -220,14 +221,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for call in repeated.values():
         yield _per_rank(context, call)
     seeds = [c for c in seeds if c.node not in repeated]
-    if not seeds and not draws and not restored:
+    if not seeds and not unshared and not restored:
         return
-    seeded = {p for c in seeds for p in c.func.paths()} | ({_SEEDS["torch"]} if draws else set())
+    seeded = {p for c in seeds for p in c.func.paths()} | ({_SEEDS["torch"]} if unshared else set())
     torch_too = _SEEDS["torch"] in seeded or bool(restored)
     lines = ["torch.manual_seed(torch.initial_seed() + {0})"] if torch_too else []
     roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and path in seeded}
     roots |= {_RESTORES[path] for c in restored for path in c.func.paths() if path in _RESTORES} - {"torch"}
-    roots |= {root if root != "sklearn" else "numpy" for _, root in draws} - {"torch"}
+    roots |= {root if root != "sklearn" else "numpy" for _, root in unshared} - {"torch"}
     for root in sorted(roots):
         module = _bound(context, root)
         if module and torch_too:
@@ -274,6 +275,7 @@ def _per_rank(context: Context, call: Call) -> Change | Finding:
 def _undisclosed(context: Context) -> Iterator[Finding]:
     """Generators that nobody can seed from outside."""
     run = context.facts.after
+    yield from _reordered(context)
     seen: set[ast.AST] = set()
     for call in run.trace.calls:
         if (
@@ -297,6 +299,28 @@ def _undisclosed(context: Context) -> Iterator[Finding]:
                 call.node,
                 "this generator is seeded by the operating system, in another way on every rank",
                 "give it a seed that all ranks share",
+            )
+
+
+def _reordered(context: Context) -> Iterator[Finding]:
+    """Orders of the training data that a method of the data set or sampler draws between epochs."""
+    run = context.facts.after
+    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
+    held = {o for x in context.facts.loaders for n in ("dataset", "sampler", "batch_sampler") for o in run.held(x, n).made()}
+    seen: set[ast.AST] = set()
+    for call in run.trace.calls:
+        around = {loop.node for loop in call.loops}
+        methods = frozenset(o for o in call.func.objs if isinstance(o, Func) and o.owner in held)
+        if call.node in seen or not around & training or around & batches or not methods:
+            continue
+        if draws.of(context, methods).generators:
+            seen.add(call.node)
+            yield context.manual(
+                CODE,
+                call.node,
+                "an order is drawn here while training, by each rank for itself: they would not share out the same data",
+                "draw it from a generator that is seeded alike on all ranks and used for nothing else",
             )
 
 

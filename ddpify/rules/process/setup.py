@@ -80,6 +80,10 @@ _ORDER = (
     "workers_per_rank",
     "sharded",
     "rank_sampler",
+    "rank_batch_sampler",
+    "endless_rank_sampler",
+    "endless_rank_batch_sampler",
+    "share_of_stream",
     "batches_of_rank",
     "first_on_node",
     "sum_over_ranks",
@@ -105,6 +109,10 @@ _NEEDS = {
 _IMPORTS = {
     "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
     "rank_sampler": ("from torch.utils.data import Sampler",),
+    "rank_batch_sampler": ("from torch.utils.data import Sampler",),
+    "endless_rank_sampler": ("from torch.utils.data import Sampler",),
+    "endless_rank_batch_sampler": ("from torch.utils.data import Sampler",),
+    "share_of_stream": ("from torch.utils.data import IterableDataset",),
     "first_on_node": ("from contextlib import contextmanager",),
     "quiet": ("import sys",),
     "quiet_logging": ("import logging",),
@@ -127,7 +135,7 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
         block += _template("device", names)
     functions = [
         _backend(context, _template("init_distributed", names)),
-        *(_template(p, names) for p in _ORDER if p in needs and p not in _QUIET),
+        *(_forked(_template(p, names), needs) for p in _ORDER if p in needs and p not in _QUIET),
     ]
     if short:
         functions = [f.replace("meter.count", "meter.cnt") if f.startswith(f"def {names['reduce_meter']}") else f for f in functions]
@@ -186,6 +194,21 @@ def _backend(context: Context, text: str) -> str:
 def _others(needs: set[str]) -> str:
     """The lines that seed the other generators in use."""
     return "".join(f"    {need.partition(':')[2]}.seed(seed.item())\n" for need in sorted(needs) if need.startswith("seed:"))
+
+
+def _forked(text: str, needs: set[str]) -> str:
+    """A sampler's text with the lines that fork the other generators which it draws from, as it forks torch's."""
+    lines = text.splitlines(keepends=True)
+    fork = next((i for i, line in enumerate(lines) if "fork_rng" in line), None)
+    if fork is None or "seed(self.epoch)" not in lines[fork + 1]:
+        return text
+    before, seeds, after = [], [], []
+    for _, root, module in (need.split(":") for need in sorted(needs) if need.startswith("fork:")):
+        get, put = ("get_state", "set_state") if root == "numpy" else ("getstate", "setstate")
+        before.append(f"        {root}_state = {module}.{get}()\n")
+        seeds.append(f"            {module}.seed(self.epoch)\n")
+        after.append(f"        {module}.{put}({root}_state)\n")
+    return "".join([*lines[:fork], *before, *lines[fork : fork + 2], *seeds, lines[fork + 2], *after, *lines[fork + 3 :]])
 
 
 def _template(name: str, names: dict[str, str]) -> str:

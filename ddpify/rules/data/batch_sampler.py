@@ -1,0 +1,84 @@
+"""A training loader that is given a batch sampler: each rank takes its share of each batch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit, Replace
+from ddpify.facts.model import New
+from ddpify.rules.base import Change, Finding, Safety
+from ddpify.rules.context import Context, argument
+from ddpify.rules.data import sampler
+from ddpify.rules.data.call import CODE, WHY, LoaderCall
+
+TORCHS = "torch.utils.data.BatchSampler"
+_FIX = "give each rank its share of each batch: batch[rank::world_size]"
+_SHARES = (
+    "all ranks draw the same batches and each takes its share of each; a batch that they cannot divide repeats its first samples, "
+    "so that all ranks have equally many"
+)
+
+
+def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+    """Give each rank its share of each batch."""
+    context, run = made.context, made.context.facts.after
+    if any(k.arg is None for k in made.node.keywords) or made.only:
+        yield made.refuse("the loader's arguments cannot be seen")
+        return
+    found = run.value(given)
+    abouts = frozenset(n.about for n in made.held)
+    problem, fork, imports = sampler.shared(context, found, abouts)
+    if problem:
+        yield made.refuse(problem.replace("sampler", "batch sampler"), _FIX, given)
+        return
+    edits, needs = made.divided()
+    if found.made() and all(o.path == TORCHS for o in found.made()):
+        inner = _inside(context, found.made(), abouts)
+        if inner is None:
+            yield made.refuse("the training loader draws by a batch sampler that is used in another way, too", _FIX, given)
+            return
+        yield Change(
+            CODE,
+            WHY,
+            context.tree.shown,
+            made.node,
+            tuple(edits + inner),
+            imports,
+            discharges=made.held,
+            needs=("rank_sampler", "per_rank", *needs, *fork),
+        )
+        return
+    key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in found.made()) else "rank_batch_sampler"
+    edits.append(Replace(given, f"{made.name(key)}({{0}})", (given,)))
+    yield Change(
+        CODE,
+        _SHARES,
+        context.tree.shown,
+        made.node,
+        (*edits, *sampler.inner_reads(made, "batch_sampler", "batches")),
+        imports,
+        Safety.NOTE,
+        discharges=made.held,
+        needs=(key, *needs, *fork),
+    )
+
+
+def _inside(context: Context, made: frozenset[New], loaders: frozenset[ast.AST]) -> list[Edit] | None:
+    """The edits of `BatchSampler(inner, batch_size, drop_last)`; None where they cannot be made."""
+    run, edits = context.facts.after, list[Edit]()
+    others = {o.node for call in run.trace.calls for o in call.result.made() if run.is_loader(o)} - loaders
+    for other in others:
+        if any(run.held(o, "batch_sampler").made() & made for c in run.calls(other) for o in c.result.made()):
+            return None
+    for node in {o.node for o in made}:
+        if not isinstance(node, ast.Call) or not context.facts.is_entry(node) or any(k.arg is None for k in node.keywords):
+            return None
+        inner, size, drop = argument(node, 0, "sampler"), argument(node, 1, "batch_size"), argument(node, 2, "drop_last")
+        if inner is None or size is None or drop is None or any(o.path == TORCHS for o in run.value(inner).made()):
+            return None
+        no = isinstance(drop, ast.Constant) and drop.value is False
+        dropping = "" if no else f", drop_last={context.source(drop)}".replace("{", "{{").replace("}", "}}")
+        edits.append(Replace(inner, f"{context.names['rank_sampler']}({{0}}{dropping})", (inner,)))
+        edits.append(Replace(size, f"{context.names['per_rank']}({{0}})", (size,)))
+    return edits

@@ -1,0 +1,110 @@
+"""A call that makes a training loader, read once: its arguments, and the edits that samplers of all kinds have in common."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ddpify.edits import Edit, Replace
+from ddpify.facts.model import Lit
+from ddpify.rules.base import Finding, Obligation, Safety
+from ddpify.rules.context import Context, argument
+
+CODE = "DDP301"
+POSITIONS = {
+    "dataset": 0,
+    "batch_size": 1,
+    "shuffle": 2,
+    "sampler": 3,
+    "batch_sampler": 4,
+    "num_workers": 5,
+    "collate_fn": 6,
+    "pin_memory": 7,
+    "drop_last": 8,
+}
+WHY = "each rank loads its own share of each global batch"
+RECIPE = (
+    "DataLoader(dataset, batch_size=B // dist.get_world_size(), sampler=DistributedSampler(dataset, shuffle=...)), "
+    "and loader.sampler.set_epoch(epoch) before each epoch"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LoaderCall:
+    """One `DataLoader(...)` of the entry, or the `super().__init__(...)` of a class derived from it.
+
+    `held` is what its change discharges; `only` the condition under which it makes a loader that trains, empty where it always does.
+    """
+
+    context: Context
+    node: ast.Call
+    held: tuple[Obligation, ...]
+    only: str = ""
+
+    def argument(self, name: str) -> ast.expr | None:
+        """The expression passed as `name`."""
+        return argument(self.node, POSITIONS[name], name)
+
+    def given(self, name: str) -> ast.expr | None:
+        """The expression passed as `name`, unless it is None."""
+        found = self.argument(name)
+        return None if found is None or self.is_(found, None) else found
+
+    def is_(self, node: ast.expr, what: object) -> bool:
+        """Whether an expression is one literal."""
+        if isinstance(node, ast.Constant):
+            return node.value is what or (type(node.value) is type(what) and node.value == what)
+        objs = self.context.facts.after.value(node).objs
+        return len(objs) == 1 and all(isinstance(o, Lit) and o.value is what for o in objs)
+
+    def name(self, key: str) -> str:
+        """What a name of the runtime block is called in this file."""
+        return self.context.names[key]
+
+    def source(self, node: ast.expr) -> str:
+        """The text of an expression, for a template."""
+        return escaped(self.context.source(node))
+
+    def dropping(self) -> str:
+        """The argument that lets a sampler drop what the loader drops."""
+        given = self.argument("drop_last")
+        if given is None or self.is_(given, False):
+            return ""
+        return f", drop_last={'True' if self.same(given) else self.source(given)}"
+
+    def same(self, node: ast.expr) -> bool:
+        """Whether an expression is the condition under which the loader trains."""
+        return bool(self.only) and ast.unparse(node) == ast.unparse(ast.parse(self.only))
+
+    def divided(self) -> tuple[list[Edit], list[str]]:
+        """The edits that divide the batch and the workers, and what they need."""
+        edits: list[Edit] = []
+        needs: list[str] = []
+        size, workers = self.argument("batch_size"), self.argument("num_workers")
+        if size is not None:
+            whole = f" if {escaped(self.only)} else {{0}}" if self.only else ""
+            edits.append(Replace(size, f"{self.name('per_rank')}({{0}}){whole}", (size,)))
+            needs.append("per_rank")
+        if workers is not None and not self.is_(workers, 0):
+            edits.append(Replace(workers, f"{self.name('workers_per_rank')}({{0}})", (workers,)))
+            needs.append("workers_per_rank")
+        return edits, needs
+
+    def unbatched(self) -> Finding | None:
+        """What is told of a loader that makes no batches that could be divided."""
+        size = self.argument("batch_size")
+        if size is None:
+            fix = "give the loader a batch size that the number of ranks divides"
+            return self.refuse("batches of one sample cannot be divided among ranks", fix)
+        if self.is_(size, None):
+            return self.refuse("the loader does no batching of its own")
+        return None
+
+    def refuse(self, message: str, fix: str = RECIPE, at: ast.AST | None = None, level: Safety = Safety.MANUAL) -> Finding:
+        """The finding that leaves the loader as it is."""
+        return self.context.manual(CODE, at or self.node, message, fix, self.held, level)
+
+
+def escaped(text: str) -> str:
+    """A text as a part of a template."""
+    return text.replace("{", "{{").replace("}", "}}")

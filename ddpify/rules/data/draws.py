@@ -1,0 +1,155 @@
+"""What code draws at random: which of the generators that a process has, or numbers that no seed makes the same on all ranks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ddpify.facts.model import NOTHING, Class, Ext, Func, Module, New, Obj, Value
+from ddpify.facts.names import canonical
+from ddpify.rules.context import Context
+
+_OWN = frozenset(("RandomState", "default_rng", "Generator", "PCG64", "MT19937", "SeedSequence", "Random", "bit_generator"))
+_TORCH = frozenset(
+    """
+        rand randn randint randperm normal bernoulli multinomial rand_like randn_like randint_like poisson random_split
+        RandomSampler SubsetRandomSampler WeightedRandomSampler
+    """.split()
+)
+_IN_PLACE = frozenset(("random_", "normal_", "uniform_", "exponential_", "bernoulli_", "geometric_", "cauchy_", "log_normal_"))
+_SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"numpy.random.{n}" for n in _OWN), "random.Random"))
+_UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
+
+
+@dataclass
+class Draws:
+    """What objects draw: `generators` of numpy, random and torch; `unshared` what differs from process to process; `workers` asked for."""
+
+    context: Context
+    generators: set[str] = field(default_factory=set)
+    unshared: list[ast.AST] = field(default_factory=list)
+    workers: bool = False
+    seen: set[object] = field(default_factory=set)
+
+    @cached_property
+    def _held(self) -> dict[Obj, list[Value]]:
+        out: dict[Obj, list[Value]] = {}
+        for (owner, _), value in self.context.facts.after.memory.items():
+            if isinstance(owner, New):
+                out.setdefault(owner, []).append(value)
+        return out
+
+    def instance(self, obj: Obj) -> None:
+        """Follow an object: its class, and the objects that it holds."""
+        if obj in self.seen:
+            return
+        self.seen.add(obj)
+        if isinstance(obj, (Class, Func)):
+            self._definition(obj)
+        elif isinstance(obj, New):
+            if obj.cls is not None:
+                self._definition(obj.cls)
+            elif obj.path == "generator" and isinstance(obj.node, ast.Call):
+                for func in self.context.facts.after.value(obj.node.func).objs:
+                    self.instance(func)
+            else:
+                self._path(obj.path, obj.node)
+            for value in self._held.get(obj, ()):
+                for inner in value.objs:
+                    self.instance(inner)
+
+    def _definition(self, found: Class | Func) -> None:
+        if found.node in self.seen:
+            return
+        self.seen.add(found.node)
+        self.code(found.node, found.file)
+        for base in found.bases if isinstance(found, Class) else ():
+            for b in base.objs:
+                if isinstance(b, Class):
+                    self._definition(b)
+
+    def code(self, root: ast.AST, file: str) -> None:
+        """Follow a piece of code: what it names, and the project's own that it names."""
+        inner: set[ast.AST] = set()
+        for node in _outermost(root):
+            if isinstance(node, ast.Attribute) and node.attr in _IN_PLACE:
+                self.generators.add("torch")
+            if not isinstance(node, (ast.Name, ast.Attribute)) or node in inner:
+                continue
+            part: ast.expr = node
+            while isinstance(part, ast.Attribute):
+                part = part.value
+                inner.add(part)
+            for obj in self._named(node, file):
+                if isinstance(obj, Ext):
+                    self._path(obj.path, node)
+                elif isinstance(obj, (Class, Func)):
+                    self.instance(obj)
+
+    def _named(self, node: ast.expr, file: str) -> frozenset[Obj]:
+        """What a dotted name of a module is."""
+        if isinstance(node, ast.Attribute):
+            out: set[Obj] = set()
+            for obj in self._named(node.value, file):
+                if isinstance(obj, Ext):
+                    out.add(Ext(canonical(f"{obj.path}.{node.attr}")))
+                elif isinstance(obj, Module):
+                    out |= self.context.facts.after.memory.get((obj.name, node.attr), NOTHING).objs
+                elif isinstance(obj, New):
+                    return frozenset((obj,))  # a method of an object of the module
+            return frozenset(out)
+        if isinstance(node, ast.Name):
+            found = self.context.facts.after.value(node).objs or self.context.facts.after.memory.get((file, node.id), NOTHING).objs
+            return frozenset(o for o in found if isinstance(o, (Ext, Class, Func, Module)))
+        return frozenset()
+
+    def _path(self, path: str, node: ast.AST) -> None:
+        root, last = path.partition(".")[0], path.rpartition(".")[2]
+        if path.startswith(_UNSHARED) or (path in _SEEDING and self._bare(node)):
+            self.unshared.append(node)
+        elif path.startswith("numpy.random") and last not in _OWN:
+            self.generators.add("numpy")
+        elif root == "random" and last not in _OWN:
+            self.generators.add("random")
+        elif root in ("sklearn", "scipy"):
+            self.generators.add("numpy")
+        elif root == "torch" and last in _TORCH and not self._seeded(node):
+            self.generators.add("torch")
+        elif path == "torch.utils.data.get_worker_info":
+            self.workers = True
+
+    def _bare(self, node: ast.AST) -> bool:
+        """Whether a call that seeds is given nothing."""
+        call = self._call(node)
+        return call is not None and not call.args and not call.keywords
+
+    def _seeded(self, node: ast.AST) -> bool:
+        call = self._call(node)
+        return call is not None and any(k.arg == "generator" for k in call.keywords)
+
+    def _call(self, node: ast.AST) -> ast.Call | None:
+        if isinstance(node, ast.Call):
+            return node
+        try:
+            up = self.context.facts.tree_of(node).parent.get(node)
+        except KeyError:
+            return None
+        return up if isinstance(up, ast.Call) and up.func is node else None
+
+
+def of(context: Context, objs: frozenset[Obj] | frozenset[New]) -> Draws:
+    """What the code of some objects draws."""
+    draws = Draws(context)
+    for obj in objs:
+        draws.instance(obj)
+    return draws
+
+
+def _outermost(root: ast.AST) -> Iterator[ast.AST]:
+    """All nodes, those around others first."""
+    todo = [root]
+    for node in todo:
+        yield node
+        todo += ast.iter_child_nodes(node)

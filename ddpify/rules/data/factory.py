@@ -1,0 +1,102 @@
+"""One call makes the loader that trains, and others: what tells them apart where it stands."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts.model import Call, Func, New
+from ddpify.rules.context import Context
+
+_Literal = str | bool
+
+
+def condition(context: Context, node: ast.Call, trained: list[New], others: list[New]) -> str:
+    """The condition under which a call makes a loader that trains: a phase of the loop around it, or a parameter; else empty."""
+    return _phase(context, node, trained) or _parameter(context, node, trained, others)
+
+
+def _phase(context: Context, node: ast.Call, loaders: list[New]) -> str:
+    """The phase, of those that a loop spells out, in which the loader is the one that trains."""
+    around = next((up for up in context.tree.ancestors(node) if isinstance(up, (ast.DictComp, ast.stmt))), None)
+    if isinstance(around, ast.DictComp):
+        target, phases = around.generators[0].target, around.generators[0].iter
+    else:
+        loop = next((up for up in context.tree.ancestors(node) if isinstance(up, ast.For)), None)
+        if loop is None:
+            return ""
+        target, phases = loop.target, loop.iter
+    parts = list(getattr(phases, "elts", ()))
+    if isinstance(phases, ast.Call) and isinstance(target, ast.Tuple) and isinstance(phases.func, ast.Attribute):  # over a dict's items
+        target = target.elts[0]
+        parts = [k for o in context.facts.after.value(phases.func.value).made() if isinstance(o.node, ast.Dict) for k in o.node.keys]
+    train = [part for part in parts if any(part in loader.stack for loader in loaders)]
+    if not isinstance(target, ast.Name) or len(train) != 1 or not isinstance(train[0], ast.Constant):
+        return ""
+    return f"{target.id} == {context.source(train[0])}"
+
+
+def _parameter(context: Context, node: ast.Call, trained: list[New], others: list[New]) -> str:
+    """The test of a parameter that every call of the function around gives a literal, another one where it trains."""
+    function = context.tree.function(node)
+    if not isinstance(function, ast.FunctionDef):
+        return ""
+    inside = (n for s in function.body for n in ast.walk(s))
+    rebound = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for name in _names(function):
+        if name in rebound:
+            continue
+        train = [_given(context, function, name, loader) for loader in trained]
+        rest = [_given(context, function, name, loader) for loader in others]
+        if not train or None in train or None in rest or set(train) & set(rest) or len(set(train)) != 1 or len(set(map(type, train))) != 1:
+            continue
+        literal = train[0]
+        if literal is True:
+            return name
+        if literal is False:
+            return f"not {name}"
+        return f"{name} == {context.quoted(str(literal))}"
+    return ""
+
+
+def _names(function: ast.FunctionDef) -> list[str]:
+    """The parameters, those first whose name says what they tell."""
+    spec = function.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    return sorted(names, key=lambda n: "train" not in n and n not in ("split", "mode", "phase"))
+
+
+def _given(context: Context, function: ast.FunctionDef, name: str, loader: New) -> _Literal | None:
+    """The literal that a parameter has where a loader is made; None where it is not one."""
+    run, find = context.facts.after, context.facts.after.interpreter.find
+    if loader.cls is not None and _makes(find(loader.cls, "__init__"), function):
+        return next((_literal(function, name, c, True) for c in run.calls(loader.node) if c.stack == loader.stack), None)
+    for depth in range(len(loader.stack) - 1, -1, -1):
+        for call in run.calls(loader.stack[depth]):
+            mine = [o for o in call.func.objs if isinstance(o, Func) and o.node is function]
+            if mine and call.stack == loader.stack[:depth]:
+                return _literal(function, name, call, any(o.owner is not None for o in mine))
+    return None
+
+
+def _makes(found: object, function: ast.FunctionDef) -> bool:
+    return any(isinstance(o, Func) and o.node is function for o in getattr(found, "objs", ()))
+
+
+def _literal(function: ast.FunctionDef, name: str, call: Call, method: bool) -> _Literal | None:
+    spec = function.args
+    positional = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    if any(isinstance(a, ast.Starred) for a in call.node.args) or any(k.arg is None for k in call.node.keywords):
+        return None
+    defaults: dict[str, ast.expr | None] = dict(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
+    defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)}
+    passed: dict[str, ast.expr | None] = dict(zip(positional[1:] if method else positional, call.node.args, strict=False))
+    passed |= {k.arg: k.value for k in call.node.keywords if k.arg is not None}
+    given = passed.get(name, defaults.get(name))
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, (str, bool)) else None
+
+
+def negated(condition: str) -> str:
+    """The opposite of a condition."""
+    if condition.startswith("not "):
+        return condition[4:]
+    return condition.replace(" == ", " != ") if " == " in condition else f"not {condition}"

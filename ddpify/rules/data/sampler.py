@@ -1,0 +1,187 @@
+"""A training loader that is given a sampler: all ranks draw what it draws, each takes its share."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit, Replace
+from ddpify.facts.model import Class, Func, New, Value
+from ddpify.rules.base import Change, Finding, Safety
+from ddpify.rules.context import Context
+from ddpify.rules.data import draws
+from ddpify.rules.data.call import CODE, WHY, LoaderCall
+from ddpify.rules.loop import loss
+
+_TORCH = frozenset(f"torch.utils.data.{name}Sampler" for name in ("Random", "SubsetRandom", "WeightedRandom", "Sequential", "Batch"))
+_LISTS = frozenset(("list", "range", "generator", "map", "filter", "zip", "itertools.chain"))
+_FIX = "give each rank every N-th index of the same draw: indices[rank::world_size]"
+_ROOTS = {"numpy": "import numpy as np", "random": "import random"}
+
+
+def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+    """Give each rank its share of what the sampler draws."""
+    if any(k.arg is None for k in made.node.keywords):
+        yield made.refuse("the loader's arguments cannot be seen")
+        return
+    problem, fork, imports = shared(made.context, made.context.facts.after.value(given), frozenset(n.about for n in made.held))
+    if problem:
+        yield made.refuse(problem, _FIX, given)
+        return
+    if (finding := made.unbatched()) is not None:
+        yield finding
+        return
+    divided, needs = made.divided()
+    key = "endless_rank_sampler" if any(endless(made.context, o) for o in made.context.facts.after.value(given).made()) else "rank_sampler"
+    sampler = f"{made.name(key)}({{0}}{made.dropping() if key == 'rank_sampler' else ''})"
+    if made.only:
+        sampler = f"{sampler} if {made.only} else {{0}}"
+    edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(made, "sampler", "sampler")]
+    yield Change(
+        CODE,
+        WHY,
+        made.context.tree.shown,
+        made.node,
+        tuple(edits),
+        imports,
+        discharges=made.held,
+        needs=(key, *needs, *fork),
+    )
+
+
+def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Whether all ranks can draw alike from a sampler: why not, else what its fork needs and imports."""
+    made = given.made()
+    unknown = [o for o in given.objs if not isinstance(o, (New, Func, Class))]
+    if context.local(given):
+        return "this sampler is made from what each rank computes by itself", (), ()
+    if unknown or any(o.cls is None and o.path not in _TORCH | _LISTS for o in made) or not (made or given.origins or not given.objs):
+        return "the training loader draws by a sampler that cannot be seen", (), ()
+    if any(_learns(context, o) for o in made):
+        return "this sampler learns from what each rank computes by itself, and ranks would draw by different ones", (), ()
+    own = [o for o in made if o.cls is not None or o.path == "generator"]
+    if own and (any(about in loaders for about in _coupled(context)) or _regrouped(context, loaders)):
+        return (
+            "this sampler may compose batches, and the loss was not seen to be an average over samples, so that a share would do",
+            (),
+            (),
+        )
+    found = draws.of(context, made)
+    if found.unshared:
+        return "this sampler draws what no seed makes the same on all ranks", (), ()
+    if any(endless(context, o) for o in made) and found.generators & _ROOTS.keys():
+        return "this sampler never ends, and draws by generators that training draws from, too", (), ()
+    fork, imports = [], []
+    for root in sorted(found.generators & _ROOTS.keys()):
+        name = bound(context, root)
+        if not name and context.tree.free("np" if root == "numpy" else root) not in ("np", "random"):
+            return f"this sampler draws from `{root}`, which has no name in this file", (), ()
+        imports += [] if name else [_ROOTS[root]]
+        fork.append(f"fork:{root}:{name or ('np.random' if root == 'numpy' else root)}")
+    return "", tuple(fork), tuple(imports)
+
+
+def _coupled(context: Context) -> set[ast.AST]:
+    """The calls that make the loaders of losses that are not averages over samples."""
+    open_ = {o.about for f in loss.changes(context) if isinstance(f, Finding) and f.level >= Safety.REVIEW for o in f.discharges}
+    return {o.node for t in context.facts.loops if t.backward.node in open_ for o in t.loaders if isinstance(o, New)}
+
+
+def _regrouped(context: Context, loaders: frozenset[ast.AST]) -> bool:
+    """Whether training puts the rows of what a model makes of a batch together in groups: `out.view(-1, k, d)`."""
+    inside = {n for model in context.facts.models for n in model.forwards}
+    return any(
+        call.method in ("view", "reshape")
+        and len([a for arg in call.node.args for a in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg])]) > 2
+        and call.receiver.scale == "sample"
+        and any(getattr(o, "node", None) in loaders for o in call.receiver.of_kind("batch"))
+        and bool(call.receiver.of_kind("forward"))
+        and not inside & set(call.stack)
+        for call in context.facts.after.trace.calls
+    )
+
+
+def _learns(context: Context, sampler: New) -> bool:
+    """Whether a sampler is told of a rank's own share of the data."""
+    run = context.facts.after
+    if any(owner is sampler and context.local(value) for (owner, _), value in run.memory.items()):
+        return True
+    for call in run.trace.calls:
+        if sampler in call.receiver.objs and any(context.local(v) for v in (*call.args, *call.keywords.values())):
+            return True
+    for store in run.trace.stores:
+        inside = (n for n in ast.walk(store.node) if isinstance(n, ast.expr))
+        if context.local(store.value) and any(sampler in run.value(n).objs for n in inside):
+            return True
+    return False
+
+
+def endless(context: Context, sampler: New) -> bool:
+    """Whether iterating over a sampler does not end."""
+    run = context.facts.after
+    if sampler.cls is not None:
+        found = run.interpreter.find(sampler.cls, "__iter__")
+        return found is not None and any(_forever(context, f) for f in found.objs if isinstance(f, Func))
+    if sampler.path == "generator" and isinstance(sampler.node, ast.Call):
+        return any(_forever(context, f) for f in run.value(sampler.node.func).objs if isinstance(f, Func))
+    return False
+
+
+def _forever(context: Context, func: Func, depth: int = 0) -> bool:
+    run = context.facts.after
+    body = [n for s in (func.node.body if not isinstance(func.node, ast.Lambda) else ()) for n in _own(s)]
+    for node in body:
+        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
+            inside = [n for s in node.body for n in _own(s)]
+            if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in inside) and not any(
+                isinstance(n, (ast.Break, ast.Return)) for n in inside
+            ):
+                return True
+        value = node.value if isinstance(node, (ast.Return, ast.YieldFrom)) else node.iter if isinstance(node, ast.For) else None
+        while isinstance(value, ast.Call) and depth < 4:
+            paths = run.value(value.func).paths() or run.memory.get((func.file, getattr(value.func, "id", "")), Value()).paths()
+            name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+            if name in ("cycle", "count") or paths & {"itertools.cycle", "itertools.count"}:
+                return True
+            inner = run.memory.get((func.file, name), Value()).objs
+            if func.cls is not None:
+                inner |= getattr(run.interpreter.find(func.cls, name), "objs", frozenset())
+            if any(_forever(context, f, depth + 1) for f in inner if isinstance(f, Func)):
+                return True
+            value = value.args[0] if name in ("iter", "from_iterable", "chain", "map", "enumerate") and value.args else None
+    return False
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those below it, those of inner functions left out."""
+    yield node
+    if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+        for child in ast.iter_child_nodes(node):
+            yield from _own(child)
+
+
+def inner_reads(made: LoaderCall, attribute: str, holder: str) -> list[Edit]:
+    """`loader.sampler.own_name`: what the script's own sampler has is read off it, behind the one that shares it out."""
+    context, run = made.context, made.context.facts.after
+    loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in made.held)}
+    edits: list[Edit] = []
+    for node in context.tree.nodes():
+        if not (isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Load)):
+            continue
+        over, up = run.value(node.value).made(), context.tree.parent[node]
+        if over and over <= loaders and isinstance(up, ast.Attribute):
+            owns = [o.cls for o in run.value(node).made() if o.cls is not None]
+            held = any((o, up.attr) in run.memory for o in run.value(node).made())
+            if held or any(run.interpreter.find(cls, up.attr) is not None for cls in owns):
+                edits.append(Replace(node, f"{{0}}.{holder}", (node,)))
+    return edits
+
+
+def bound(context: Context, root: str) -> str:
+    """The expression that names the generator of numpy or random in the entry; empty where there is none."""
+    for node in context.tree.nodes():
+        if isinstance(node, ast.alias):
+            imported = context.tree.parent[node]
+            if isinstance(imported, ast.Import) and node.name == root and context.tree.function(node) is context.tree.root:
+                return (node.asname or node.name) + (".random" if root == "numpy" else "")
+    return ""

@@ -1,0 +1,79 @@
+"""A training loader over data that only yields: each rank takes every N-th sample of the same stream."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit, Replace
+from ddpify.facts.model import New, Value
+from ddpify.rules.base import Change, Finding, Safety
+from ddpify.rules.context import Context
+from ddpify.rules.data import draws
+from ddpify.rules.data.call import CODE, LoaderCall
+
+ITERABLE = "torch.utils.data.IterableDataset"
+_FIX = "in its __iter__, yield every (rank * workers + worker)-th item only"
+_WHY = "each rank takes every N-th sample of the stream; the last samples are repeated, so that all ranks have equally many"
+
+
+def changes(made: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
+    """Let each rank read its share of the stream."""
+    problem = _problem(made, dataset)
+    if problem:
+        yield made.refuse(problem, _FIX)
+        return
+    if (finding := made.unbatched()) is not None:
+        yield finding
+        return
+    size = made.argument("batch_size")
+    assert size is not None
+    edits: tuple[Edit, ...] = (
+        Replace(dataset, f"{made.name('share_of_stream')}({{0}}{made.dropping()})", (dataset,)),
+        Replace(size, f"{made.name('per_rank')}({{0}})", (size,)),
+    )
+    yield Change(
+        CODE, _WHY, made.context.tree.shown, made.node, edits, (), Safety.NOTE, discharges=made.held, needs=("share_of_stream", "per_rank")
+    )
+
+
+def is_stream(context: Context, data: Value) -> bool:
+    """Whether data only yields."""
+    find = context.facts.after.interpreter.find
+    for obj in data.made():
+        if context.facts.after.interpreter.is_a(obj, ITERABLE):
+            return True
+        if obj.cls is not None and find(obj.cls, "__getitem__") is None and find(obj.cls, "__iter__") is not None:
+            return True
+    return False
+
+
+def _problem(made: LoaderCall, dataset: ast.expr) -> str:
+    """Why ranks cannot share a stream; empty where they can."""
+    context, run = made.context, made.context.facts.after
+    value = run.value(dataset)
+    own = [o for o in value.made() if o.cls is not None and run.interpreter.is_a(o, ITERABLE)]
+    seen = all(run.interpreter.find(o.cls, "__iter__") is not None for o in own if o.cls is not None)
+    if not own or len(own) != len(value.objs) or not seen or made.only or any(k.arg is None for k in made.node.keywords):
+        return "an iterable data set has no sampler: each rank would read all of it"
+    found = draws.of(context, value.made())
+    if context.local(value) or value.of_kind("random"):
+        return "this iterable data set is made from what each rank draws or computes by itself"
+    if found.generators or found.unshared:
+        return "this iterable data set draws at random, so that ranks do not read the same stream and could not share it"
+    workers = made.argument("num_workers")
+    if workers is not None and not made.is_(workers, 0) and not found.workers:
+        return "every worker of this loader reads all of the iterable data set, and so would every rank"
+    loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in made.held)}
+    for tree in context.facts.trees.values():
+        for node in tree.nodes():
+            if isinstance(node, ast.Attribute) and node.attr == "dataset" and run.value(node.value).made() & loaders:
+                return "this iterable data set is read off its loader, which holds a share of it"
+    for call in run.trace.calls:
+        if "len" in call.func.paths() and call.args and call.args[0].made() & loaders and not _measured(context, own):
+            return "the number of batches of this iterable data set cannot be told"
+    return ""
+
+
+def _measured(context: Context, own: list[New]) -> bool:
+    return all(context.facts.after.interpreter.find(o.cls, "__len__") is not None for o in own if o.cls is not None)

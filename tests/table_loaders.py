@@ -1,0 +1,1896 @@
+"""Scripts about loaders, wherever and however they are made, and about samplers of every kind."""
+
+from scripts import Script
+
+SCRIPTS: dict[str, Script] = {
+    # ------------------------------------------------------------------------------------------ samplers of the script's own
+    "an own sampler that permutes with numpy": Script("""
+    import numpy as np
+    from torch.utils.data import Sampler
+
+    class Mixed(Sampler):
+        def __init__(self, labels):
+            self.labels = labels
+
+        def __iter__(self):
+            order = np.random.permutation(len(self.labels))
+            return iter(order.tolist())
+
+        def __len__(self):
+            return len(self.labels)
+
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_size=6, sampler=Mixed(y[:36]))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "an own sampler that shuffles with random and has no length": Script("""
+    import random
+
+    class Blocks(torch.utils.data.Sampler):
+        def __init__(self, count, block):
+            self.count, self.block = count, block
+
+        def __iter__(self):
+            starts = list(range(0, self.count, self.block))
+            random.shuffle(starts)
+            for start in starts:
+                yield from range(start, start + self.block)
+
+    blocks = Blocks(36, 4)
+    feed = DataLoader(TensorDataset(x, y), sampler=blocks, batch_size=12, drop_last=True)
+    net = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 2))
+    adam = torch.optim.Adam(net.parameters())
+    for turn in range(4):
+        for a, b in feed:
+            adam.zero_grad()
+            cost = F.cross_entropy(net(a), b)
+            cost.backward()
+            adam.step()
+        print("turn", turn)
+"""),
+    "an own sampler with both generators behind a helper": Script("""
+    import random
+    import numpy
+
+    def shuffled(values):
+        values = list(values)
+        random.shuffle(values)
+        return values
+
+    class Halves:
+        def __init__(self, n):
+            self.n = n
+
+        def __len__(self):
+            return self.n
+
+        def _first(self):
+            return numpy.random.choice(self.n // 2, self.n // 2, replace=False).tolist()
+
+        def __iter__(self):
+            return iter(self._first() + shuffled(range(self.n // 2, self.n)))
+
+    train_dl = DataLoader(TensorDataset(x[:24], y[:24]), 6, sampler=Halves(24))
+    model = nn.Linear(8, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(3):
+        for batch in train_dl:
+            out = model(batch[0])
+            loss = nn.functional.cross_entropy(out, batch[1])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""),
+    "an own sampler with a seed and an epoch of its own": Script("""
+    class Seeded(torch.utils.data.Sampler):
+        def __init__(self, source, seed):
+            self.source, self.seed, self.epoch = source, seed, 0
+
+        def set_epoch(self, epoch):
+            self.epoch = epoch
+
+        def __len__(self):
+            return len(self.source)
+
+        def __iter__(self):
+            g = torch.Generator()
+            g.manual_seed(self.seed + self.epoch)
+            return iter(torch.randperm(len(self.source), generator=g).tolist())
+
+    data = TensorDataset(x[:36], y[:36])
+    order = Seeded(data, 7)
+    loader = DataLoader(data, batch_size=6, sampler=order)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        order.set_epoch(epoch)
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "an own sampler whose epoch is set through the loader": Script("""
+    class Rotated(torch.utils.data.Sampler):
+        def __init__(self, n):
+            self.n, self.epoch = n, 0
+
+        def set_epoch(self, epoch):
+            self.epoch = epoch
+
+        def __len__(self):
+            return self.n
+
+        def __iter__(self):
+            return iter([(i * 7 + self.epoch) % self.n for i in range(self.n)])
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, sampler=Rotated(36))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader.sampler.set_epoch(epoch)
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "a list of indices as the sampler": Script("""
+    chosen = [i for i in range(44) if i % 11]
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, sampler=chosen[:36])
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "an own sampler that never ends": Script(
+        """
+    class Endless(torch.utils.data.Sampler):
+        def __init__(self, n):
+            self.n = n
+
+        def __iter__(self):
+            while True:
+                yield from torch.randperm(self.n).tolist()
+
+        def __len__(self):
+            return 2 ** 31
+
+    stream = iter(DataLoader(TensorDataset(x, y), batch_size=6, sampler=Endless(44)))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(20):
+        rows, kinds = next(stream)
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows), kinds).backward()
+        optimizer.step()
+""",
+    ),
+    "an own sampler that learns from the losses": Script(
+        """
+    class Hard(torch.utils.data.Sampler):
+        def __init__(self, n):
+            self.weights = torch.ones(n)
+
+        def __iter__(self):
+            return iter(torch.multinomial(self.weights, len(self.weights), True).tolist())
+
+        def __len__(self):
+            return len(self.weights)
+
+        def update(self, indices, losses):
+            self.weights[indices] = losses
+
+    hard = Hard(36)
+    loader = DataLoader(TensorDataset(x[:36], y[:36], torch.arange(36)), batch_size=6, sampler=hard)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds, which in loader:
+            losses = F.cross_entropy(model(rows), kinds, reduction="none")
+            optimizer.zero_grad()
+            losses.mean().backward()
+            optimizer.step()
+            hard.update(which, losses.detach())
+""",
+        told=("DDP301",),
+    ),
+    "an own sampler seeded by the system": Script(
+        """
+    import numpy as np
+
+    class Fresh(torch.utils.data.Sampler):
+        def __init__(self, n):
+            self.n = n
+
+        def __iter__(self):
+            np.random.seed()
+            return iter(np.random.permutation(self.n))
+
+        def __len__(self):
+            return self.n
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, sampler=Fresh(36))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    # ------------------------------------------------------------------------------------------ batch samplers
+    "torch's batch sampler over a random sampler": Script(
+        """
+    from torch.utils.data import BatchSampler, RandomSampler
+
+    data = TensorDataset(x[:40], y[:40])
+    batches = BatchSampler(RandomSampler(data), batch_size=6, drop_last=True)
+    loader = DataLoader(data, batch_sampler=batches)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        print("steps in an epoch", len(loader))
+""",
+        same=("steps",),
+    ),
+    "torch's batch sampler over an own sampler, in line": Script("""
+    import random
+    from torch.utils.data.sampler import BatchSampler, Sampler
+
+    class Shuffled(Sampler):
+        def __init__(self, size):
+            self.size = size
+
+        def __len__(self):
+            return self.size
+
+        def __iter__(self):
+            return iter(random.sample(range(self.size), self.size))
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bs", type=int, default=12)
+    args = parser.parse_args()
+
+    def main():
+        loader = DataLoader(TensorDataset(x, y), batch_sampler=BatchSampler(Shuffled(36), args.bs, False))
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for lap in range(4):
+            for i, (inputs, wanted) in enumerate(loader):
+                sgd.zero_grad()
+                F.cross_entropy(net(inputs), wanted).backward()
+                sgd.step()
+
+    if __name__ == "__main__":
+        main()
+"""),
+    "a bucket sampler of the script's own": Script("""
+    import random
+    from torch.utils.data import Sampler
+
+    class Buckets(Sampler):
+        # samples of like length share a batch
+        def __init__(self, lengths, batch_size):
+            self.lengths, self.batch_size = lengths, batch_size
+
+        def __len__(self):
+            return len(self.lengths) // self.batch_size
+
+        def __iter__(self):
+            order = sorted(range(len(self.lengths)), key=lambda i: self.lengths[i])
+            batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
+            random.shuffle(batches)
+            for batch in batches:
+                yield batch
+
+    lengths = [(i * 13) % 17 for i in range(36)]
+    data = TensorDataset(x[:36], y[:36])
+    train_loader = DataLoader(data, batch_sampler=Buckets(lengths, 6), num_workers=0)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        model.train()
+        for rows, kinds in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "two streams in each batch": Script("""
+    import itertools
+    import numpy as np
+    from torch.utils.data.sampler import Sampler
+
+    class TwoParts(Sampler):
+        def __init__(self, marked, plain, size, plain_size):
+            self.marked, self.plain = marked, plain
+            self.marked_size, self.plain_size = size - plain_size, plain_size
+
+        def __iter__(self):
+            first = np.random.permutation(self.marked)
+            second = itertools.chain.from_iterable(np.random.permutation(self.plain) for _ in itertools.count())
+            pairs = zip(*[iter(first)] * self.marked_size)
+            return (list(a) + list(itertools.islice(second, self.plain_size)) for a in pairs)
+
+        def __len__(self):
+            return len(self.marked) // self.marked_size
+
+    sampler = TwoParts(list(range(24)), list(range(24, 44)), 12, 6)
+    loader = torch.utils.data.DataLoader(TensorDataset(x, y), batch_sampler=sampler, num_workers=0, pin_memory=False)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for i, (rows, kinds) in enumerate(loader):
+            scores = model(rows)
+            loss = F.cross_entropy(scores, kinds, reduction="sum") / len(rows)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""),
+    "balanced batches and a loss of each sample": Script("""
+    import random
+
+    class Balanced(torch.utils.data.Sampler):
+        def __init__(self, labels, classes, each, rounds):
+            self.groups = [[i for i, k in enumerate(labels.tolist()) if k == c] for c in range(classes)]
+            self.each, self.rounds = each, rounds
+
+        def __len__(self):
+            return self.rounds
+
+        def __iter__(self):
+            for _ in range(self.rounds):
+                batch = []
+                for group in self.groups:
+                    batch += random.sample(group, self.each)
+                yield batch
+
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=Balanced(y, 2, 6, 5))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "balanced batches and a loss that compares samples": Script(
+        """
+    import random
+
+    class Balanced(torch.utils.data.Sampler):
+        def __init__(self, labels, each, rounds):
+            self.groups = [[i for i, k in enumerate(labels.tolist()) if k == c] for c in range(2)]
+            self.each, self.rounds = each, rounds
+
+        def __len__(self):
+            return self.rounds
+
+        def __iter__(self):
+            for _ in range(self.rounds):
+                yield [i for group in self.groups for i in random.sample(group, self.each)]
+
+    def hardest(points, kinds):
+        apart = torch.cdist(points, points)
+        alike = kinds[:, None] == kinds[None, :]
+        worst = apart.masked_fill(~alike, 0).max(1).values.flip(0)
+        best = apart.masked_fill(alike, 1e9).sort(1).values[:, 0]
+        return F.relu(worst - best.roll(1) + 0.3).mean()
+
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=Balanced(y, 6, 5))
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            hardest(model(rows), kinds).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    # ------------------------------------------------------------------------------------------ streams
+    "a stream of numbers": Script("""
+    from torch.utils.data import IterableDataset
+
+    class Numbers(IterableDataset):
+        def __init__(self, first, last):
+            self.first, self.last = first, last
+
+        def __iter__(self):
+            for i in range(self.first, self.last):
+                yield x[i], y[i]
+
+    numbers = Numbers(2, 38)
+    loader = DataLoader(numbers, batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "a stream from a file, the last batch dropped": Script(
+        """
+    class Lines(torch.utils.data.IterableDataset):
+        def __init__(self, path):
+            self.path = path
+
+        def parse(self, line):
+            *numbers, kind = line.split(",")
+            return torch.tensor([float(n) for n in numbers]), int(kind)
+
+        def __iter__(self):
+            with open(self.path) as file:
+                for line in file:
+                    yield self.parse(line)
+
+    loader = DataLoader(Lines("rows.csv"), batch_size=12, drop_last=True)
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+""",
+        files={"rows.csv": "".join(f"{i % 5},{i % 7},{i % 3},{i % 2}\n" for i in range(47))},
+    ),
+    "a stream that its workers share": Script("""
+    from torch.utils.data import IterableDataset, get_worker_info
+
+    class Shared(IterableDataset):
+        def __iter__(self):
+            info = get_worker_info()
+            first, step = (0, 1) if info is None else (info.id, info.num_workers)
+            for i in range(first, 36, step):
+                yield x[i], y[i]
+
+    def main():
+        loader = DataLoader(dataset=Shared(), batch_size=6, num_workers=2)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+
+    if __name__ == "__main__":
+        main()
+"""),
+    "a stream that every worker repeats": Script(
+        """
+    class Repeated(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            for i in range(36):
+                yield x[i], y[i]
+
+    loader = DataLoader(Repeated(), batch_size=6, num_workers=2)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a stream that draws its order": Script(
+        """
+    import random
+
+    class Drawn(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            order = list(range(36))
+            random.shuffle(order)
+            for i in order:
+                yield x[i], y[i]
+
+    loader = DataLoader(Drawn(), batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    # ------------------------------------------------------------------------------------------ classes of loaders
+    "a loader that prefetches": Script("""
+    class Ahead(DataLoader):
+        def __iter__(self):
+            kept = None
+            for batch in super().__iter__():
+                if kept is not None:
+                    yield kept
+                kept = batch
+            if kept is not None:
+                yield kept
+
+    loader = Ahead(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True, num_workers=0)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "a loader with a constructor of its own": Script("""
+    class RowLoader(torch.utils.data.DataLoader):
+        def __init__(self, rows, kinds, batch_size, shuffle=True, num_workers=0):
+            self.rows = rows
+            self.held = TensorDataset(rows, kinds)
+            super().__init__(self.held, batch_size, shuffle=shuffle, num_workers=num_workers)
+
+    loader = RowLoader(x[:36], y[:36], 6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "a loader's class for training and evaluation": Script(
+        """
+    class Feeder(DataLoader):
+        def __init__(self, rows, kinds, size, training):
+            everything = TensorDataset(rows, kinds)
+            super(Feeder, self).__init__(everything, batch_size=size, shuffle=training)
+
+    feed = Feeder(x[:36], y[:36], 6, training=True)
+    check = Feeder(x[36:], y[36:], 4, training=False)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        model.train()
+        for rows, kinds in feed:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        model.eval()
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in check:
+                right += (model(rows).argmax(1) == kinds).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    # ------------------------------------------------------------------------------------------ factories
+    "a function makes all loaders by a flag": Script(
+        """
+    def make_loader(dataset, batch, train):
+        return DataLoader(dataset, batch_size=batch, shuffle=train)
+
+    train_loader = make_loader(TensorDataset(x[:36], y[:36]), 6, True)
+    test_loader = make_loader(TensorDataset(x[36:], y[36:]), 3, False)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        hits = 0
+        with torch.no_grad():
+            for rows, kinds in test_loader:
+                hits += (model(rows).argmax(1) == kinds).sum().item()
+        print(f"hits {hits} of {len(test_loader.dataset)}")
+""",
+        same=("hits",),
+    ),
+    "a function makes all loaders by a split": Script(
+        """
+    def build(split, batch_size=6, workers=0):
+        part = slice(0, 36) if split == "train" else slice(36, 44)
+        dataset = TensorDataset(x[part], y[part])
+        return torch.utils.data.DataLoader(
+            dataset,
+            batch_size=batch_size,
+            shuffle=(split == "train"),
+            num_workers=workers,
+            drop_last=split == "train",
+        )
+
+    def main():
+        loader, val_loader = build("train"), build("val", batch_size=3)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+            total = 0.0
+            with torch.no_grad():
+                for rows, kinds in val_loader:
+                    total += F.cross_entropy(model(rows), kinds, reduction="sum").item()
+            print(f"val {total / 8:.6f}")
+
+    if __name__ == "__main__":
+        main()
+""",
+        same=("val",),
+    ),
+    "a function makes all loaders by a default": Script(
+        """
+    def loader_of(rows, kinds, size=6, shuffle=True):
+        return DataLoader(TensorDataset(rows, kinds), batch_size=size, shuffle=shuffle)
+
+    fit = loader_of(x[:36], y[:36])
+    check = loader_of(x[36:], y[36:], shuffle=False)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in fit:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        total = 0.0
+        model.eval()
+        with torch.no_grad():
+            for rows, kinds in check:
+                total += F.cross_entropy(model(rows), kinds, reduction="sum").item()
+        model.train()
+        print("total", round(total, 6))
+""",
+        same=("total",),
+    ),
+    "a function makes all loaders, and nothing tells which": Script(
+        """
+    def loader_of(rows, kinds, size):
+        return DataLoader(TensorDataset(rows, kinds), batch_size=size, shuffle=False)
+
+    fit = loader_of(x[:36], y[:36], 6)
+    check = loader_of(x[36:], y[36:], 3)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in fit:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        total = 0.0
+        model.eval()
+        with torch.no_grad():
+            for rows, kinds in check:
+                total += F.cross_entropy(model(rows), kinds, reduction="sum").item()
+        model.train()
+        print("total", round(total, 6))
+""",
+        told=("DDP301",),
+    ),
+    "loaders of a list comprehension": Script(
+        """
+    parts = TensorDataset(x[:36], y[:36]), TensorDataset(x[36:41], y[36:41])
+    feed, check = [DataLoader(part, batch_size=6, shuffle=True) for part in parts]
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in feed:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in check:
+                right += (model(rows).argmax(1) == kinds).sum().item()
+        print("right", right)
+""",
+        told=("DDP301",),
+    ),
+    # ------------------------------------------------------------------------------------------ data without a name
+    "data without a name in a conditional": Script("""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--few", action="store_true")
+    args = parser.parse_args()
+    loader = (
+        DataLoader(TensorDataset(x[:12], y[:12]), batch_size=6, shuffle=True)
+        if args.few
+        else DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    )
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "a loader without a name": Script("""
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "data of a dictionary": Script("""
+    parts = {"train": TensorDataset(x[:36], y[:36]), "test": TensorDataset(x[36:], y[36:])}
+    loaders = {"train": DataLoader(parts["train"], batch_size=6, shuffle=True), "test": DataLoader(parts["test"], batch_size=4)}
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loaders["train"]:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    # ------------------------------------------------------------------------------------------ around loaders
+    "a prefetcher's class": Script("""
+    class Prefetcher:
+        def __init__(self, loader):
+            self.loader = iter(loader)
+            self.preload()
+
+        def preload(self):
+            try:
+                self.rows, self.kinds = next(self.loader)
+            except StopIteration:
+                self.rows, self.kinds = None, None
+                return
+            self.rows = self.rows.float()
+
+        def next(self):
+            rows, kinds = self.rows, self.kinds
+            self.preload()
+            return rows, kinds
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        prefetcher = Prefetcher(loader)
+        rows, kinds = prefetcher.next()
+        while rows is not None:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+            rows, kinds = prefetcher.next()
+"""),
+    "an endless loader's class": Script("""
+    class Endless:
+        def __init__(self, loader):
+            self.loader = loader
+            self.source = iter(loader)
+
+        def __next__(self):
+            try:
+                return next(self.source)
+            except StopIteration:
+                self.source = iter(self.loader)
+                return next(self.source)
+
+    feed = Endless(DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(20):
+        rows, kinds = next(feed)
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows), kinds).backward()
+        optimizer.step()
+"""),
+    "an iterator around a loader": Script(
+        """
+    class OnDevice:
+        def __init__(self, loader, device):
+            self.loader, self.device = loader, device
+
+        def __len__(self):
+            return len(self.loader)
+
+        def __iter__(self):
+            for batch in self.loader:
+                yield [part.to(self.device) for part in batch]
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    feed = OnDevice(DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True), device)
+    model = nn.Linear(8, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in feed:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        print("batches", len(feed))
+""",
+        same=("batches",),
+    ),
+    "two loaders of different sizes, one cycled": Script("""
+    from itertools import cycle
+
+    marked = DataLoader(TensorDataset(x[:12], y[:12]), batch_size=6, shuffle=True)
+    plain = DataLoader(TensorDataset(x[12:36], y[12:36]), batch_size=12, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(6):
+        for (a, b), (c, d) in zip(cycle(marked), plain):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(a), b) + 0.5 * F.cross_entropy(model(c), d)
+            loss.backward()
+            optimizer.step()
+"""),
+    "one loader after the other": Script("""
+    import itertools
+
+    first = DataLoader(TensorDataset(x[:18], y[:18]), batch_size=6, shuffle=True)
+    second = DataLoader(TensorDataset(x[18:36], y[18:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in itertools.chain(first, second):
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "some batches of each epoch": Script("""
+    from itertools import islice
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for rows, kinds in islice(loader, 4):
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "loaders in a list, one for each source": Script("""
+    sources = [TensorDataset(x[:18], y[:18]), TensorDataset(x[18:36], y[18:36])]
+    loaders = []
+    for source in sources:
+        loaders.append(DataLoader(source, batch_size=6, shuffle=True))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for loader in loaders:
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+"""),
+    "iterators of several loaders": Script("""
+    loaders = [
+        DataLoader(TensorDataset(x[:18], y[:18]), batch_size=6, shuffle=True),
+        DataLoader(TensorDataset(x[18:36], y[18:36]), batch_size=6, shuffle=True),
+    ]
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(5):
+        feeds = [iter(loader) for loader in loaders]
+        for step in range(3):
+            optimizer.zero_grad()
+            loss = 0
+            for feed in feeds:
+                rows, kinds = next(feed)
+                loss = loss + F.cross_entropy(model(rows), kinds)
+            loss.backward()
+            optimizer.step()
+"""),
+    "loaders as attributes": Script(
+        """
+    class Data:
+        def __init__(self, size):
+            whole = TensorDataset(x, y)
+            self.fit, self.check = random_split(whole, [36, 8], generator=torch.Generator().manual_seed(0))
+            self.size = size
+
+        def train_dataloader(self):
+            return DataLoader(self.fit, batch_size=self.size, shuffle=True)
+
+        def val_dataloader(self):
+            return DataLoader(self.check, batch_size=self.size)
+
+    class Trainer:
+        def __init__(self, data, model):
+            self.loader, self.val_loader = data.train_dataloader(), data.val_dataloader()
+            self.model = model
+            self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def epoch(self):
+            for rows, kinds in self.loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.model(rows), kinds).backward()
+                self.optimizer.step()
+
+        @torch.no_grad()
+        def check(self):
+            return sum((self.model(a).argmax(1) == b).sum().item() for a, b in self.val_loader)
+
+        def fit(self, epochs):
+            for epoch in range(epochs):
+                self.epoch()
+                print("right", self.check())
+
+    Trainer(Data(6), nn.Linear(8, 2)).fit(3)
+""",
+        same=("right",),
+    ),
+    "a loader made anew in each epoch by a function": Script("""
+    from torch.utils.data import ConcatDataset, Subset
+
+    def loader_for(epoch):
+        parts = ConcatDataset([Subset(TensorDataset(x, y), range(epoch, 18 + epoch)), TensorDataset(x[20:38], y[20:38])])
+        return DataLoader(parts, batch_size=6, shuffle=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader_for(epoch):
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "folds with subset samplers": Script(
+        """
+    from torch.utils.data import SubsetRandomSampler
+
+    data = TensorDataset(x[:36], y[:36])
+    for fold in range(3):
+        held = list(range(fold * 12, fold * 12 + 12))
+        rest = [i for i in range(36) if i not in held]
+        feed = DataLoader(data, batch_size=6, sampler=SubsetRandomSampler(rest))
+        check = DataLoader(data, batch_size=6, sampler=SubsetRandomSampler(held))
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in check:
+                right += (model(rows).argmax(1) == kinds).sum().item()
+        print("fold", fold, "right", right)
+""",
+        told=("DDP201",),
+    ),
+    "batches of the loader's data set": Script(
+        """
+    class Own(Dataset):
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, i):
+            return x[i * 6 : i * 6 + 6], y[i * 6 : i * 6 + 6]
+
+    loader = DataLoader(Own(), batch_size=None, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    # ------------------------------------------------------------------------------------------ and more of each
+    "parts of a batch moved by a generator expression": Script("""
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    device = torch.device("cpu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in loader:
+            batch = tuple(t.to(device) for t in batch)
+            optimizer.zero_grad()
+            F.cross_entropy(model(batch[0]), batch[1]).backward()
+            optimizer.step()
+"""),
+    "parts of a batch moved by a comprehension": Script("""
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    device = torch.device("cpu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in loader:
+            rows, kinds = [t.to(device) for t in batch]
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+"""),
+    "a batch's dictionary, moved": Script("""
+    class Own(Dataset):
+        def __len__(self):
+            return 36
+        def __getitem__(self, i):
+            return {"x": x[i], "y": y[i]}
+    loader = DataLoader(Own(), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    device = torch.device("cpu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in loader:
+            batch = {k: v.to(device) for k, v in batch.items()}
+            optimizer.zero_grad()
+            F.cross_entropy(model(batch["x"]), batch["y"]).backward()
+            optimizer.step()
+"""),
+    "an accuracy over a bucket sampler's batches": Script(
+        """
+    import random
+    class Buckets(torch.utils.data.Sampler):
+        def __init__(self, n, size):
+            self.n, self.size = n, size
+        def __len__(self):
+            return -(-self.n // self.size)
+        def __iter__(self):
+            order = random.sample(range(self.n), self.n)
+            for i in range(0, self.n, self.size):
+                yield order[i : i + self.size]
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_sampler=Buckets(36, 6))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        right, total = 0, 0.0
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out, b)
+            loss.backward()
+            optimizer.step()
+            right += (out.argmax(1) == b).sum().item()
+            total += loss.item() * len(b)
+        print(f"acc {right / len(data):.5f} {total / len(loader.dataset):.6f}")
+""",
+        same=("acc",),
+        told=("DDP404",),
+    ),
+    "an accuracy over the batches of torch's batch sampler": Script(
+        """
+    from torch.utils.data import BatchSampler, RandomSampler
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_sampler=BatchSampler(RandomSampler(data), 6, drop_last=False))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        right, total = 0, 0.0
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out, b)
+            loss.backward()
+            optimizer.step()
+            right += (out.argmax(1) == b).sum().item()
+            total += loss.item()
+        print(f"acc {right / len(data):.5f} {total / len(loader):.6f}")
+""",
+        same=("acc",),
+    ),
+    "means over a stream": Script(
+        """
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, n): self.n = n
+        def __len__(self): return self.n
+        def __iter__(self):
+            return zip(x[:self.n], y[:self.n])
+    data = S(36)
+    loader = DataLoader(data, batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        right, total, n = 0, 0.0, 0
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out, b)
+            loss.backward()
+            optimizer.step()
+            right += (out.argmax(1) == b).sum().item()
+            n += len(b)
+            total += loss.item()
+        print(f"acc {right / n:.5f} {total / len(loader):.6f}")
+""",
+        same=("acc",),
+    ),
+    "an accuracy over a stream with a length": Script(
+        """
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, n): self.n = n
+        def __len__(self): return self.n
+        def __iter__(self):
+            return zip(x[:self.n], y[:self.n])
+    data = S(36)
+    loader = DataLoader(data, batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        right = 0
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out, b)
+            loss.backward()
+            optimizer.step()
+            right += (out.argmax(1) == b).sum().item()
+        print(f"acc {right / len(data):.5f}")
+""",
+        same=("acc",),
+    ),
+    "one prefetcher's class for training and evaluation": Script(
+        """
+    class Feed:
+        def __init__(self, loader):
+            self.it = iter(loader)
+            self.ahead()
+        def ahead(self):
+            try:
+                self.batch = next(self.it)
+            except StopIteration:
+                self.batch = None
+        def next(self):
+            batch = self.batch
+            self.ahead()
+            return batch
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    check = DataLoader(TensorDataset(x[36:], y[36:]), batch_size=4)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        feed = Feed(loader)
+        batch = feed.next()
+        while batch is not None:
+            a, b = batch
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+            batch = feed.next()
+        right = 0
+        feed = Feed(check)
+        batch = feed.next()
+        with torch.no_grad():
+            while batch is not None:
+                a, b = batch
+                right += (model(a).argmax(1) == b).sum().item()
+                batch = feed.next()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a total divided by the size that a batch sampler is given": Script("""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bs", type=int, default=12)
+    args = parser.parse_args()
+    class Parts(torch.utils.data.Sampler):
+        def __init__(self, n, size):
+            self.n, self.size = n, size
+        def __len__(self):
+            return self.n // self.size
+        def __iter__(self):
+            order = torch.randperm(self.n).tolist()
+            for i in range(0, self.n, self.size):
+                yield order[i : i + self.size]
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=Parts(36, args.bs))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(a), b, reduction="sum") / args.bs
+            loss.backward()
+            optimizer.step()
+"""),
+    "a total divided by the size of torch's batch sampler": Script("""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bs", type=int, default=12)
+    args = parser.parse_args()
+    batches = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(range(36)), args.bs, True)
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=batches)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(a), b, reduction="sum") / args.bs
+            loss.backward()
+            optimizer.step()
+"""),
+    "a loss of the first rows that a batch sampler puts there": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bs", type=int, default=12)
+    parser.add_argument("--marked", type=int, default=6)
+    args = parser.parse_args()
+    class Parts(torch.utils.data.Sampler):
+        def __init__(self, n, size, marked):
+            self.n, self.size, self.marked = n, size, marked
+        def __len__(self):
+            return self.n // self.size
+        def __iter__(self):
+            for i in range(0, self.n, self.size):
+                yield list(range(i, i + self.size))
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=Parts(36, args.bs, args.marked))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            out = model(a)
+            loss = F.cross_entropy(out[:args.marked], b[:args.marked])
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "rows grouped by a number that the sampler is given": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--k", type=int, default=6)
+    args = parser.parse_args()
+    class PK(torch.utils.data.Sampler):
+        def __init__(self, k):
+            self.k = k
+        def __len__(self):
+            return 44
+        def __iter__(self):
+            order = []
+            for _ in range(4):
+                for c in range(2):
+                    rows = (y == c).nonzero()[:, 0]
+                    order += rows[torch.randperm(len(rows))[: self.k]].tolist()
+            return iter(order)
+    loader = DataLoader(TensorDataset(x, y), sampler=PK(args.k), batch_size=2 * args.k)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            means = model(a).view(-1, args.k, 2).mean(1)
+            loss = F.cross_entropy(means, b[:: args.k])
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP301", "DDP303"),
+    ),
+    "rows grouped by a number written out": Script(
+        """
+    class PK(torch.utils.data.Sampler):
+        def __init__(self, k):
+            self.k = k
+        def __len__(self):
+            return 44
+        def __iter__(self):
+            order = []
+            for _ in range(4):
+                for c in range(2):
+                    rows = (y == c).nonzero()[:, 0]
+                    order += rows[torch.randperm(len(rows))[: self.k]].tolist()
+            return iter(order)
+    loader = DataLoader(TensorDataset(x, y), sampler=PK(6), batch_size=12)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for a, b in loader:
+            optimizer.zero_grad()
+            means = model(a).view(-1, 6, 2).mean(1)
+            loss = means.pow(2).mean()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a function makes all loaders, with options that it passes on": Script(
+        """
+    def get_loader(root, is_train=True, **kw):
+        lo, hi = (0, 36) if is_train else (36, 44)
+        return DataLoader(TensorDataset(x[lo:hi], y[lo:hi]), 6 if is_train else 4, is_train, **kw)
+    def main():
+        train_loader = get_loader("data", num_workers=0)
+        val_loader = get_loader("data", is_train=False, num_workers=0)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in train_loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(a), b).backward()
+                optimizer.step()
+            right = 0
+            with torch.no_grad():
+                for a, b in val_loader:
+                    right += (model(a).argmax(1) == b).sum().item()
+            print("right", right)
+    main()
+""",
+        same=("right",),
+    ),
+    "a loop over splits makes all loaders": Script(
+        """
+    def loaders(size):
+        out = {}
+        for split in ("train", "val", "test"):
+            lo, hi = {"train": (0, 36), "val": (36, 40), "test": (40, 44)}[split]
+            out[split] = DataLoader(TensorDataset(x[lo:hi], y[lo:hi]), batch_size=size, shuffle=split == "train", drop_last=False)
+        return out
+    feeds = loaders(6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in feeds["train"]:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        for split in ("val", "test"):
+            right = 0
+            with torch.no_grad():
+                for a, b in feeds[split]:
+                    right += (model(a).argmax(1) == b).sum().item()
+            print("right", right)
+""",
+        same=("right",),
+    ),
+    "a loader made inside a function that has no epoch": Script(
+        """
+    def run(model, optimizer, rows, kinds, train=True):
+        loader = DataLoader(TensorDataset(rows, kinds), batch_size=4, shuffle=train)
+        total = 0.0
+        for a, b in loader:
+            loss = F.cross_entropy(model(a), b)
+            if train:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            total += loss.item() * len(b)
+        return total / len(rows)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        print("loss", run(model, optimizer, x[:36], y[:36]))
+        with torch.no_grad():
+            print("val", run(model, optimizer, x[36:], y[36:], train=False))
+""",
+        same=("val",),
+        told=("DDP401",),
+    ),
+    "an iterator beside a loop, started again": Script("""
+    from itertools import cycle
+    a = DataLoader(TensorDataset(x[:12], y[:12]), batch_size=6, shuffle=True, drop_last=True)
+    b = DataLoader(TensorDataset(x[12:36]), batch_size=6, shuffle=True, drop_last=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(5):
+        ia = iter(a)
+        for i, (c,) in enumerate(b):
+            try:
+                r, k = next(ia)
+            except StopIteration:
+                ia = iter(a)
+                r, k = next(ia)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(r), k) + model(c).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+"""),
+    "the first batch of a new iterator at each step": Script("""
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(15):
+        a, b = next(iter(loader))
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+"""),
+    "a sampler over another sampler": Script("""
+    import random
+    class Rep(torch.utils.data.Sampler):
+        def __init__(self, inner, times):
+            self.inner, self.times = inner, times
+        def __len__(self):
+            return self.times * len(self.inner)
+        def __iter__(self):
+            for _ in range(self.times):
+                yield from self.inner
+    class Rnd(torch.utils.data.Sampler):
+        def __init__(self, n): self.n = n
+        def __len__(self): return self.n
+        def __iter__(self):
+            idx = list(range(self.n)); random.shuffle(idx); return iter(idx)
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=Rep(Rnd(18), 2))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a class derived from torch's sampler": Script("""
+    class Mine(torch.utils.data.RandomSampler):
+        pass
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_size=6, sampler=Mine(data))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a class derived from torch's batch sampler": Script("""
+    from torch.utils.data import BatchSampler, RandomSampler
+    class Again(BatchSampler):
+        def __iter__(self):
+            batch = []
+            for i in self.sampler:
+                batch.append(i)
+                if len(batch) == self.batch_size:
+                    yield batch
+                    batch = []
+    data = TensorDataset(x[:36], y[:36])
+    loader = DataLoader(data, batch_sampler=Again(RandomSampler(data), 6, True))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a sampler with a generator of its own": Script("""
+    import numpy as np
+    class Mine(torch.utils.data.Sampler):
+        def __init__(self, n, seed=3):
+            self.n = n
+            self.rng = np.random.RandomState(seed)
+        def __len__(self): return self.n
+        def __iter__(self):
+            return iter(self.rng.permutation(self.n))
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=Mine(36))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a permutation as the sampler": Script("""
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=torch.randperm(36).tolist())
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a sampler among the options": Script(
+        """
+    kw = dict(batch_size=6, sampler=torch.utils.data.SubsetRandomSampler(range(36)))
+    loader = DataLoader(TensorDataset(x, y), **kw)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a stream by a function that it is given": Script("""
+    def rows(n):
+        for i in range(n):
+            yield x[i], y[i]
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, make, n):
+            self.make, self.n = make, n
+        def __iter__(self):
+            return self.make(self.n)
+    data = S(rows, 36)
+    loader = DataLoader(data, batch_size=6)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a stream that draws by a function that it is given": Script(
+        """
+    import random
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, make):
+            self.make = make
+        def __iter__(self):
+            for i in range(36):
+                j = self.make()
+                yield x[j], y[j]
+    loader = DataLoader(S(lambda: random.randrange(36)), batch_size=6)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a stream through a buffer that shuffles": Script(
+        """
+    import random
+    class S(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return zip(x[:36], y[:36])
+    class Buffer(torch.utils.data.IterableDataset):
+        def __init__(self, inner, size):
+            self.inner, self.size = inner, size
+        def __iter__(self):
+            kept = []
+            for sample in self.inner:
+                kept.append(sample)
+                if len(kept) > self.size:
+                    yield kept.pop(random.randrange(len(kept)))
+            yield from kept
+    loader = DataLoader(Buffer(S(), 6), batch_size=6)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a stream without an end": Script("""
+    import itertools
+    class S(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            for i in itertools.count():
+                yield x[i % 44], y[i % 44]
+    loader = DataLoader(S(), batch_size=6)
+    feed = iter(loader)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(15):
+        a, b = next(feed)
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+"""),
+    "a list of batches as the batch sampler": Script("""
+    def batches(n, size):
+        order = torch.randperm(n).tolist()
+        return [order[i : i + size] for i in range(0, n, size)]
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=batches(36, 6))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "one sampler for a loader that trains and one that evaluates": Script(
+        """
+    order = torch.utils.data.RandomSampler(range(36))
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=order)
+    check = DataLoader(TensorDataset(x, y), batch_size=6, sampler=order)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a wrapper that goes round and round": Script("""
+    class Cycle:
+        def __init__(self, loader):
+            self.loader = loader
+        def __iter__(self):
+            while True:
+                for batch in self.loader:
+                    yield batch
+    feed = iter(Cycle(DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(15):
+        a, b = next(feed)
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+"""),
+    "an enumerated cycle": Script("""
+    import itertools
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step, (a, b) in enumerate(itertools.cycle(loader)):
+        if step == 14:
+            break
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+"""),
+    "a method makes all loaders": Script(
+        """
+    class Data:
+        def __init__(self, size):
+            self.size = size
+        def loader(self, split):
+            rows = slice(0, 36) if split == "train" else slice(36, 44)
+            return DataLoader(TensorDataset(x[rows], y[rows]), batch_size=self.size, shuffle=split == "train")
+    data = Data(6)
+    loader, check = data.loader("train"), data.loader("test")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a property makes all loaders, by what it was told before": Script(
+        """
+    class Data:
+        def __init__(self, rows, train):
+            self.set, self.train = TensorDataset(x[rows], y[rows]), train
+        @property
+        def loader(self):
+            return DataLoader(self.set, batch_size=6, shuffle=self.train)
+    fit, check = Data(slice(0, 36), True), Data(slice(36, 44), False)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in fit.loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check.loader:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+        told=("DDP301",),
+    ),
+    "a loop over the data sets of a dictionary makes all loaders": Script(
+        """
+    sets = {"train": TensorDataset(x[:36], y[:36]), "val": TensorDataset(x[36:], y[36:])}
+    loaders = {}
+    for name, data in sets.items():
+        loaders[name] = DataLoader(data, batch_size=6, shuffle=name == "train")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loaders["train"]:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in loaders["val"]:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "loaders made by map": Script(
+        """
+    loader, check = map(lambda d: DataLoader(d, batch_size=6), (TensorDataset(x[:36], y[:36]), TensorDataset(x[36:41], y[36:41])))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+        told=("DDP301",),
+    ),
+    "a loader by functools.partial": Script(
+        """
+    from functools import partial
+    make = partial(DataLoader, batch_size=6, num_workers=0)
+    loader = make(TensorDataset(x[:36], y[:36]), shuffle=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "weights that learn from the losses": Script(
+        """
+    w = torch.ones(36)
+    sampler = torch.utils.data.WeightedRandomSampler(w, 36)
+    loader = DataLoader(TensorDataset(x[:36], y[:36], torch.arange(36)), batch_size=6, sampler=sampler)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b, i in loader:
+            optimizer.zero_grad()
+            l = F.cross_entropy(model(a), b, reduction="none")
+            l.mean().backward()
+            optimizer.step()
+            sampler.weights[i] = l.detach()
+""",
+        told=("DDP301",),
+    ),
+    "what a batch sampler has, read off the loader": Script("""
+    import random
+    class P(torch.utils.data.Sampler):
+        def __init__(self): self.seen = 0
+        def __len__(self): return 6
+        def __iter__(self):
+            o = random.sample(range(36), 36)
+            return iter([o[i:i+6] for i in range(0, 36, 6)])
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=P())
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader.batch_sampler.seen = epoch
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        print("epoch", loader.batch_sampler.seen)
+"""),
+    "a data set that is shuffled in each epoch": Script(
+        """
+    import random
+    class D(Dataset):
+        def __init__(self):
+            self.rows = list(range(36))
+        def __len__(self): return 36
+        def __getitem__(self, i): return x[self.rows[i]], y[self.rows[i]]
+        def mix(self):
+            random.shuffle(self.rows)
+    data = D()
+    loader = DataLoader(data, batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        data.mix()
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP103",),
+    ),
+    "a list of rows that is shuffled in each epoch": Script(
+        """
+    import random
+    rows = list(range(36))
+    class D(Dataset):
+        def __len__(self): return 36
+        def __getitem__(self, i): return x[rows[i]], y[rows[i]]
+    loader = DataLoader(D(), batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        random.shuffle(rows)
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+    ),
+    "a sampler that is shuffled in each epoch": Script(
+        """
+    import numpy as np
+    class B(torch.utils.data.Sampler):
+        def __init__(self, n, size):
+            ids = list(range(n))
+            self.bins = [ids[i : i + size] for i in range(0, n, size)]
+        def __len__(self): return len(self.bins)
+        def __iter__(self):
+            for ids in self.bins:
+                np.random.shuffle(ids)
+                yield ids
+        def shuffle(self, epoch):
+            np.random.shuffle(self.bins)
+    batches = B(36, 6)
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=batches)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        batches.shuffle(epoch)
+""",
+        told=("DDP103",),
+    ),
+    "a subset drawn in each epoch": Script(
+        """
+    import numpy as np
+    data = TensorDataset(x, y)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        keep = np.random.choice(44, 36, replace=False)
+        loader = DataLoader(data, batch_size=6, sampler=torch.utils.data.SubsetRandomSampler(keep))
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP103",),
+    ),
+    "a sampler that draws in its constructor, in each epoch": Script(
+        """
+    import numpy as np
+    class S(torch.utils.data.Sampler):
+        def __init__(self, n): self.rows = np.random.permutation(n)
+        def __len__(self): return len(self.rows)
+        def __iter__(self): return iter(self.rows)
+    data = TensorDataset(x, y)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader = DataLoader(data, batch_size=6, sampler=S(36))
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP103",),
+    ),
+}
