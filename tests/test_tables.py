@@ -6,6 +6,7 @@ from types import ModuleType
 import pytest
 import table_data
 import table_files
+import table_losses
 import table_numbers
 from ranks import Case, Outcome, run_many
 from scripts import Script, converted, text, told
@@ -14,7 +15,7 @@ import ddpify
 from ddpify import Conversion
 from ddpify.rules.base import Safety
 
-TABLES: tuple[ModuleType, ...] = (table_numbers, table_data, table_files)
+TABLES: tuple[ModuleType, ...] = (table_numbers, table_data, table_files, table_losses)
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
 

@@ -61,7 +61,7 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     tree = context.tree
     end = tree.statement(node)
     body, around = tree.block(end), tree.parent[end]
-    forwards = context.training | {n for _, n in loss.of_kind("forward")}
+    forwards = context.training
     runs = [i for i, s in enumerate(body) if any(n in forwards for n in ast.walk(s))]
     if not runs or not isinstance(body[runs[-1]], ast.Assign) or runs[-1] >= body.index(end):
         return None
