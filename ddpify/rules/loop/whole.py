@@ -14,6 +14,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import expressions
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_OF_TENSORS = ("T", "mT", "shape", "dtype", "device", "ndim")
 _OPEN = ("other", "weighted")
 
 
@@ -33,7 +34,13 @@ class Whole:
 
 def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     """What makes the loss of a backward call that of the whole batch; None where that is not seen."""
-    return None if pads(context, loss) or _varied(context, loss) else _by_calls(context, node, loss) or _by_names(context, node, loss)
+    if pads(context, loss) or _varied(context, loss):
+        return None
+    calls, names = _by_calls(context, node, loss), _by_names(context, node, loss)
+    if calls is None or names is None:
+        return calls or names
+    texts = [ast.unparse(row) for row in calls.rows]
+    return names if len(set(texts)) < len(texts) and {ast.unparse(row) for row in names.rows} == set(texts) else calls
 
 
 def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
@@ -102,7 +109,11 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
         if n not in inside or isinstance(n.ctx, ast.Store) or not bound or value.scale != "sample" or not context.shared(value):
             continue
         up = tree.parent[n]
-        part = isinstance(up, ast.Attribute) and not (isinstance(tree.parent[up], ast.Call) and tree.parent[up].func is up)  # type: ignore[attr-defined]
+        part = (
+            isinstance(up, ast.Attribute)
+            and up.attr not in _OF_TENSORS
+            and not (isinstance(tree.parent[up], ast.Call) and tree.parent[up].func is up)
+        )  # type: ignore[attr-defined]
         keyed = isinstance(up, ast.Subscript) and up.value is n and isinstance(up.slice, ast.Constant)
         carried = any(m.id == n.id and isinstance(m.ctx, ast.Load) and m.lineno <= first[n.id] for m in nodes)
         whole_batch = isinstance(around, ast.For) and isinstance(around.target, ast.Name) and around.target.id == n.id
