@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
 from ddpify.facts.collect import Run, loss_of
-from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Value, join
+from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Tup, Value, join
 from ddpify.facts.scales import uneven
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import expressions
@@ -56,7 +56,9 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     given = tuple(a for n in calls for a in rows[n])
-    out = Whole(calls[0], tuple(Replace(a, f"{context.names['from_all_ranks']}({{0}})", (a,)) for a in given), given)
+    gather = context.names["from_all_ranks"]
+    edits = [Replace(a, f"[{gather}(part) for part in {{0}}]" if run.value(a).objs else f"{gather}({{0}})", (a,)) for a in given]
+    out = Whole(calls[0], tuple(edits), given)
     after = collect.turned(context.facts, dict(out.turns))
     return out if is_whole(loss_in(after, node)) and not any(_drawn(after, n) for n in calls) else None
 
@@ -74,23 +76,37 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
         return None
     last, rest = body[runs[-1]], body[runs[-1] + 1 :]
     reads = _rows_read(context, around, last, rest)
-    if not reads or set(reads) & _ends(context, node):
-        return None
+    measured = {r.id for r in reads} - {r.id for r in reads if not _measured(context, r)}
+    for some in ([r for r in reads if r.id not in measured], reads):  # of what is only measured, a rank's own length may do
+        if some and not set(some) & _ends(context, node) and _suffices(context, node, some, rest):
+            names = dict.fromkeys(r.id for r in some)
+            lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
+            return Whole(last, (InsertAfter(last, lines),), tuple(some))
+    return None
+
+
+def _measured(context: Context, node: ast.Name) -> bool:
+    """Whether only the length of a tensor is read."""
+    up = context.tree.parent[node]
+    if isinstance(up, ast.Call):
+        return "len" in context.facts.after.value(up.func).paths()
+    return isinstance(up, ast.Attribute) and up.attr in ("shape", "size")
+
+
+def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: list[ast.stmt]) -> bool:
+    """Whether the loss is that of the whole batch once these names are read as all ranks' rows, and none of them meets a rank's own."""
     after = collect.turned(context.facts, dict.fromkeys(reads, "whole"))
     found = loss_in(after, node)
-    if (
-        found.scale is not None
-        or not is_whole(found)
-        or found.of_kind("random")
-        or any(_uneven(after, n) for s in rest for n in ast.walk(s))
-    ):
-        return None
-    names = dict.fromkeys(r.id for r in reads)
-    again = [n for s in rest for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
-    if any(context.shared(after.value(n)) for n in again):
-        return None  # bound anew to this rank's own
-    lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
-    return Whole(last, (InsertAfter(last, lines),), tuple(reads))
+    nodes = [n for s in rest for n in ast.walk(s)]
+    names = {r.id for r in reads}
+    again = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
+    return (
+        found.scale is None
+        and is_whole(found)
+        and not found.of_kind("random")
+        and not any(_uneven(after, n) for n in nodes)
+        and not any(context.shared(after.value(n)) for n in again)  # bound anew to this rank's own
+    )
 
 
 def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt]) -> list[ast.Name]:
@@ -109,11 +125,9 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
         if n not in inside or isinstance(n.ctx, ast.Store) or not bound or value.scale != "sample" or not context.shared(value):
             continue
         up = tree.parent[n]
-        part = (
-            isinstance(up, ast.Attribute)
-            and up.attr not in _OF_TENSORS
-            and not (isinstance(tree.parent[up], ast.Call) and tree.parent[up].func is up)
-        )  # type: ignore[attr-defined]
+        above = tree.parent[up]
+        called = isinstance(above, ast.Call) and above.func is up
+        part = isinstance(up, ast.Attribute) and up.attr not in _OF_TENSORS and not called
         keyed = isinstance(up, ast.Subscript) and up.value is n and isinstance(up.slice, ast.Constant)
         carried = any(m.id == n.id and isinstance(m.ctx, ast.Load) and m.lineno <= first[n.id] for m in nodes)
         whole_batch = isinstance(around, ast.For) and isinstance(around.target, ast.Name) and around.target.id == n.id
@@ -237,7 +251,7 @@ def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
     value = context.facts.after.value(node)
     if not (context.local(value) or value.of_kind("random") or _holds(context, value)):
         return True
-    if _is_rows(context, value):
+    if _is_rows(context, value) or _are_rows(context, value):
         out.append(node)
         return True
     if isinstance(node, ast.Call) and context.facts.after.value(node).of_kind("random") - _given(context, node):
@@ -251,6 +265,19 @@ def _is_rows(context: Context, value: Value) -> bool:
     if value.of_kind("turned") or value.of_kind("decided"):
         return False
     return value.scale == "sample" and not value.objs
+
+
+def _are_rows(context: Context, value: Value) -> bool:
+    """Whether a value is a list or a tuple of such tensors."""
+    inner: list[Value] = []
+    for obj in value.objs:
+        if isinstance(obj, Tup):
+            inner += obj.items
+        elif isinstance(obj, New) and obj.path == "list":
+            inner.append(context.facts.after.held(obj, "[]"))
+        else:
+            return False
+    return bool(inner) and all(_is_rows(context, v) for v in inner)
 
 
 def _given(context: Context, node: ast.Call) -> frozenset[object]:
