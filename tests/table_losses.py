@@ -904,4 +904,238 @@ SCRIPTS: dict[str, Script] = {
         """,
         told=("DDP402",),
     ),
+    "one loss, differentiated with a scaler or without": Script(
+        """
+        def overlap(chance, goal):
+            return 1 - 2 * (chance * goal).sum() / (chance.sum() + goal.sum())
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--amp", action="store_true")
+        args = parser.parse_args()
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = overlap(out.sigmoid(), goal)
+                sgd.zero_grad()
+                if args.amp:
+                    scaler.scale(loss).backward()
+                    scaler.step(sgd)
+                    scaler.update()
+                else:
+                    loss.backward()
+                    sgd.step()
+        """,
+    ),
+    "one loss, written out, with a scaler or without": Script(
+        """
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--amp", action="store_true")
+        args = parser.parse_args()
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = 1 - 2 * (out.sigmoid() * goal).sum() / (out.sigmoid() + goal).sum()
+                sgd.zero_grad()
+                if args.amp:
+                    scaler.scale(loss).backward()
+                    scaler.step(sgd)
+                    scaler.update()
+                else:
+                    loss.backward()
+                    sgd.step()
+        """,
+    ),
+    "a divisor, with a scaler or without": Script(
+        """
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--amp", action="store_true")
+        args = parser.parse_args()
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = (out.pow(2) * goal).sum() / goal.sum()
+                sgd.zero_grad()
+                if args.amp:
+                    scaler.scale(loss).backward()
+                    scaler.step(sgd)
+                    scaler.update()
+                else:
+                    loss.backward()
+                    sgd.step()
+        """,
+    ),
+    "class weights, with a scaler or without": Script(
+        """
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--amp", action="store_true")
+        args = parser.parse_args()
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = F.cross_entropy(out, goal[:, 0].long(), weight=torch.arange(1.0, 9.0))
+                sgd.zero_grad()
+                if args.amp:
+                    scaler.scale(loss).backward()
+                    scaler.step(sgd)
+                    scaler.update()
+                else:
+                    loss.backward()
+                    sgd.step()
+        """,
+    ),
+    "two losses of one batch, one of them a total": Script(
+        """
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        a, b = nn.Linear(8, 3), nn.Linear(8, 3)
+        one, two = torch.optim.SGD(a.parameters(), lr=0.01), torch.optim.SGD(b.parameters(), lr=0.01)
+        for epoch in range(2):
+            for (rows,) in feed:
+                left, right = a(rows), b(rows)
+                first = torch.cdist(left, left).pow(2).mean()
+                one.zero_grad()
+                first.backward()
+                one.step()
+                second = (right - left.detach()).pow(2).sum()
+                two.zero_grad()
+                second.backward()
+                two.step()
+        """,
+    ),
+    "a count by max, under a name": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                each = net(rows).abs().sum(1)
+                n = max(kinds.sum().item(), 1)
+                loss = (each * kinds).sum() / n
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a total and a little more, over a count and a little more": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                each = net(rows).abs().sum(1)
+                total = (each * kinds).sum() + 1.0
+                loss = total / (kinds.sum() + 1)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a variance for each class": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                loss = 0
+                for c in range(2):
+                    mine = points[kinds == c]
+                    if len(mine) > 1:
+                        loss = loss + mine.var(0).mean()
+                loss = loss + F.cross_entropy(points, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a loss that remembers a running mean": Script(
+        """
+        class Bank(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mid", torch.zeros(3))
+            def forward(self, p, k):
+                self.mid = 0.9 * self.mid + 0.1 * p.detach().mean(0)
+                return ((p - self.mid) ** 2).mean() + torch.cdist(p, p).mean()
+        bank = Bank()
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = bank(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "batches without positives, skipped": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                if (kinds == 1).sum() == 0:
+                    continue
+                loss = points[kinds == 1].pow(2).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "the root of a mean": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = torch.sqrt(F.mse_loss(net(rows)[:, 0], kinds.float()))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a branch on the batch's targets": Script(
+        """
+        def pairs(p, k):
+            return (torch.cdist(p, p) * (k[:, None] == k[None])).mean()
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                if kinds.sum() > 1:
+                    loss = pairs(points, kinds)
+                else:
+                    loss = points.mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
 }

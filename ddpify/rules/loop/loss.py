@@ -143,7 +143,21 @@ def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Judge the loss of each backward call."""
+    """Judge the loss of each backward call; two that start from one loss, as with and without a scaler, share one change."""
+    made: set[tuple[ast.expr, str]] = set()
+    for item in _judged(context):
+        if not isinstance(item, Change) or not made.intersection(item.turns):
+            made |= set(item.turns) if isinstance(item, Change) else set()
+            yield item
+        elif made.issuperset(item.turns):
+            yield from (Proof(of, item.why) for of in item.discharges)
+        else:
+            yield context.manual(
+                CODE, item.node, "two losses share a part of which ranks have their own", _FIX, item.discharges, Safety.REVIEW
+            )
+
+
+def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
     by_node: dict[ast.Call, Value] = {}
     for loop in context.facts.loops:
         call = loop.backward

@@ -60,7 +60,8 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     edits = [Replace(a, f"[{gather}(part) for part in {{0}}]" if run.value(a).objs else f"{gather}({{0}})", (a,)) for a in given]
     out = Whole(calls[0], tuple(edits), given)
     after = collect.turned(context.facts, dict(out.turns))
-    return out if is_whole(loss_in(after, node)) and not any(_drawn(after, n) for n in calls) else None
+    whole = is_whole(loss_in(after, node)) and _apart(context, after, node)
+    return out if whole and not any(_drawn(after, n) for n in calls) else None
 
 
 def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
@@ -69,10 +70,19 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
         return None
     tree = context.tree
     end = tree.statement(node)
-    body, around = tree.block(end), tree.parent[end]
-    forwards = context.training
-    runs = [i for i, s in enumerate(body) if any(n in forwards for n in ast.walk(s))]
-    if not runs or not isinstance(body[runs[-1]], ast.Assign) or runs[-1] >= body.index(end):
+    around = next(
+        up for up in tree.ancestors(end) if isinstance(up, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))
+    )
+    body: list[ast.stmt] = []
+    runs: list[int] = []
+    for up in tree.path(end):  # the innermost block that also holds a forward
+        if up is around:
+            break
+        body = tree.block(up)
+        runs = [i for i, s in enumerate(body[: body.index(up)]) if any(n in context.training for n in ast.walk(s))]
+        if runs:
+            break
+    if not runs or not isinstance(body[runs[-1]], ast.Assign):
         return None
     last, rest = body[runs[-1]], body[runs[-1] + 1 :]
     reads = _rows_read(context, around, last, rest)
@@ -104,6 +114,7 @@ def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: lis
         found.scale is None
         and is_whole(found)
         and not found.of_kind("random")
+        and _apart(context, after, node)
         and not any(_uneven(after, n) for n in nodes)
         and not any(context.shared(after.value(n)) for n in again)  # bound anew to this rank's own
     )
@@ -112,7 +123,7 @@ def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: lis
 def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt]) -> list[ast.Name]:
     """The reads, after a statement, of names that hold rows until then; none where one of them cannot be all ranks' rows from there on."""
     tree, run = context.tree, context.facts.after
-    nodes = [n for n in ast.walk(around) if isinstance(n, ast.Name)]
+    nodes = sorted((n for n in ast.walk(around) if isinstance(n, ast.Name)), key=lambda n: (n.lineno, n.col_offset))
     first = {n.arg: n.lineno for n in ast.walk(around) if isinstance(n, ast.arg)}
     for n in nodes:
         if isinstance(n.ctx, ast.Store):
@@ -140,6 +151,17 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
 def _uneven(run: Run, node: ast.AST) -> bool:
     """Whether an expression brings a rank's own rows together with all ranks' rows."""
     return isinstance(node, (ast.BinOp, ast.Compare, ast.Call)) and uneven([run.value(n) for n in expressions(node)])
+
+
+def _apart(context: Context, after: Run, node: ast.Call) -> bool:
+    """Whether the losses of other backward calls stay what they are, or are whole, too."""
+    for other in {loop.backward.node for loop in context.facts.loops} - {node}:
+        was, now = loss_in(context.facts.after, other), loss_in(after, other)
+        if now.scale != was.scale and not is_whole(now):
+            return False
+        if was.scale == "sum" and now.of_kind("whole"):
+            return False
+    return True
 
 
 def is_whole(loss: Value) -> bool:
