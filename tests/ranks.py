@@ -89,10 +89,10 @@ class Outcome:
         if set(counts) != {len(self.single.steps)}:
             found.append(f"steps: {len(self.single.steps)} in the original, {counts} on the ranks")
         for run in self.ranks[1:]:
-            if (apart := _apart(first.steps, run.steps)) > 1e-12:
-                found.append(f"ranks: rank {run.rank} differs from rank 0 by {apart:.1e}")
-        if (apart := _apart(self.single.steps, first.steps)) > 1e-9:
-            found.append(f"trajectory: rank 0 differs from the original by {apart:.1e}")
+            if (by := apart(first.steps, run.steps)) > 1e-12:
+                found.append(f"ranks: rank {run.rank} differs from rank 0 by {by:.1e}")
+        if (by := apart(self.single.steps, first.steps)) > 1e-9:
+            found.append(f"trajectory: rank 0 differs from the original by {by:.1e}")
         stale = [epochs for run in self.ranks for epochs in run.epochs if len(epochs) > 1 and len(set(epochs)) == 1]
         if stale:
             found.append(f"epochs: {len(stale)} shuffling samplers repeat one order, epochs {stale[0]}")
@@ -251,7 +251,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 # --- comparing --------------------------------------------------------------------------------------------------------
-def _apart(a: list[tuple[int, torch.Tensor]], b: list[tuple[int, torch.Tensor]]) -> float:
+def apart(a: list[tuple[int, torch.Tensor]], b: list[tuple[int, torch.Tensor]]) -> float:
     """The largest relative difference over the steps that both took."""
     worst = 0.0
     for (i, x), (j, y) in zip(a, b, strict=False):

@@ -2,6 +2,21 @@
 
 from scripts import Script
 
+_PAIRS = """\
+import torch
+
+
+class PairLoss(torch.nn.Module):
+    def __init__(self, margin):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, points, kinds):
+        far = torch.cdist(points, points)
+        same = (kinds[:, None] == kinds[None]).double()
+        return (far * same).mean() + (torch.relu(self.margin - far) * (1 - same)).mean()
+"""
+
 SCRIPTS: dict[str, Script] = {
     # --- losses that couple the samples of a batch: every rank computes that of the whole batch ---------------------------
     "two views of each sample, told from all others": Script(
@@ -721,6 +736,403 @@ SCRIPTS: dict[str, Script] = {
             for (rows,) in feed:
                 points = net(rows.unsqueeze(2))
                 loss = neighbours(points.permute(1, 0, 2))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a trainer that stops when the batch's loss is low": Script(
+        """
+        class Spread(nn.Module):
+            def forward(self, points, kinds):
+                middle = points.mean(0, keepdim=True)
+                return F.cross_entropy(points, kinds) - 0.01 * ((points - middle) ** 2).mean().sqrt()
+
+
+        class Trainer:
+            def __init__(self, net, feed):
+                self.net = net
+                self.feed = feed
+                self.criterion = Spread()
+                self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                self.plan = torch.optim.lr_scheduler.ReduceLROnPlateau(self.optimizer, patience=0)
+
+            def epoch(self, number):
+                self.net.train()
+                losses = []
+                for rows, kinds in self.feed:
+                    self.optimizer.zero_grad()
+                    loss = self.criterion(self.net(rows), kinds)
+                    if loss.item() < 0.01:
+                        break
+                    loss.backward()
+                    self.optimizer.step()
+                    losses.append(loss.item())
+                mean = sum(losses) / len(losses)
+                self.plan.step(mean)
+                print(f"epoch {number} {mean:.6f}")
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        trainer = Trainer(net, feed)
+        for number in range(3):
+            trainer.epoch(number)
+        """,
+        same=("epoch",),
+    ),
+    "accumulated gradients of a loss over the batch": Script(
+        """
+        def overlap(chance, goal):
+            return 1 - 2 * (chance * goal).sum() / (chance.sum() + goal.sum())
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True, drop_last=True)
+        net = nn.Linear(8, 8)
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            seen = 0.0
+            for nr, (rows, goal) in enumerate(feed):
+                with torch.autocast("cpu", enabled=False):
+                    loss = overlap(net(rows).sigmoid(), goal) / 2
+                scaler.scale(loss).backward()
+                if (nr + 1) % 2 == 0 or nr + 1 == len(feed):
+                    scaler.step(sgd)
+                    scaler.update()
+                    sgd.zero_grad()
+                seen += loss.item() * rows.size(0)
+            print("seen", round(seen / len(feed.dataset), 7))
+        """,
+    ),
+    "valid words only, where a rank may have none": Script(
+        """
+        words = torch.where(x[:, 0] > 0.3, y, torch.tensor(-100))
+        feed = DataLoader(TensorDataset(x, words), batch_size=2, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds, ignore_index=-100) + 0.0
+                if torch.isnan(loss):
+                    continue
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a library's loss": Script(
+        """
+        from metric_losses import PairLoss
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        pair_loss = PairLoss(margin=0.4)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                loss = pair_loss(points, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        stand_ins={"metric_losses.py": _PAIRS},
+    ),
+    "a loss over a list of outputs": Script(
+        """
+        class Many(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+            def forward(self, rows):
+                first = self.a(rows)
+                return [first, self.b(first.relu())]
+
+
+        def overlap(outs, goal):
+            total = 0
+            for out in outs:
+                chance = out.sigmoid()
+                total = total + 1 - 2 * (chance * goal).sum() / (chance.sum() + goal.sum())
+            return total
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = Many()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                outs = net(rows)
+                loss = overlap(outs, goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "one function for training and evaluation, with a loss over the batch": Script(
+        """
+        def run(net, feed, loss_of, sgd=None):
+            total, right, seen = 0.0, 0, 0
+            for rows, kinds in feed:
+                scores = net(rows)
+                loss = loss_of(scores, kinds)
+                if sgd is not None:
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+                total += loss.item() * len(kinds)
+                right += (scores.argmax(1) == kinds).sum().item()
+                seen += len(kinds)
+            return total / seen, right / seen
+
+
+        def spread(scores, kinds):
+            return F.cross_entropy(scores, kinds) + 0.1 * scores.std(0).mean()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        check = DataLoader(TensorDataset(x[:12], y[:12]), batch_size=4)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            a = run(net, feed, spread, sgd)
+            with torch.no_grad():
+                b = run(net, check, spread)
+            print("round", a, b)
+        """,
+        told=("DDP402",),
+    ),
+    "one loss, differentiated with a scaler or without": Script(
+        """
+        def overlap(chance, goal):
+            return 1 - 2 * (chance * goal).sum() / (chance.sum() + goal.sum())
+
+
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--amp", action="store_true")
+        args = parser.parse_args()
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = overlap(out.sigmoid(), goal)
+                sgd.zero_grad()
+                if args.amp:
+                    scaler.scale(loss).backward()
+                    scaler.step(sgd)
+                    scaler.update()
+                else:
+                    loss.backward()
+                    sgd.step()
+        """,
+    ),
+    "one loss, written out, with a scaler or without": Script(
+        """
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--amp", action="store_true")
+        args = parser.parse_args()
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = 1 - 2 * (out.sigmoid() * goal).sum() / (out.sigmoid() + goal).sum()
+                sgd.zero_grad()
+                if args.amp:
+                    scaler.scale(loss).backward()
+                    scaler.step(sgd)
+                    scaler.update()
+                else:
+                    loss.backward()
+                    sgd.step()
+        """,
+    ),
+    "a divisor, with a scaler or without": Script(
+        """
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--amp", action="store_true")
+        args = parser.parse_args()
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = (out.pow(2) * goal).sum() / goal.sum()
+                sgd.zero_grad()
+                if args.amp:
+                    scaler.scale(loss).backward()
+                    scaler.step(sgd)
+                    scaler.update()
+                else:
+                    loss.backward()
+                    sgd.step()
+        """,
+    ),
+    "class weights, with a scaler or without": Script(
+        """
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--amp", action="store_true")
+        args = parser.parse_args()
+        scaler = torch.amp.GradScaler("cuda", enabled=False)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = F.cross_entropy(out, goal[:, 0].long(), weight=torch.arange(1.0, 9.0))
+                sgd.zero_grad()
+                if args.amp:
+                    scaler.scale(loss).backward()
+                    scaler.step(sgd)
+                    scaler.update()
+                else:
+                    loss.backward()
+                    sgd.step()
+        """,
+    ),
+    "two losses of one batch, one of them a total": Script(
+        """
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        a, b = nn.Linear(8, 3), nn.Linear(8, 3)
+        one, two = torch.optim.SGD(a.parameters(), lr=0.01), torch.optim.SGD(b.parameters(), lr=0.01)
+        for epoch in range(2):
+            for (rows,) in feed:
+                left, right = a(rows), b(rows)
+                first = torch.cdist(left, left).pow(2).mean()
+                one.zero_grad()
+                first.backward()
+                one.step()
+                second = (right - left.detach()).pow(2).sum()
+                two.zero_grad()
+                second.backward()
+                two.step()
+        """,
+    ),
+    "a count by max, under a name": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                each = net(rows).abs().sum(1)
+                n = max(kinds.sum().item(), 1)
+                loss = (each * kinds).sum() / n
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a total and a little more, over a count and a little more": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                each = net(rows).abs().sum(1)
+                total = (each * kinds).sum() + 1.0
+                loss = total / (kinds.sum() + 1)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a variance for each class": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                loss = 0
+                for c in range(2):
+                    mine = points[kinds == c]
+                    if len(mine) > 1:
+                        loss = loss + mine.var(0).mean()
+                loss = loss + F.cross_entropy(points, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a loss that remembers a running mean": Script(
+        """
+        class Bank(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mid", torch.zeros(3))
+            def forward(self, p, k):
+                self.mid = 0.9 * self.mid + 0.1 * p.detach().mean(0)
+                return ((p - self.mid) ** 2).mean() + torch.cdist(p, p).mean()
+        bank = Bank()
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = bank(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "batches without positives, skipped": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                if (kinds == 1).sum() == 0:
+                    continue
+                loss = points[kinds == 1].pow(2).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "the root of a mean": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = torch.sqrt(F.mse_loss(net(rows)[:, 0], kinds.float()))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a branch on the batch's targets": Script(
+        """
+        def pairs(p, k):
+            return (torch.cdist(p, p) * (k[:, None] == k[None])).mean()
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                points = net(rows)
+                if kinds.sum() > 1:
+                    loss = pairs(points, kinds)
+                else:
+                    loss = points.mean()
                 sgd.zero_grad()
                 loss.backward()
                 sgd.step()

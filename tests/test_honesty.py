@@ -143,9 +143,7 @@ SCRIPTS = {
         optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)
         for epoch in range(3):
             for one, two in loader:
-                a = nn.functional.normalize(encoder(one), dim=1)
-                b = nn.functional.normalize(encoder(two), dim=1)
-                logits = a @ b.t() / 0.1
+                logits = nn.functional.normalize(encoder(one), dim=1) @ nn.functional.normalize(encoder(two), dim=1).t() / 0.1
                 loss = nn.functional.cross_entropy(logits, torch.arange(len(logits)))
                 optimizer.zero_grad()
                 loss.backward()  # <- here
@@ -162,28 +160,34 @@ SCRIPTS = {
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for epoch in range(3):
             for a, b in loader:
-                each = criterion(model(a), b)
-                hardest, _ = each.topk(8)
+                hardest, _ = criterion(model(a), b).topk(8)
                 loss = hardest.mean()
                 optimizer.zero_grad()
                 loss.backward()  # <- here
                 optimizer.step()
         """,
-    "a relativistic loss that compares with the mean of a batch": """
+    "a relativistic loss, computed inside the model": """
         import torch
         from torch import nn
         from torch.utils.data import DataLoader, TensorDataset
 
         loader = DataLoader(TensorDataset(torch.randn(320, 8)), batch_size=32, shuffle=True, drop_last=True)
-        critic = nn.Linear(8, 1)
-        bce = nn.BCEWithLogitsLoss()
+
+        class Critic(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 1)
+
+            def forward(self, real, fake):
+                real, fake = self.fc(real), self.fc(fake)
+                return nn.functional.softplus(fake.mean() - real).mean() + nn.functional.softplus(fake - real.mean()).mean()
+
+
+        critic = Critic()
         optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
         for epoch in range(3):
             for (real,) in loader:
-                pred_real = critic(real)
-                pred_fake = critic(torch.randn_like(real))
-                better = pred_real - pred_fake.mean(0, keepdim=True)
-                loss = bce(better, torch.ones_like(pred_real))
+                loss = critic(real, torch.randn_like(real))
                 optimizer.zero_grad()
                 loss.backward()  # <- here
                 optimizer.step()

@@ -4,9 +4,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import table_batch_size
+import table_carried
 import table_data
 import table_files
 import table_loaders
+import table_losses
 import table_numbers
 import table_random
 from ranks import Case, Outcome, run_many
@@ -16,7 +19,10 @@ import ddpify
 from ddpify import Conversion
 from ddpify.rules.base import Safety
 
-TABLES: tuple[ModuleType, ...] = (table_numbers, table_data, table_files, table_loaders, table_random)
+TABLES: tuple[ModuleType, ...] = (
+    *(table_numbers, table_data, table_files, table_loaders, table_losses),
+    *(table_random, table_carried, table_batch_size),
+)
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
 

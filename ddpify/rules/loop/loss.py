@@ -1,11 +1,14 @@
 """Make sure that averaging gradients over ranks averages over samples.
 
 What it does: a loss that is an average over the batch needs nothing. A loss that is a total is multiplied by the number of ranks where it
-    is differentiated (not where it is printed). A cross entropy that averages by class weights, or over the targets that are not ignored,
-    is multiplied by this rank's part of them. Anything else is shown.
-Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, and the average of averages
-    over different counts is not the average.
-Safety: safe for averages and totals, and for one weighted cross entropy; REVIEW where the form is not known.
+    is differentiated (not where it is printed). Where a total is divided by a count or weights that differ between ranks, those of all
+    ranks are divided by; a cross entropy that averages so by itself is multiplied by this rank's part of them. A loss that couples the
+    samples of a batch (pairs, the hardest few, overlap) is computed by every rank from all ranks' rows: the whole batch in its order, of
+    which each rank's rows get the gradients of all ranks' losses. Anything else is shown.
+Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, the average of averages over
+    different counts is not the average, and a pair across two ranks would never be seen.
+Safety: safe for averages, totals and divisors in view; a NOTE where rows are gathered, which costs communication; REVIEW where the form
+    is not known, where rows have another length on every rank, and where a model's own forward couples the batch.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
 """
 
@@ -14,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace
+from ddpify.edits import Edit, Replace, SetArgument
 from ddpify.facts.collect import loss_of
 from ddpify.facts.model import Call, Value, join
 from ddpify.facts.scales import BY_WEIGHT
@@ -40,6 +43,22 @@ EXAMPLES: tuple[Example, ...] = (
         frame="step",
     ),
     Example(
+        "averages, weighted and added",
+        "out = model(x)\n"
+        "loss = 0.7 * criterion(out, y) + 0.3 * F.cosine_similarity(out, out.detach()).mean()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "products of the entries of each sample",
+        "maps = model(x).unsqueeze(2)\n"
+        "loss = maps.bmm(maps.transpose(1, 2)).pow(2).mean()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
         "a sum of products over the batch, which is shown",
         "loss = model(x)[:, 0] @ y.float()\n"
         "loss.backward()\n"
@@ -52,6 +71,31 @@ EXAMPLES: tuple[Example, ...] = (
         "loss.backward()\n"
         "optimizer.step()\n",
         "loss = F.cross_entropy(model(x), y, weight=weights) * share_of_ranks(weights[y].sum())\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "an average over valid entries",
+        "each = F.cross_entropy(model(x), y, reduction=\"none\")\n"
+        "loss = (each * (y > 0)).sum() / (y > 0).sum()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "each = F.cross_entropy(model(x), y, reduction=\"none\")\n"
+        "loss = (each * (y > 0)).sum() * world_size / sum_over_ranks((y > 0).sum())\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a loss that compares each sample with all others",
+        "points = model(x)\n"
+        "loss = F.cross_entropy(points @ points.T, torch.arange(len(points)))\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "points = model(x)\n"
+        "points = from_all_ranks(points)\n"
+        "loss = F.cross_entropy(points @ points.T, torch.arange(len(points)))\n"
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
@@ -99,7 +143,21 @@ def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Judge the loss of each backward call."""
+    """Judge the loss of each backward call; two that start from one loss, as with and without a scaler, share one change."""
+    made: set[tuple[ast.expr, str]] = set()
+    for item in _judged(context):
+        if not isinstance(item, Change) or not made.intersection(item.turns):
+            made |= set(item.turns) if isinstance(item, Change) else set()
+            yield item
+        elif made.issuperset(item.turns):
+            yield from (Proof(of, item.why) for of in item.discharges)
+        else:
+            yield context.manual(
+                CODE, item.node, "two losses share a part of which ranks have their own", _FIX, item.discharges, Safety.REVIEW
+            )
+
+
+def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
     by_node: dict[ast.Call, Value] = {}
     for loop in context.facts.loops:
         node = loop.backward.node
@@ -185,15 +243,27 @@ def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> C
     trains = all(c.result.of_kind("batch") and c.result.of_kind("batch") <= trained for c in every)
     if not trains or any(context.local(test) for c in every for _, test in c.tests):
         return None
-    share = f"{context.names['share_of_ranks']}({_amount(context, call)})".replace("{", "{{").replace("}", "}}")
+    amount = _amount(context, call).replace("{", "{{").replace("}", "}}")
+    why = "this loss is an average by weights or over valid targets, of which ranks have different amounts"
+    edits: tuple[Edit, ...] = (Replace(call.node, f"{{0}} * {context.names['share_of_ranks']}({amount})", (call.node,)),)
+    needs, level = "share_of_ranks", Safety.SAFE
+    if "!=" in amount and call.func.paths():  # no rank divides by nothing
+        world, total = context.names["world_size"], context.names["sum_over_ranks"]
+        total = f"{{0}} * {world} / {total}({amount})"
+        edits = (SetArgument(call.node, "reduction", context.quoted("sum")), Replace(call.node, total, (call.node,)))
+        needs = "sum_over_ranks"
+    elif "!=" in amount:
+        why += "; where one rank's share has no valid target at all, this gives NaN"
+        level = Safety.NOTE
     return Change(
         CODE,
-        "this loss is an average by weights or over valid targets, of which ranks have different amounts",
+        why,
         context.tree.shown,
         call.node,
-        (Replace(call.node, f"{{0}} * {share}", (call.node,)),),
+        edits,
+        level=level,
         discharges=held,
-        needs=("share_of_ranks",),
+        needs=(needs,),
         turns=((call.node, "mean"),),
     )
 

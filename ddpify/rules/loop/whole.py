@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
 from ddpify.facts.collect import Run, loss_of
-from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Value, join
+from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Tup, Value, join
 from ddpify.facts.scales import uneven
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import expressions
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_OF_TENSORS = ("T", "mT", "shape", "dtype", "device", "ndim")
 _OPEN = ("other", "weighted")
 
 
@@ -33,7 +34,13 @@ class Whole:
 
 def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     """What makes the loss of a backward call that of the whole batch; None where that is not seen."""
-    return None if pads(context, loss) or _varied(context, loss) else _by_calls(context, node, loss) or _by_names(context, node, loss)
+    if pads(context, loss) or _varied(context, loss):
+        return None
+    calls, names = _by_calls(context, node, loss), _by_names(context, node, loss)
+    if calls is None or names is None:
+        return calls or names
+    texts = [ast.unparse(row) for row in calls.rows]
+    return names if len(set(texts)) < len(texts) and {ast.unparse(row) for row in names.rows} == set(texts) else calls
 
 
 def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
@@ -49,9 +56,12 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     given = tuple(a for n in calls for a in rows[n])
-    out = Whole(calls[0], tuple(Replace(a, f"{context.names['from_all_ranks']}({{0}})", (a,)) for a in given), given)
+    gather = context.names["from_all_ranks"]
+    edits = [Replace(a, f"[{gather}(part) for part in {{0}}]" if run.value(a).objs else f"{gather}({{0}})", (a,)) for a in given]
+    out = Whole(calls[0], tuple(edits), given)
     after = collect.turned(context.facts, dict(out.turns))
-    return out if is_whole(loss_in(after, node)) and not any(_drawn(after, n) for n in calls) else None
+    whole = is_whole(loss_in(after, node)) and _apart(context, after, node)
+    return out if whole and not any(_drawn(after, n) for n in calls) else None
 
 
 def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
@@ -60,36 +70,60 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
         return None
     tree = context.tree
     end = tree.statement(node)
-    body, around = tree.block(end), tree.parent[end]
-    forwards = context.training | {n for _, n in loss.of_kind("forward")}
-    runs = [i for i, s in enumerate(body) if any(n in forwards for n in ast.walk(s))]
-    if not runs or not isinstance(body[runs[-1]], ast.Assign) or runs[-1] >= body.index(end):
+    around = next(
+        up for up in tree.ancestors(end) if isinstance(up, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))
+    )
+    body: list[ast.stmt] = []
+    runs: list[int] = []
+    for up in tree.path(end):  # the innermost block that also holds a forward
+        if up is around:
+            break
+        body = tree.block(up)
+        runs = [i for i, s in enumerate(body[: body.index(up)]) if any(n in context.training for n in ast.walk(s))]
+        if runs:
+            break
+    if not runs or not isinstance(body[runs[-1]], ast.Assign):
         return None
     last, rest = body[runs[-1]], body[runs[-1] + 1 :]
     reads = _rows_read(context, around, last, rest)
-    if not reads or set(reads) & _ends(context, node):
-        return None
+    measured = {r.id for r in reads} - {r.id for r in reads if not _measured(context, r)}
+    for some in ([r for r in reads if r.id not in measured], reads):  # of what is only measured, a rank's own length may do
+        if some and not set(some) & _ends(context, node) and _suffices(context, node, some, rest):
+            names = dict.fromkeys(r.id for r in some)
+            lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
+            return Whole(last, (InsertAfter(last, lines),), tuple(some))
+    return None
+
+
+def _measured(context: Context, node: ast.Name) -> bool:
+    """Whether only the length of a tensor is read."""
+    up = context.tree.parent[node]
+    if isinstance(up, ast.Call):
+        return "len" in context.facts.after.value(up.func).paths()
+    return isinstance(up, ast.Attribute) and up.attr in ("shape", "size")
+
+
+def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: list[ast.stmt]) -> bool:
+    """Whether the loss is that of the whole batch once these names are read as all ranks' rows, and none of them meets a rank's own."""
     after = collect.turned(context.facts, dict.fromkeys(reads, "whole"))
     found = loss_in(after, node)
-    if (
-        found.scale is not None
-        or not is_whole(found)
-        or found.of_kind("random")
-        or any(_uneven(after, n) for s in rest for n in ast.walk(s))
-    ):
-        return None
-    names = dict.fromkeys(r.id for r in reads)
-    again = [n for s in rest for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
-    if any(context.shared(after.value(n)) for n in again):
-        return None  # bound anew to this rank's own
-    lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
-    return Whole(last, (InsertAfter(last, lines),), tuple(reads))
+    nodes = [n for s in rest for n in ast.walk(s)]
+    names = {r.id for r in reads}
+    again = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
+    return (
+        found.scale is None
+        and is_whole(found)
+        and not found.of_kind("random")
+        and _apart(context, after, node)
+        and not any(_uneven(after, n) for n in nodes)
+        and not any(context.shared(after.value(n)) for n in again)  # bound anew to this rank's own
+    )
 
 
 def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt]) -> list[ast.Name]:
     """The reads, after a statement, of names that hold rows until then; none where one of them cannot be all ranks' rows from there on."""
     tree, run = context.tree, context.facts.after
-    nodes = [n for n in ast.walk(around) if isinstance(n, ast.Name)]
+    nodes = sorted((n for n in ast.walk(around) if isinstance(n, ast.Name)), key=lambda n: (n.lineno, n.col_offset))
     first = {n.arg: n.lineno for n in ast.walk(around) if isinstance(n, ast.arg)}
     for n in nodes:
         if isinstance(n.ctx, ast.Store):
@@ -102,7 +136,9 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
         if n not in inside or isinstance(n.ctx, ast.Store) or not bound or value.scale != "sample" or not context.shared(value):
             continue
         up = tree.parent[n]
-        part = isinstance(up, ast.Attribute) and not (isinstance(tree.parent[up], ast.Call) and tree.parent[up].func is up)  # type: ignore[attr-defined]
+        above = tree.parent[up]
+        called = isinstance(above, ast.Call) and above.func is up
+        part = isinstance(up, ast.Attribute) and up.attr not in _OF_TENSORS and not called
         keyed = isinstance(up, ast.Subscript) and up.value is n and isinstance(up.slice, ast.Constant)
         carried = any(m.id == n.id and isinstance(m.ctx, ast.Load) and m.lineno <= first[n.id] for m in nodes)
         whole_batch = isinstance(around, ast.For) and isinstance(around.target, ast.Name) and around.target.id == n.id
@@ -115,6 +151,17 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
 def _uneven(run: Run, node: ast.AST) -> bool:
     """Whether an expression brings a rank's own rows together with all ranks' rows."""
     return isinstance(node, (ast.BinOp, ast.Compare, ast.Call)) and uneven([run.value(n) for n in expressions(node)])
+
+
+def _apart(context: Context, after: Run, node: ast.Call) -> bool:
+    """Whether the losses of other backward calls stay what they are, or are whole, too."""
+    for other in {loop.backward.node for loop in context.facts.loops} - {node}:
+        was, now = loss_in(context.facts.after, other), loss_in(after, other)
+        if now.scale != was.scale and not is_whole(now):
+            return False
+        if was.scale == "sum" and now.of_kind("whole"):
+            return False
+    return True
 
 
 def is_whole(loss: Value) -> bool:
@@ -226,7 +273,7 @@ def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
     value = context.facts.after.value(node)
     if not (context.local(value) or value.of_kind("random") or _holds(context, value)):
         return True
-    if _is_rows(context, value):
+    if _is_rows(context, value) or _are_rows(context, value):
         out.append(node)
         return True
     if isinstance(node, ast.Call) and context.facts.after.value(node).of_kind("random") - _given(context, node):
@@ -240,6 +287,19 @@ def _is_rows(context: Context, value: Value) -> bool:
     if value.of_kind("turned") or value.of_kind("decided"):
         return False
     return value.scale == "sample" and not value.objs
+
+
+def _are_rows(context: Context, value: Value) -> bool:
+    """Whether a value is a list or a tuple of such tensors."""
+    inner: list[Value] = []
+    for obj in value.objs:
+        if isinstance(obj, Tup):
+            inner += obj.items
+        elif isinstance(obj, New) and obj.path == "list":
+            inner.append(context.facts.after.held(obj, "[]"))
+        else:
+            return False
+    return bool(inner) and all(_is_rows(context, v) for v in inner)
 
 
 def _given(context: Context, node: ast.Call) -> frozenset[object]:

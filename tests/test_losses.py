@@ -1,0 +1,31 @@
+"""The losses of the table once more, on two and on three ranks: the parameters are the original's to the last digits."""
+
+from pathlib import Path
+
+import pytest
+import table_losses
+from ranks import Case, apart, run_many
+from scripts import Script, converted, text
+
+WHOLE = {title: script for title, script in table_losses.SCRIPTS.items() if not script.told}
+
+
+def _shared_by_six(script: Script) -> Script:
+    """The script with batches that two and three ranks can share, none of them short."""
+    sizes = (
+        script.text.replace("batch_size=4", "batch_size=6")
+        .replace("batch_size=8", "batch_size=12")
+        .replace("batch_size=2", "batch_size=6")
+        .replace("default=8", "default=12")
+    )
+    return Script(sizes.replace("shuffle=True)", "shuffle=True, drop_last=True)"), args=script.args, stand_ins=script.stand_ins)
+
+
+@pytest.mark.parametrize("nproc", [2, 3])
+def test_parameters_are_the_originals(tmp_path: Path, nproc: int) -> None:
+    scripts = {title: _shared_by_six(script) for title, script in WHOLE.items()}
+    cases = [Case(text(s), converted(s, tmp_path / str(i)).code, s.args, s.stand_ins) for i, s in enumerate(scripts.values())]
+    outcomes = dict(zip(scripts, run_many(cases, nproc), strict=True))
+    assert {title: outcome.problems() for title, outcome in outcomes.items() if outcome.problems()} == {}
+    distances = {title: apart(outcome.single.steps, outcome.ranks[0].steps) for title, outcome in outcomes.items()}
+    assert {title: distance for title, distance in distances.items() if distance > 1e-12} == {}
