@@ -4,6 +4,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import table_cuts
 import table_data
 import table_files
 import table_numbers
@@ -14,7 +15,7 @@ import ddpify
 from ddpify import Conversion
 from ddpify.rules.base import Safety
 
-TABLES: tuple[ModuleType, ...] = (table_numbers, table_data, table_files)
+TABLES: tuple[ModuleType, ...] = (table_numbers, table_data, table_cuts, table_files)
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ddpify.facts import library, scales
+from ddpify.facts.cuts import CUT, DRAW, PATHS, Cut
 from ddpify.facts.flags import flags
 from ddpify.facts.memory import Memory, join_all
 from ddpify.facts.model import (
@@ -48,6 +49,7 @@ _BUDGET = 150_000
 State = tuple[dict[str, Value] | None, Memory]
 ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
+_KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
 UNNAMED = "[?]"  # what was put in under keys that are not known
 
 
@@ -72,7 +74,7 @@ class Interpreter:
 
     `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
     `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike,
-    `shares` the loaders whose batches those numbers are computed from.
+    `shares` the loaders whose batches those numbers are computed from, `cuts` the expressions that make batches by hand.
     """
 
     def __init__(
@@ -84,8 +86,11 @@ class Interpreter:
         settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
         agreed: frozenset[ast.AST] = frozenset(),
         shares: frozenset[New] | None = None,
+        cuts: Mapping[ast.AST, Cut] | None = None,
     ) -> None:
         self.project = project
+        self.cuts = cuts or {}
+        self.fed: dict[ast.AST, Value] = {}
         self.agreed = agreed
         self.shares = shares
         self.unwraps = unwraps
@@ -110,6 +115,7 @@ class Interpreter:
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
         self.keys: dict[Obj, set[str]] = {}
+        self.shared_out: set[New] = set()
 
     # ------------------------------------------------------------------------------------------------ running
 
@@ -443,6 +449,8 @@ class Interpreter:
                 if not isinstance(o, Method)
             }
             return kinds.pop() if len(kinds) == 1 and _sampler_of(node.args[0]) else None
+        if "list" in what.paths() and node.func.id == "isinstance" and self.cuts and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]
+            return False  # a batch, whatever it holds
         wrappers = [
             p
             for o in what.objs
@@ -481,7 +489,7 @@ class Interpreter:
             element = self.element(over, node)
             self.assign(node.target, element)
             self._note(node, element)
-            return Loop(node, self.frame.file, over, element)
+            return Loop(node, self.frame.file, over, element | self.fed.get(node, NOTHING))
 
         alive = self._loop(node, node.body, node.orelse, enter, False)
         self._rewritten(node)
@@ -543,7 +551,7 @@ class Interpreter:
         def enter() -> Loop:
             test = self.expression(node.test)
             self._decide(node, test)
-            return Loop(node, self.frame.file, NOTHING, test)
+            return Loop(node, self.frame.file, NOTHING, test | self.fed.get(node, NOTHING))
 
         return self._loop(node, node.body, node.orelse, enter, isinstance(node.test, ast.Constant) and bool(node.test.value))
 
@@ -675,6 +683,8 @@ class Interpreter:
         """Evaluate an expression."""
         run = _EXPRESSIONS.get(type(node))
         value = self._all(node) if run is None else run(self, node)
+        if node in self.cuts:
+            value = self._cut(self.cuts[node], value)
         if node in self.unwraps:
             value = join(
                 [
@@ -684,6 +694,38 @@ class Interpreter:
             )
         self._note(node, value)
         return value
+
+    def _cut(self, cut: Cut, value: Value) -> Value:
+        """A batch made by hand: of an abstract loader of its own, which feeds the loop that is running."""
+        inner = self.element(value)
+        if value.batches() or inner.batches() or value.of_kind("parameters") or any(self.is_module(f.owner) for f in self.frames):
+            return value
+        made = self.objects.new(DRAW if cut.kind == "draw" else CUT, cut.node, self.stack)
+        if cut.size is not None:
+            size = self.trace.values.get(cut.size, NOTHING)
+            self.memory[made, "batch_size"] = Value(size.objs, size.origins)
+            if size.of_kind("world") and cut.kind == "draw":
+                self.shared_out.add(made)
+        batch = Value(frozenset(), frozenset(o for o in value.origins if o.kind in _KEPT_BY_CUTS) | {Origin("batch", made)}, "sample")
+        for loop in reversed(self.loops):
+            if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While)):
+                if cut.kind != "parts":
+                    self.fed[loop.node] = self.fed.get(loop.node, NOTHING) | Value(frozenset(), frozenset((Origin("batch", made),)))
+                    self._note(loop.node, self.fed[loop.node])
+                break
+        if cut.kind != "parts":
+            return batch
+        parts = self.objects.new("list", cut.node, self.stack)
+        self.memory[parts, ELEMENT] = batch
+        return just(parts)
+
+    def _rows_of_rank(self, args: list[Value], result: Value) -> Value:
+        """What a function of the script made of a batch with the rank's number: this rank's rows of it."""
+        cuts = frozenset(o for a in args for o in a.batches() if isinstance(o, New) and o.path in PATHS)
+        if not cuts or not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.items)):
+            return result
+        self.shared_out |= cuts
+        return Value(frozenset(), frozenset(o for o in result.origins if o.kind not in ("rank", "world", "index", "from")), "sample")
 
     def _all(self, node: ast.AST) -> Value:
         """Something that only mixes its parts."""
@@ -820,6 +862,8 @@ class Interpreter:
         """What `base[index]` is."""
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
+            if base.scale is None and index.scale == "sample" and self.cuts:
+                return Value(frozenset(), base.origins | index.origins, "sample")  # the rows that a batch of indices picks
             if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
                 if index.scale == "sample":  # a mask or a choice of rows: how many, differs from rank to rank
                     whole = "weighted"
@@ -1372,7 +1416,7 @@ class Interpreter:
             made = self.objects.new("generator", node, self.stack)
             self.memory[made, ELEMENT] = frame.yielded
             return just(made)
-        return frame.returned
+        return self._rows_of_rank(args, frame.returned) if self.cuts else frame.returned
 
 
 def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:

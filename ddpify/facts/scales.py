@@ -193,6 +193,8 @@ def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Sc
             return "other"
         return mixed(args) if "sample" in {a.scale for a in args} else method(name, args[0].scale, args[1:], keywords)
     whole = mixed(args)
+    if whole == "sample" and name in ("from_numpy", "tensor", "asarray"):
+        return "sample"
     return method(name, whole if whole == "sample" else args[0].scale or whole, args[1:], keywords)
 
 

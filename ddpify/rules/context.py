@@ -37,6 +37,8 @@ NAMES = {
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
     "same_on_all_ranks": ("same_on_all_ranks", "ddp_same_on_all_ranks"),
+    "rows_of_rank": ("rows_of_rank", "ddp_rows_of_rank"),
+    "with_repeated": ("with_repeated", "ddp_with_repeated"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
 }
@@ -179,7 +181,7 @@ class Context:
     @cached_property
     def shares(self) -> frozenset[New]:
         """The loaders that give each rank its own share of the data."""
-        return frozenset(self.facts.loaders) | self.dealt
+        return frozenset(self.facts.feeding) | self.dealt
 
     def agree(self, change: Change) -> None:
         """Take note of what all ranks agree on once a change is made."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpify.rules.data import batch_size, download, evaluation, loader, prepare
+from ddpify.rules.data import batch_size, cut, download, evaluation, loader, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import decisions, loss, metrics, set_epoch
 from ddpify.rules.model import dataparallel, device, names, wrap
@@ -17,6 +17,7 @@ PLANNING = (
     wrap,
     names,
     loader,
+    cut,
     evaluation,
     download,
     prepare,

@@ -93,21 +93,24 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     run = context.facts.after
     sources: set[Obj] = set()
     arguments: set[ast.AST] = set()
-    for loader in context.facts.loaders:
+    for loader in context.facts.feeding:
         size = run.held(loader, "batch_size")
         sources |= {o for o in size.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
         sources |= {o for o in size.of_kind("from") if isinstance(o, (Part, Lit))}
-        if isinstance(loader.node, ast.Call):
+        if loader.node in context.facts.cuts:
+            arguments |= set(ast.walk(loader.node))
+        elif isinstance(loader.node, ast.Call):
             given = argument(loader.node, 1, "batch_size")
             arguments |= set(ast.walk(given)) if given is not None else set()
     if not sources:
         return
     seen: set[ast.AST] = set()
-    trained = set(context.facts.loaders)
+    trained = set(context.facts.feeding)
     yield from _indivisible(context)
     for call in run.trace.calls:
         if (
             call.method in _SHAPES
+            and call.node not in arguments
             and not any(isinstance(o, Func) for o in call.func.objs)
             and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs)
         ):
@@ -170,7 +173,7 @@ def _reads(value: Value, sources: set[Obj]) -> bool:
 
 def _in_training(context: Context, call: Call) -> bool:
     """Whether what a call makes meets a training batch: it runs in a loop over training data, or reaches a loss."""
-    loaders = set(context.facts.loaders)
+    loaders = set(context.facts.feeding)
     feeding = [loop for loop in call.loops if loop.element.batches()]
     if feeding:
         return bool(feeding[-1].element.batches() & loaders)
@@ -200,7 +203,7 @@ def _indivisible(context: Context) -> Iterator[Finding]:
     run = context.facts.after
     devices = cuda_visible_devices.devices(context)
     ranks = len(devices.split(",")) if devices else 2
-    for loader in context.facts.loaders:
+    for loader in context.facts.feeding:
         for obj in run.held(loader, "batch_size").objs:
             size = obj.value if isinstance(obj, Lit) else _default(context, obj.name) if isinstance(obj, Part) else None
             if type(size) is int and size % ranks:

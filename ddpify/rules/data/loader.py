@@ -141,7 +141,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         else:
             yield from _shard(context, node, held)
     for loop in facts.loops:
-        if loop.batch is not None and len({getattr(o, "node", None) for o in loop.loaders}) > 1 and len(_batches(loop)) > 1:
+        if loop.batch is not None and len({getattr(o, "node", None) for o in loop.loaders}) > 1 and len(_batches(context, loop)) > 1:
             yield context.manual(
                 CODE,
                 loop.batch.node,
@@ -153,9 +153,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _elsewhere(context)
 
 
-def _batches(loop: TrainingLoop) -> frozenset[object]:
+def _batches(context: Context, loop: TrainingLoop) -> frozenset[object]:
     """The loaders whose batches one name of the loop may hold."""
-    return loop.batch.element.of_kind("batch") if loop.batch is not None else frozenset()
+    return loop.batch.element.of_kind("batch") & set(context.facts.loaders) if loop.batch is not None else frozenset()
 
 
 _HARMLESS = (
@@ -240,9 +240,7 @@ def _evaluated(context: Context) -> set[New]:
     """Loaders whose batches are iterated somewhere without training."""
     run = context.facts.after
     trained = set(context.facts.loaders)
-    return {
-        o for c in run.trace.calls for loop in c.loops for o in loop.element.of_kind("batch") if isinstance(o, New) and o not in trained
-    }
+    return {o for c in run.trace.calls for loop in c.loops for o in loop.element.of_kind("batch") if run.is_loader(o) and o not in trained}
 
 
 def _sharded(context: Context, loader: New) -> bool:

@@ -154,7 +154,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> Change | None:
     """Multiply the one average by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
-    run, trained = context.facts.after, set(context.facts.loaders)
+    run, trained = context.facts.after, set(context.facts.feeding)
     found = {c.node: c for c in run.trace.calls if c.result.scale == "weighted" and _amount(context, c)}
     mine = [c for c in found.values() if c.result.of_kind("batch") & loss.of_kind("batch")]
     if len(mine) != 1 or not context.facts.is_entry(mine[0].node):

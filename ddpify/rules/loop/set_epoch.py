@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore
+from ddpify.facts import cuts
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.flow import spelled_out
 from ddpify.facts.model import Loop, New
@@ -87,7 +88,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     seen: set[tuple[ast.AST, ast.AST]] = set()
     placed: set[tuple[ast.AST, str]] = set()
     for training in context.facts.loops:
-        for loader in sorted((o for o in training.loaders if isinstance(o, New)), key=lambda o: getattr(o.node, "lineno", 0)):
+        for loader in sorted(
+            (o for o in training.loaders if isinstance(o, New) and o.path not in cuts.PATHS), key=lambda o: getattr(o.node, "lineno", 0)
+        ):
             held = (Obligation("epoch", loader.node),)
             if refused(context, loader):
                 yield Proof(held[0], "it has no distributed sampler")

@@ -80,24 +80,29 @@ EXAMPLES: tuple[Example, ...] = (
 _DRAWS = (
     "torch.utils.data.random_split",
     "torch.randperm",
-    "numpy.random.shuffle",
-    "numpy.random.permutation",
-    "numpy.random.choice",
-    "numpy.random.rand",
-    "numpy.random.randint",
-    "numpy.random.uniform",
-    "numpy.random.normal",
-    "numpy.random.randn",
-    "random.shuffle",
-    "random.sample",
-    "random.choice",
-    "random.random",
-    "random.randint",
-    "random.uniform",
+    "numpy.random.",
+    "random.",
     "sklearn.model_selection.",
+    "sklearn.datasets.make_",
+    "sklearn.utils.shuffle",
     "torch.rand",
     "torch.randn",
     "torch.randint",
+    "torch.normal",
+    "torch.bernoulli",
+    "torch.multinomial",
+)
+_DRAWN_FROM = (
+    "seed",
+    "default_rng",
+    "RandomState",
+    "Generator",
+    "Random",
+    "SystemRandom",
+    "get_state",
+    "set_state",
+    "getstate",
+    "setstate",
 )
 _RESTORES = {
     "torch.set_rng_state": "torch",
@@ -120,11 +125,22 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     for call in run.trace.calls:
         for path in call.func.paths():
             root = path.partition(".")[0]
-            if not path.startswith(_DRAWS) or root not in _SEEDS or call.order > first or any(loop.node in training for loop in call.loops):
+            if (
+                not path.startswith(_DRAWS)
+                or path.endswith(_DRAWN_FROM)
+                or root not in _SEEDS
+                or call.order > first
+                or any(loop.node in training for loop in call.loops)
+            ):
                 continue
             if _SEEDS[root] in seeded or any(k in call.keywords for k in ("generator", "random_state")) or _inside_module(context, call):
                 continue
-            if root == "sklearn" and not path.endswith(("train_test_split", "ShuffleSplit")) and "shuffle" not in call.keywords:
+            if (
+                root == "sklearn"
+                and not path.endswith(("train_test_split", "ShuffleSplit", "shuffle"))
+                and "make_" not in path
+                and "shuffle" not in call.keywords
+            ):
                 continue
             out.append((call, root))
     if _SEEDS["torch"] not in seeded:

@@ -1,0 +1,333 @@
+"""Where a script makes its batches by hand: slices that follow one another, splits, and draws of a number of samples.
+
+This is a reading of the first run over a script whose loss comes from no loader. The next run takes what is found here for batches:
+each is an abstract loader of its own, of the path CUT (all ranks hold the same rows) or DRAW (each rank draws its own).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ddpify.facts.model import Lit, New, Part, Trace, Tup
+from ddpify.facts.tree import Tree
+
+if TYPE_CHECKING:
+    from ddpify.facts.collect import Run
+
+CUT = "[cut]"
+DRAW = "[draw]"
+PATHS = frozenset((CUT, DRAW))
+ORDERS = frozenset(("torch.randperm", "numpy.random.permutation", "sklearn.utils.shuffle", "random.sample"))
+SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
+JOINS = frozenset(("cat", "concat", "stack", "hstack", "vstack", "concatenate", "array", "tensor", "as_tensor", "asarray"))
+_SPLITS = frozenset(("split", "chunk", "tensor_split", "array_split"))
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+# Where the number of samples stands among a drawing function's arguments; None: the arguments are the shape.
+_SIZES: dict[str, int | None] = {
+    "torch.rand": None,
+    "torch.randn": None,
+    "torch.randint": 2,
+    "torch.normal": 2,
+    "torch.multinomial": 1,
+    "numpy.random.rand": None,
+    "numpy.random.randn": None,
+    "numpy.random.randint": 2,
+    "numpy.random.random_integers": 2,
+    "numpy.random.uniform": 2,
+    "numpy.random.normal": 2,
+    "numpy.random.choice": 1,
+    "numpy.random.random": 0,
+    "numpy.random.random_sample": 0,
+    "numpy.random.standard_normal": 0,
+    "numpy.random.multivariate_normal": 2,
+    "random.sample": 1,
+    "random.choices": 99,
+}
+_SIZE_NAMES = frozenset(("size", "k", "num_samples"))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One expression that makes batches: `rows` slices, `parts` splits, `draw` draws. `size` is the number of samples of a batch."""
+
+    kind: str
+    node: ast.expr
+    size: ast.expr | None
+
+
+def found(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Cut]:
+    """All expressions of a project that may make batches; which of them do train is seen in the next run."""
+    out: dict[ast.AST, Cut] = {}
+    for tree in trees:
+        for node in tree.nodes():
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                cut = _slice(run, tree, node)
+            elif isinstance(node, ast.Call):
+                cut = _split(run, tree, node) or _draw(run, node)
+            elif isinstance(node, ast.ListComp):
+                cut = _drawn_one_by_one(run, node)
+            else:
+                continue
+            if cut is not None:
+                out[node] = cut
+    for node, cut in list(out.items()):
+        if _stacked(trees, node):
+            del out[node]
+        elif cut.kind == "draw" and any(
+            other.kind == "draw" and node is not other.node and node in ast.walk(other.node) for other in out.values()
+        ):
+            del out[node]  # the permutation of `randperm(n)[:B]`
+    return out
+
+
+def _stacked(trees: Iterable[Tree], node: ast.AST) -> bool:
+    """Whether a comprehension of slices is put together at once: windows of a sequence, which become the rows of something."""
+    for tree in trees:
+        for up in tree.ancestors(node):
+            if isinstance(up, (ast.ListComp, ast.GeneratorExp)):
+                call = tree.parent.get(up)
+                return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in JOINS
+            if isinstance(up, ast.stmt):
+                break
+    return False
+
+
+# ------------------------------------------------------------------------------------------------ slices
+
+
+def _slice(run: Run, tree: Tree, node: ast.Subscript) -> Cut | None:
+    rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    if not isinstance(rows, ast.Slice) or rows.upper is None or (rows.step is not None and not _is_number(rows.step, 1)):
+        return None
+    if rows.lower is None or _is_number(rows.lower, 0):
+        ordered = isinstance(node.value, ast.Call) and run.value(node.value.func).paths() & ORDERS
+        return Cut("draw", node, rows.upper) if ordered and not measures(rows.upper) else None
+    size = _tile(run, tree, node, rows.lower, rows.upper)
+    return Cut("rows", node, size) if size is not None else None
+
+
+def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr) -> ast.expr | None:
+    """The length of slices that follow one another without a gap or an overlap; None where they do not."""
+    start = _resolved(tree, node, lower)
+    for end in _ends(tree, node, upper):
+        size = _added(end, {ast.unparse(lower), ast.unparse(start)})
+        if size is None and isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult):
+            size = _next_multiple(start, end)
+        if size is None:
+            continue
+        if (
+            _multiple(start, size)
+            or _steps(run, tree, node, start, size)
+            or _moves(tree, node, lower, {ast.unparse(end), ast.unparse(upper)}, size)
+        ):
+            return size
+        if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_bare(start.left), size):
+            return size
+    return None
+
+
+def _ends(tree: Tree, node: ast.expr, upper: ast.expr) -> Iterator[ast.expr]:
+    """What the end of a slice may be: the operands of `min(i + size, n)`, each as its name was given it."""
+    for end in (upper, _resolved(tree, node, upper)):
+        end = _bare(end)
+        if isinstance(end, ast.Call) and isinstance(end.func, ast.Name) and end.func.id == "min":
+            yield from map(_bare, end.args)
+        yield end
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int" and len(node.args) == 1:
+        node = node.args[0]
+    return node
+
+
+def _resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast.expr:
+    """What a name was given, where one assignment of its function is all that gives it something."""
+    value = _bare(value)
+    if not isinstance(value, ast.Name) or not depth:
+        return value
+    given: list[ast.expr | None] = []
+    for other in ast.walk(tree.function(node)):
+        if isinstance(other, ast.Name) and other.id == value.id and isinstance(other.ctx, ast.Store):
+            up = tree.parent.get(other)
+            if isinstance(up, ast.Assign):
+                given.append(up.value)
+            elif isinstance(up, ast.Tuple) and isinstance(line := tree.parent.get(up), ast.Assign) and isinstance(line.value, ast.Tuple):
+                given.append(line.value.elts[up.elts.index(other)] if len(line.value.elts) == len(up.elts) else None)
+            else:
+                given.append(None)
+        elif isinstance(other, ast.arg) and other.arg == value.id:
+            given.append(None)
+    if len(given) == 1 and given[0] is not None:
+        return _resolved(tree, node, given[0], depth - 1)
+    return value
+
+
+def _added(end: ast.expr, starts: set[str]) -> ast.expr | None:
+    """The size in `start + size`."""
+    if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Add):
+        if ast.unparse(end.left) in starts:
+            return end.right
+        if ast.unparse(end.right) in starts:
+            return end.left
+    return None
+
+
+def _next_multiple(start: ast.BinOp, end: ast.expr) -> ast.expr | None:
+    """The size in `b * size` to `(b + 1) * size`."""
+    if not (isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult)):
+        return None
+    for number, size in ((start.left, start.right), (start.right, start.left)):
+        for other, same in ((end.left, end.right), (end.right, end.left)):
+            if ast.unparse(same) == ast.unparse(size) and (one := _added(other, {ast.unparse(number)})) is not None and _is_number(one, 1):
+                return size
+    return None
+
+
+def _multiple(start: ast.expr, size: ast.expr) -> bool:
+    text = ast.unparse(size)
+    return isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult) and text in (ast.unparse(start.left), ast.unparse(start.right))
+
+
+def _steps(run: Run, tree: Tree, node: ast.expr, start: ast.expr, size: ast.expr) -> bool:
+    """Whether the start is the number of loops over `range(first, last, size)`, here or where this function is called."""
+    loops = run.value(start).of_kind("index")
+    if not loops or not isinstance(start, (ast.Name, ast.Attribute)):
+        return False
+    return all(any(_same(run, step, size) for step in _step_of(run, loop)) for loop in loops)
+
+
+def _step_of(run: Run, loop: object) -> Iterator[ast.expr]:
+    over = [loop.iter] if isinstance(loop, (ast.For, ast.AsyncFor)) else [g.iter for g in getattr(loop, "generators", ())]
+    for part in (n for each in over for n in ast.walk(each) if isinstance(n, ast.Call)):
+        paths = run.value(part.func).paths()
+        if paths & {"range", "xrange", "tqdm.trange", "numpy.arange", "torch.arange"} and len(part.args) == 3:
+            yield part.args[2]
+
+
+def _same(run: Run, a: ast.expr, b: ast.expr) -> bool:
+    """Whether two expressions are one number: written alike, or of one value."""
+    if ast.unparse(a) == ast.unparse(b):
+        return True
+    mine, other = ({o.value if isinstance(o, Lit) else o for o in run.value(n).objs if isinstance(o, (Lit, Part))} for n in (a, b))
+    return len(mine) == 1 and mine == other
+
+
+def _moves(tree: Tree, node: ast.expr, lower: ast.expr, ends: set[str], size: ast.expr) -> bool:
+    """Whether a loop around moves the start on by the size, or to the end."""
+    text, step = ast.unparse(lower), ast.unparse(size)
+    loop = next((up for up in tree.ancestors(node) if isinstance(up, _LOOPS)), None)
+    for other in ast.walk(loop) if loop is not None else ():
+        if isinstance(other, ast.AugAssign) and ast.unparse(other.target) == text:
+            return isinstance(other.op, ast.Add) and ast.unparse(other.value) == step
+        if isinstance(other, ast.Assign) and ast.unparse(other.targets[0]) == text:
+            return ast.unparse(other.value) in ends or ((added := _added(other.value, {text})) is not None and ast.unparse(added) == step)
+    return False
+
+
+def _is_number(node: ast.expr, number: int) -> bool:
+    return isinstance(node, ast.Constant) and node.value == number
+
+
+# ------------------------------------------------------------------------------------------------ splits
+
+
+def _split(run: Run, tree: Tree, node: ast.Call) -> Cut | None:
+    """`x.split(B)`, `torch.chunk(x, k)`, `np.array_split(x, k)`: along the first dimension, into parts that nobody unpacks."""
+    func = node.func
+    if not isinstance(func, ast.Attribute) or func.attr not in _SPLITS or not node.args:
+        return None
+    paths = run.value(func).paths()
+    of_library = any(p.startswith(("torch.", "numpy.")) for p in paths)
+    args = node.args[1:] if of_library else node.args
+    if (
+        (paths and not of_library)
+        or len(args) != 1
+        or any(k.arg not in ("dim", "axis") or not _is_number(k.value, 0) for k in node.keywords)
+    ):
+        return None
+    value = run.value(args[0])
+    literal = any(isinstance(o, Lit) and not isinstance(o.value, int) for o in value.objs)
+    if literal or isinstance(args[0], (ast.List, ast.Tuple)) or any(isinstance(o, (Tup, New)) for o in value.objs):
+        return None
+    up = tree.parent.get(node)
+    if isinstance(up, ast.Subscript) or (isinstance(up, ast.Assign) and isinstance(up.targets[0], (ast.Tuple, ast.List))):
+        return None
+    return Cut("parts", node, args[0] if func.attr == "split" else None)
+
+
+# ------------------------------------------------------------------------------------------------ draws
+
+
+def _draw(run: Run, node: ast.Call) -> Cut | None:
+    for path in run.value(node.func).paths() & set(_SIZES):
+        size = _size(node, _SIZES[path])
+        if any(k.arg in ("generator", "requires_grad") for k in node.keywords) or size is None or measures(size) or _is_number(size, 1):
+            return None
+        if _looped(run, node) and not run.value(size).batches() and run.value(size).scale is None:
+            return Cut("draw", node, size)
+    return None
+
+
+def _size(node: ast.Call, at: int | None) -> ast.expr | None:
+    given = next((k.value for k in node.keywords if k.arg in _SIZE_NAMES), None)
+    if (
+        given is None
+        and at is not None
+        and "randint" in ast.unparse(node.func)
+        and len(node.args) == 2
+        and isinstance(node.args[1], ast.Tuple)
+    ):
+        given = node.args[1]  # torch.randint(high, size)
+    if given is None and node.args and (at is None or at < len(node.args)):
+        given = node.args[at or 0]
+    if isinstance(given, (ast.Tuple, ast.List)):
+        given = given.elts[0] if given.elts else None
+    return None if isinstance(given, ast.Starred) else given
+
+
+def measures(size: ast.expr) -> bool:
+    """Whether a number is the length of something: of the data, or of a batch."""
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr in ("shape", "size"))
+        or (isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in ("len", "size", "numel"))
+        for n in ast.walk(size)
+    )
+
+
+def _drawn_one_by_one(run: Run, node: ast.ListComp) -> Cut | None:
+    """`[random.randint(0, n - 1) for _ in range(B)]`."""
+    over = node.generators[0].iter
+    if (
+        len(node.generators) != 1
+        or node.generators[0].ifs
+        or not isinstance(over, ast.Call)
+        or len(over.args) != 1
+        or not _looped(run, over)
+    ):
+        return None
+    ranges = "range" in run.value(over.func).paths() and not measures(over.args[0]) and run.value(over.args[0]).scale is None
+    draws = any(
+        isinstance(n, ast.Call) and any(p.startswith(("random.", "numpy.random.")) for p in run.value(n.func).paths())
+        for n in ast.walk(node.elt)
+    )
+    return Cut("draw", node, over.args[0]) if ranges and draws else None
+
+
+def _looped(run: Run, node: ast.Call) -> bool:
+    return any(isinstance(loop.node, _LOOPS) for call in run.calls(node) for loop in call.loops)
+
+
+# ------------------------------------------------------------------------------------------------ what a run saw of them
+
+
+def made(trace: Trace) -> frozenset[New]:
+    """The cuts and draws, one for each way of calls they were made on."""
+    out: set[New] = set()
+    for value in trace.values.values():
+        out |= {o for o in value.of_kind("batch") if isinstance(o, New) and o.path in PATHS}
+    return frozenset(out)

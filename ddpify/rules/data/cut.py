@@ -1,0 +1,387 @@
+"""Give each rank its rows of the batches that a script makes by hand.
+
+What it does: where a training step takes a slice, a part of a split or an index list that all ranks hold alike, each rank takes every
+    N-th row of it; the loop, its bounds and the batch size stay. An order drawn anew for each epoch is rank 0's on all ranks. Where a
+    step draws its batch at random, each rank draws its own N-th part of it. A function that also serves the evaluation stays as it is:
+    the rows are taken where training receives them.
+Why: without a sampler every rank would train on the same rows, N times the work for the same step.
+Safety: NOTE; where the ranks cannot share a batch equally, its first rows are repeated. MANUAL where the slices may be windows of time, or
+    columns are the batch.
+References: https://docs.pytorch.org/docs/stable/notes/ddp.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
+from ddpify.facts import cuts
+from ddpify.facts.model import Call, Func, Lit, New, Part, Tup, Value, join
+from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
+from ddpify.rules.context import Context, argument
+
+CODE = "DDP307"
+TITLE = "this rank's rows of batches made by hand"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "slices beside a loader that trains",
+        "for i in range(0, 160, 20):\n"
+        "    mean = images[i : i + 20].mean()\n",
+        frame="end",
+    ),
+    Example(
+        "a part of the data that is no batch",
+        "images = images[:320]\n",
+        frame="epoch",
+    ),
+    Example(
+        "noise for the batch of a loader",
+        "x = x + torch.randn(x.size(0), 8)\n"
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "slices of the data",
+        "for i in range(0, 640, 32):\n"
+        "    update(images[i : i + 32], labels[i : i + 32])\n",
+        "for i in range(0, 640, 32):\n"
+        "    update(rows_of_rank(images[i : i + 32], 32), rows_of_rank(labels[i : i + 32], 32))\n",
+        frame="batches",
+    ),
+    Example(
+        "slices of an order drawn for each epoch",
+        "order = torch.randperm(640)\n"
+        "for rows in order.split(32):\n"
+        "    update(images[rows], labels[rows])\n",
+        "order = same_on_all_ranks(torch.randperm(640))\n"
+        "for rows in (rows_of_rank(part, 32) for part in order.split(32)):\n"
+        "    update(images[rows], labels[rows])\n",
+        frame="batches",
+    ),
+)  # fmt: skip
+
+_PICKS = frozenset(("narrow", "index_select", "select", "take", "gather"))
+_TIME_FIRST = ("torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.Transformer", "torch.nn.MultiheadAttention")
+_PADDED = "each rank trains on its own rows of each batch; where the ranks cannot share a batch equally, its first rows are repeated"
+_DRAWN = "each rank draws its own part of each batch: together they draw as many samples as before, but others"
+_RECIPE = "give each rank other rows of each batch, as many on all: x[i : i + B][rank::world_size]"
+_COLUMNS = "give each rank its columns, data[:, rank::world_size], a hidden state of that many, and leave the steps through time whole"
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Share the batches that are cut, and draw a part of those that are drawn."""
+    trained = [o for o in context.facts.feeding if o.path in cuts.PATHS]
+    if not trained:
+        return
+    run = context.facts.after
+    done = run.interpreter.shared_out
+    problem = _windows(context, trained)
+    others = cuts.made(run.trace) - set(trained)
+    nodes: dict[ast.AST, list[New]] = {}
+    for cut in trained:
+        nodes.setdefault(cut.node, []).append(cut)
+    placed: set[ast.AST] = set()
+    for node, made in nodes.items():
+        held = (Obligation("inputs", node), Obligation("epoch", node))
+        if all(o in done for o in made):
+            yield from (Proof(o, "these are one rank's rows") for o in held)
+        elif problem is not None:
+            yield context.manual(CODE, node, *problem, held)
+        else:
+            yield from _share(context, node, made, [o for o in others if o.node is node], held, placed)
+    if problem is None and any(o.path == cuts.CUT for o in trained):
+        yield from _orders(context)
+
+
+# ------------------------------------------------------------------------------------------------ what is no batch
+
+
+def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
+    """Why the rows of what is cut may be something else than the samples of a batch, and what to do then."""
+    run, known = context.facts.after, context.facts.cuts
+    mine = set(trained)
+    for call in run.trace.calls:
+        if call.node in context.training and any(_carried(v, call.node) for v in (*call.args, *call.keywords.values())):
+            return (
+                "the model takes up what it returned for the batch before: these slices are windows of time, not rows of samples",
+                _COLUMNS,
+            )
+        if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & mine and a.scale == "sample" for a in call.args[:1]):
+            return "the first dimension of this layer's input is time, not the batch", _COLUMNS
+        if call.method in cuts.JOINS and any(_joined(context, a, mine) for a in call.args):
+            return "these slices are put together again: they may be windows of one sequence", _RECIPE
+    other = _otherwise(context)
+    if other is not None:
+        return f"`{ast.unparse(other)}` is other data at each step, too, and was not seen to be a batch", _RECIPE
+    bounds: dict[tuple[ast.AST, str], set[str]] = {}
+    for node in {o.node for o in trained}:
+        if isinstance(node, ast.Subscript) and known[node].kind == "rows":
+            tree, text = context.facts.tree_of(node), ast.unparse(node.value)
+            around = next((up for up in tree.ancestors(node) if isinstance(up, (ast.For, ast.While))), tree.function(node))
+            bounds[around, text] = {
+                ast.unparse(n.slice)
+                for n in ast.walk(around)
+                if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and ast.unparse(n.value) == text and _varies(n.slice)
+            }
+        if isinstance(node, ast.Subscript) and any(_turned(context, n) for n in (node.value, *_given(context, node.value))):
+            return "the data is turned round: its columns are the batch, its rows are steps through time", _COLUMNS
+        if isinstance(node, ast.Subscript) and any(p.startswith("pandas.") for p in _paths(run.value(node.value))):
+            return "this slices a table of pandas", "take the rows as a tensor first: torch.tensor(table.values)"
+        if isinstance(node, ast.Subscript) and any(p.startswith("torch.utils.data.") for p in _paths(run.value(node.value))):
+            return "this slices a data set", "let a DataLoader with a DistributedSampler make the batches"
+    if any(len(found) > 1 for found in bounds.values()):
+        return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", _COLUMNS
+    draws = {ast.unparse(s): s for o in trained if (s := known[o.node].size) is not None and o.path == cuts.DRAW}
+    sizes = {_number(context, s) for s in draws.values()}
+    if len(sizes) > 1:
+        return "batches of several sizes are drawn, and which of them counts samples was not seen", _RECIPE
+    return None
+
+
+def _varies(rows: ast.Slice) -> bool:
+    return any(isinstance(n, ast.Name) for bound in (rows.lower,) if bound is not None for n in ast.walk(bound))
+
+
+def _otherwise(context: Context) -> ast.expr | None:
+    """What else in a loss is picked from data by the number of the step, or by chance."""
+    run = context.facts.after
+    moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind in ("index", "random")}
+    for tree in context.facts.trees.values() if moving else ():
+        for node in tree.nodes():
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                index = run.value(node.slice) if not isinstance(node.slice, ast.Slice) else run.value(node.slice.lower or node.slice)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PICKS:
+                index = join([run.value(a) for a in node.args])
+            else:
+                continue
+            if index.origins & moving and not index.batches() and not run.value(node).batches() and node not in context.facts.cuts:
+                return node
+    return None
+
+
+def _carried(value: Value, node: ast.AST) -> bool:
+    parts = [value, *(i for o in value.objs if isinstance(o, Tup) for i in o.items)]
+    return any(isinstance(o.of, tuple) and o.of[0] is node for v in parts for o in v.origins if o.kind == "output")
+
+
+def _time_first(obj: object) -> bool:
+    made = obj.node if isinstance(obj, New) else None
+    return (
+        isinstance(obj, New)
+        and obj.path.startswith(_TIME_FIRST)
+        and not (isinstance(made, ast.Call) and any(k.arg == "batch_first" and not _is_false(k.value) for k in made.keywords))
+    )
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _joined(context: Context, value: Value, mine: set[New]) -> bool:
+    """Whether a list of batches, not of samples, is what a value may be."""
+    run = context.facts.after
+    held = [run.held(o, "[]") for o in value.made() if o.path == "list" and value.scale != "sample"]
+    return any(v.scale == "sample" and v.batches() & mine and not v.of_kind("forward") for v in held)
+
+
+def _turned(context: Context, node: ast.expr) -> bool:
+    return any((isinstance(n, ast.Attribute) and n.attr in ("t", "T", "mT", "transpose", "permute")) for n in ast.walk(node))
+
+
+def _given(context: Context, node: ast.expr) -> Iterator[ast.expr]:
+    """What the name of some data was given, anywhere, and what the function returns that made it."""
+    if not isinstance(node, ast.Name):
+        return
+    run = context.facts.after
+    for tree in context.facts.trees.values():
+        for other in tree.nodes():
+            if not (isinstance(other, ast.Assign) and any(ast.unparse(t) == node.id for t in other.targets)):
+                continue
+            yield other.value
+            called = run.value(other.value.func).objs if isinstance(other.value, ast.Call) else ()
+            for func in called:
+                if isinstance(func, Func):
+                    yield from (n for n in ast.walk(func.node) if isinstance(n, ast.expr))
+
+
+def _paths(value: Value) -> set[str]:
+    out: set[str] = set()
+    for obj in value.objs:
+        inner: object = obj
+        while isinstance(inner, Part):
+            inner = inner.of
+        out.add(str(getattr(inner, "path", "")))
+    return out
+
+
+def _number(context: Context, size: ast.expr) -> object:
+    """What makes two sizes the same."""
+    objs = context.facts.after.value(size).objs
+    only = next(iter(objs)) if len(objs) == 1 else None
+    return only.value if isinstance(only, Lit) else only if only is not None else ast.unparse(size)
+
+
+# ------------------------------------------------------------------------------------------------ this rank's rows
+
+
+def _share(
+    context: Context, node: ast.AST, made: list[New], others: list[New], held: tuple[Obligation, ...], placed: set[ast.AST]
+) -> Iterator[Change | Finding | Proof]:
+    """One expression that makes batches: edited itself, or, where it also makes those of an evaluation, what training receives."""
+    draws = made[0].path == cuts.DRAW
+    why = _DRAWN if draws else _PADDED
+    if not others:
+        if not context.facts.is_entry(node):
+            yield context.manual(
+                CODE, node, "batches are made by hand in another module, and every rank would train on all rows", _RECIPE, held
+            )
+            return
+        edit, need = _edit(context, node), "per_rank" if draws else "rows_of_rank"
+        yield Change(CODE, why, context.tree.shown, node, (edit,), (), Safety.NOTE, discharges=held, needs=(need,))
+        if context.facts.cuts[node].kind == "parts" and context.facts.cuts[node].size is None:
+            yield context.manual(
+                CODE,
+                node,
+                "how many rows these parts have was not seen: where the ranks cannot share one equally, its first rows are repeated",
+                "split by a number of rows that the number of ranks divides",
+                level=Safety.REVIEW,
+            )
+        return
+    for one in made:
+        call = next((c for c in reversed(one.stack) if not any(c in o.stack for o in others)), None)
+        if call is None or not context.facts.is_entry(call):
+            yield context.manual(CODE, node, "this makes the batches of the training and of an evaluation", _RECIPE, held)
+            return
+        if call in placed:
+            continue
+        size = _handed(context, call, context.facts.cuts[node].size)
+        edits = _received(context, call, size) if size else None
+        if edits is None:
+            yield context.manual(CODE, call, "how training receives these batches was not seen", _RECIPE, held)
+            return
+        placed.add(call)
+        yield Change(CODE, why, context.tree.shown, call, tuple(edits), (), Safety.NOTE, discharges=held, needs=("rows_of_rank",))
+    yield from (Proof(o, "taken where training receives them") for o in held)
+
+
+def _edit(context: Context, node: ast.AST) -> Edit:
+    cut, rows, tree = context.facts.cuts[node], context.names["rows_of_rank"], context.facts.tree_of(node)
+    if cut.kind == "draw":
+        assert cut.size is not None
+        return Replace(cut.size, f"{context.names['per_rank']}({{0}})", (cut.size,))
+    size = _text(context, cut.size)
+    if cut.kind == "rows":
+        return Replace(cut.node, f"{rows}({{0}}, {size})", (cut.node,))
+    up = tree.parent[cut.node]
+    iterated = (isinstance(up, (ast.For, ast.comprehension)) and up.iter is cut.node) or (
+        isinstance(up, ast.Call) and context.facts.after.value(up.func).paths() & {"zip", "enumerate"}
+    )
+    part = f"{rows}(part{', ' * bool(size)}{size}) for part in {{0}}"
+    return Replace(cut.node, f"({part})" if iterated else f"[{part}]", (cut.node,))
+
+
+def _text(context: Context, size: ast.expr | None) -> str:
+    """The size of a batch, as code; empty where only the number of parts is known."""
+    return "" if size is None else context.source(size).replace("{", "{{").replace("}", "}}")
+
+
+def _handed(context: Context, call: ast.AST, size: ast.expr | None) -> str:
+    """The size of a batch where a call of the function that makes it stands; empty where it has no name there."""
+    run, tree = context.facts.after, context.tree
+    names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)} if size is not None else set()
+    if size is None or isinstance(size, ast.Constant) or all(isinstance(run.memory.get(("__main__", n), None), Value) for n in names):
+        return "" if size is None else context.source(size)
+    made_in = tree.function(size) if size in tree.parent else None
+    if isinstance(call, ast.Call) and isinstance(size, ast.Name) and isinstance(made_in, ast.FunctionDef):
+        names_of = [a.arg for a in made_in.args.args]
+        if size.id in names_of and any(getattr(o, "node", None) is made_in for o in run.value(call.func).objs):
+            at = names_of.index(size.id) - (names_of[:1] == ["self"])
+            given = argument(call, at, size.id)
+            defaults = dict(zip(reversed(names_of), reversed(made_in.args.defaults), strict=False))
+            given = given if given is not None else defaults.get(size.id)
+            return context.source(given) if given is not None else ""
+    return ""
+
+
+def _received(context: Context, call: ast.AST, size: str) -> list[Edit] | None:
+    """The names that take up what a call returns become this rank's rows of it; None where there are no such names."""
+    tree, run = context.tree, context.facts.after
+    statement = tree.statement(call)
+    if isinstance(statement, ast.For) and call in set(ast.walk(statement.iter)):
+        targets: list[ast.expr] = [statement.target]
+    elif isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1:
+        targets = list(statement.targets)
+    else:
+        return None
+    found = [n for t in targets for n in ast.walk(t) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
+    mine = [n.id for n in found if isinstance(n, ast.Name) and run.value(n).scale == "sample" and _from(run.value(n), call)]
+    if not mine or any(not isinstance(n, ast.Name) for n in found):
+        return None
+    rows = context.names["rows_of_rank"]
+    line = f"{', '.join(mine)} = {', '.join(f'{rows}({name}, {size})' for name in mine)}"
+    return [InsertBefore(statement.body[0], line)] if isinstance(statement, ast.For) else [InsertAfter(statement, line)]
+
+
+def _from(value: Value, call: ast.AST) -> bool:
+    return any(isinstance(o, New) and o.path in cuts.PATHS and call in o.stack for o in value.of_kind("batch"))
+
+
+# ------------------------------------------------------------------------------------------------ the order of an epoch
+
+
+def _orders(context: Context) -> Iterator[Change | Finding]:
+    """Orders drawn while training: rank 0's for all, since from there on each rank draws for itself."""
+    run, same = context.facts.after, context.names["same_on_all_ranks"]
+    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    seen: set[ast.AST] = set()
+    for call in run.trace.calls:
+        paths = call.func.paths()
+        drawn, shuffled = bool(paths & cuts.ORDERS), bool(paths & cuts.SHUFFLES)
+        if call.node in seen or not (drawn or shuffled) or not any(loop.node in training for loop in call.loops):
+            continue
+        seen.add(call.node)
+        if _apart(context, call) or (context.facts.is_entry(call.node) and _agreed(context, call.node, shuffled)):
+            continue
+        why = "the ranks share out one order, rank 0's"
+        if not context.facts.is_entry(call.node) or (shuffled and not isinstance(call.node.args[0], (ast.Name, ast.Attribute))):
+            yield context.manual(
+                CODE, call.node, "every rank draws an order of its own here, and they share out one", f"order = {same}(order)"
+            )
+        elif drawn:
+            cpu = ".cpu()" if any(k.arg == "device" for k in call.node.keywords) else ""
+            edit: Edit = Replace(call.node, f"{same}({{0}}{cpu})", (call.node,))
+            yield Change(CODE, why, context.tree.shown, call.node, (edit,), needs=("same_on_all_ranks",))
+        else:
+            text = context.source(call.node.args[0])
+            edit = InsertAfter(context.tree.statement(call.node), f"{text}[:] = {same}({text})")
+            yield Change(CODE, why, context.tree.shown, call.node, (edit,), needs=("same_on_all_ranks",))
+
+
+def _apart(context: Context, call: Call) -> bool:
+    """Whether a draw is no order that ranks share: of a batch, of its own generator, or itself a batch that each rank draws."""
+    if any(k in call.keywords for k in ("generator", "random_state")) or any(a.batches() for a in call.args):
+        return True
+    tree = context.facts.tree_of(call.node)
+    return any(
+        n in context.facts.cuts and context.facts.cuts[n].kind == "draw" for n in (call.node, tree.parent.get(call.node)) if n is not None
+    )
+
+
+def _agreed(context: Context, node: ast.Call, shuffled: bool) -> bool:
+    """Whether the ranks agree on an order already."""
+    tree, run = context.tree, context.facts.after
+    up = tree.parent[node]
+    if not shuffled:
+        return isinstance(up, ast.Call) and not run.value(up).of_kind("random")
+    block = tree.block(tree.statement(node))
+    at = block.index(tree.statement(node)) + 1
+    after = block[at] if at < len(block) else None
+    return (
+        isinstance(after, ast.Assign)
+        and isinstance(after.targets[0], ast.Subscript)
+        and ast.unparse(after.targets[0].value) == ast.unparse(node.args[0])
+        and not run.value(after.value).of_kind("random")
+    )
