@@ -7,7 +7,7 @@ each is an abstract loader of its own, of the path CUT (all ranks hold the same 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,11 @@ _SIZE_NAMES = frozenset(("size", "k", "num_samples"))
 
 @dataclass(frozen=True)
 class Cut:
-    """One expression that makes batches: `rows` slices, `parts` splits, `draw` draws. `size` is the number of samples of a batch."""
+    """One expression that makes batches; `size` is the number of samples of a batch.
+
+    `rows` slices, `parts` splits, `draw` draws; `columns` and `lines` lay a sequence out as a batch that is read through time, down its
+    rows or along its columns; `state` is made for so many samples, such as a hidden state.
+    """
 
     kind: str
     node: ast.expr
@@ -62,8 +66,18 @@ class Cut:
 def found(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Cut]:
     """All expressions of a project that may make batches; which of them do train is seen in the next run."""
     out: dict[ast.AST, Cut] = {}
+    timed = {how for tree in trees for how in _timed(tree)}
+    for tree in trees if timed else ():
+        for node in tree.nodes():
+            if (laid := _laid_out(tree, node)) is not None and laid.kind in timed:
+                out[laid.node] = laid
+    laid_out = list(out.values())
     for tree in trees:
         for node in tree.nodes():
+            if laid_out:
+                if isinstance(node, ast.Call) and node not in out and any(_sized(run, node, c) for c in laid_out):
+                    out[node] = Cut("state", node, None)
+                continue
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
                 cut = _slice(run, tree, node)
             elif isinstance(node, ast.Call):
@@ -75,7 +89,7 @@ def found(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Cut]:
             if cut is not None:
                 out[node] = cut
     for node, cut in list(out.items()):
-        if _stacked(trees, node):
+        if cut.kind != "state" and _stacked(trees, node):
             del out[node]
         elif cut.kind == "draw" and any(
             other.kind == "draw" and node is not other.node and node in ast.walk(other.node) for other in out.values()
@@ -260,13 +274,75 @@ def _split(run: Run, tree: Tree, node: ast.Call) -> Cut | None:
     return Cut("parts", node, args[0] if func.attr == "split" else None)
 
 
+# ------------------------------------------------------------------------------------------------ sequences side by side
+
+
+def _timed(tree: Tree) -> Iterator[str]:
+    """How a sequence is read through time: a window of it, and the same one step later, both of its rows or both of its columns."""
+    seen: dict[tuple[ast.AST, str, str], set[str]] = {}
+    for node in tree.nodes():
+        if not (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)):
+            continue
+        rows = node.slice
+        kind = "columns"
+        if (
+            isinstance(rows, ast.Tuple)
+            and len(rows.elts) == 2
+            and isinstance(first := rows.elts[0], ast.Slice)
+            and first.lower is first.upper
+        ):
+            rows, kind = rows.elts[1], "lines"
+        if isinstance(rows, ast.Slice) and rows.lower is not None:
+            seen.setdefault((tree.function(node), ast.unparse(node.value), kind), set()).add(ast.unparse(rows.lower))
+    for (_, _, kind), starts in seen.items():
+        if any(f"{a} + 1" in starts or f"1 + {a}" in starts for a in starts):
+            yield kind
+
+
+def _laid_out(tree: Tree, node: ast.AST) -> Cut | None:
+    """`data.view(size, -1).t()`, whose columns are the batch; or `data.view(size, -1)`, whose rows are."""
+    inner, turned = node, False
+    if isinstance(node, ast.Attribute) and node.attr == "T":
+        inner, turned = node.value, True
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("t", "transpose"):
+        inner, turned = node.func.value, True
+    if not (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ("view", "reshape")):
+        return None
+    shape = inner.args[0].elts if len(inner.args) == 1 and isinstance(inner.args[0], (ast.Tuple, ast.List)) else inner.args
+    if len(shape) != 2 or ast.unparse(shape[0]) == "-1" or measures(shape[0]) or not isinstance(node, ast.expr):
+        return None
+    up = tree.parent.get(node)
+    again = isinstance(up, ast.Attribute) and up.attr in ("t", "T", "transpose")
+    return None if again and not turned else Cut("columns" if turned else "lines", node, shape[0])
+
+
+def _sized(run: Run, node: ast.Call, cut: Cut) -> bool:
+    """Whether a call is handed the number of samples of a batch, and is not the one that lays the batch out."""
+    assert cut.size is not None
+    sizes = {o for o in run.value(cut.size).objs if isinstance(o, (Lit, Part))}
+    if (
+        not sizes
+        or run.value(node).of_kind("world")
+        or "range" in run.value(node.func).paths()
+        or any(node in c.stack for c in run.calls(cut.node))
+    ):
+        return False
+    return any(run.value(p).objs & sizes for p in size_arguments(node))
+
+
+def size_arguments(node: ast.Call) -> list[ast.expr]:
+    """The arguments of a call, those in a tuple or list one by one."""
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return [p for a in given for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
+
+
 # ------------------------------------------------------------------------------------------------ draws
 
 
 def _draw(run: Run, node: ast.Call) -> Cut | None:
     for path in run.value(node.func).paths() & set(_SIZES):
         size = _size(node, _SIZES[path])
-        if any(k.arg in ("generator", "requires_grad") for k in node.keywords) or size is None or measures(size) or _is_number(size, 1):
+        if any(k.arg == "generator" for k in node.keywords) or size is None or measures(size) or _is_number(size, 1):
             return None
         if _looped(run, node) and not run.value(size).batches() and run.value(size).scale is None:
             return Cut("draw", node, size)
@@ -316,6 +392,14 @@ def _drawn_one_by_one(run: Run, node: ast.ListComp) -> Cut | None:
         for n in ast.walk(node.elt)
     )
     return Cut("draw", node, over.args[0]) if ranges and draws else None
+
+
+def loose(run: Run, node: ast.AST, found: Mapping[ast.AST, Cut]) -> bool:
+    """Whether a node draws several numbers at a step, and is none of the draws known."""
+    if not isinstance(node, ast.Call) or node in found or not run.value(node.func).paths() & set(_SIZES) or not _looped(run, node):
+        return False
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return bool(given) and not any(run.value(g).batches() or run.value(g).scale for g in given)
 
 
 def _looped(run: Run, node: ast.Call) -> bool:

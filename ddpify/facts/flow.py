@@ -697,6 +697,8 @@ class Interpreter:
 
     def _cut(self, cut: Cut, value: Value) -> Value:
         """A batch made by hand: of an abstract loader of its own, which feeds the loop that is running."""
+        if cut.kind == "state":
+            return _marked_as_sized(value, cut.node)
         inner = self.element(value)
         if value.batches() or inner.batches() or value.of_kind("parameters") or any(self.is_module(f.owner) for f in self.frames):
             return value
@@ -707,17 +709,26 @@ class Interpreter:
             if size.of_kind("world") and cut.kind == "draw":
                 self.shared_out.add(made)
         batch = Value(frozenset(), frozenset(o for o in value.origins if o.kind in _KEPT_BY_CUTS) | {Origin("batch", made)}, "sample")
-        for loop in reversed(self.loops):
-            if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While)):
-                if cut.kind != "parts":
-                    self.fed[loop.node] = self.fed.get(loop.node, NOTHING) | Value(frozenset(), frozenset((Origin("batch", made),)))
-                    self._note(loop.node, self.fed[loop.node])
-                break
+        if cut.kind in ("rows", "draw"):
+            self._feed(batch)
         if cut.kind != "parts":
             return batch
         parts = self.objects.new("list", cut.node, self.stack)
         self.memory[parts, ELEMENT] = batch
         return just(parts)
+
+    def _feed(self, batch: Value) -> None:
+        """Let the innermost loop that runs be one over batches."""
+        loop = next((loop for loop in reversed(self.loops) if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))), None)
+        if loop is not None:
+            mine = Value(frozenset(), frozenset(o for o in batch.origins if o.kind == "batch"))
+            self.fed[loop.node] = self.fed.get(loop.node, NOTHING) | mine
+            self._note(loop.node, self.fed[loop.node])
+
+    def timed(self, value: Value) -> str:
+        """How a value is read through time, where it is of sequences side by side: down its rows, or along its columns; else empty."""
+        kinds = {self.cuts[o.node].kind for o in value.batches() if isinstance(o, New) and o.node in self.cuts} if self.cuts else set()
+        return kinds.pop() if len(kinds) == 1 and kinds <= {"columns", "lines"} else ""
 
     def _rows_of_rank(self, args: list[Value], result: Value) -> Value:
         """What a function of the script made of a batch with the rank's number: this rank's rows of it."""
@@ -862,6 +873,13 @@ class Interpreter:
         """What `base[index]` is."""
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
+            if base.scale == "sample" and self.cuts and (how := self.timed(base)):
+                self._feed(base)
+                rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
+                whole = "sample" if isinstance(rows, ast.Slice) else "other"
+                return Value(
+                    frozenset(), base.origins | frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index"), whole
+                )
             if base.scale is None and index.scale == "sample" and self.cuts:
                 return Value(frozenset(), base.origins | index.origins, "sample")  # the rows that a batch of indices picks
             if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
@@ -1248,7 +1266,7 @@ class Interpreter:
     def invoke(self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
         """What calling `func` gives."""
         if not func.objs:
-            return library.call_tensor(call, args, keywords, self.no_grad > 0)
+            return library.call_tensor(self, call, args, keywords, self.no_grad > 0)
         methods = any(isinstance(o, Method) for o in func.objs)
         return join([self._invoke(call, o, args, keywords) for o in func.objs if not (methods and isinstance(o, Part))])
 
@@ -1448,6 +1466,11 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
             local[parameter.arg] = told(local[parameter.arg])
         run._note(parameter, local[parameter.arg])
     return local
+
+
+def _marked_as_sized(value: Value, node: ast.AST) -> Value:
+    objs = frozenset(Tup(tuple(_marked_as_sized(i, node) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
+    return Value(objs, value.origins | {Origin("sized", node)}, value.scale)
 
 
 def told(value: Value) -> Value:

@@ -38,6 +38,7 @@ NAMES = {
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
     "same_on_all_ranks": ("same_on_all_ranks", "ddp_same_on_all_ranks"),
     "rows_of_rank": ("rows_of_rank", "ddp_rows_of_rank"),
+    "columns_of_rank": ("columns_of_rank", "ddp_columns_of_rank"),
     "with_repeated": ("with_repeated", "ddp_with_repeated"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),

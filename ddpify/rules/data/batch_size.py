@@ -111,6 +111,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if (
             call.method in _SHAPES
             and call.node not in arguments
+            and call.node not in context.facts.cuts
             and not any(isinstance(o, Func) for o in call.func.objs)
             and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs)
         ):

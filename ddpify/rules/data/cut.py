@@ -17,9 +17,10 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import cuts
-from ddpify.facts.model import Call, Func, Lit, New, Part, Tup, Value, join
+from ddpify.facts.model import Call, Func, Lit, New, Origin, Part, Tup, Value, join
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.loop.reductions import is_carried
 
 CODE = "DDP307"
 TITLE = "this rank's rows of batches made by hand"
@@ -63,6 +64,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
+_SIDE_BY_SIDE = ("columns", "lines")
 _PICKS = frozenset(("narrow", "index_select", "select", "take", "gather"))
 _TIME_FIRST = ("torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.Transformer", "torch.nn.MultiheadAttention")
 _PADDED = "each rank trains on its own rows of each batch; where the ranks cannot share a batch equally, its first rows are repeated"
@@ -94,6 +96,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _share(context, node, made, [o for o in others if o.node is node], held, placed)
     if problem is None and any(o.path == cuts.CUT for o in trained):
         yield from _orders(context)
+        yield from _sized(context, trained)
 
 
 # ------------------------------------------------------------------------------------------------ what is no batch
@@ -102,9 +105,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     """Why the rows of what is cut may be something else than the samples of a batch, and what to do then."""
     run, known = context.facts.after, context.facts.cuts
+    if all(known[o.node].kind in _SIDE_BY_SIDE for o in trained):
+        return _states(context)
     mine = set(trained)
     for call in run.trace.calls:
-        if call.node in context.training and any(_carried(v, call.node) for v in (*call.args, *call.keywords.values())):
+        if call.node in context.training and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
             return (
                 "the model takes up what it returned for the batch before: these slices are windows of time, not rows of samples",
                 _COLUMNS,
@@ -116,6 +121,15 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     other = _otherwise(context)
     if other is not None:
         return f"`{ast.unparse(other)}` is other data at each step, too, and was not seen to be a batch", _RECIPE
+    for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
+        if cuts.loose(run, node, known):
+            return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", _RECIPE
+    entry = _one_by_one(context, trained)
+    if entry is not None:
+        return (
+            f"`{ast.unparse(entry)}` is as long as a batch, of which every rank now has its share",
+            "use the rank's part of the batch size there",
+        )
     bounds: dict[tuple[ast.AST, str], set[str]] = {}
     for node in {o.node for o in trained}:
         if isinstance(node, ast.Subscript) and known[node].kind == "rows":
@@ -141,6 +155,48 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     return None
 
 
+def _states(context: Context) -> tuple[str, str] | None:
+    """Why what is made for the samples of a batch, such as a hidden state, cannot be made for this rank's."""
+    run = context.facts.after
+    sized = set(_made_for_batches(context))
+    for call in run.trace.calls:
+        runs = context.facts.model_of(call.func) is not None
+        passed = (*call.args, *call.keywords.values())
+        taken = [v for v in passed if _carried(context, v, call)] if call.node in context.training else []
+        if any(not any(o.of in sized for o in _all_origins(context, v) if o.kind == "sized") and not _may_be_none(v) for v in taken):
+            return "the state that the model carries on was not seen to be made for as many samples as a batch has", _COLUMNS
+        given = [o.of for v in passed for o in _all_origins(context, v) if o.kind == "sized"]
+        if runs and call.node not in context.training and any(n in sized for n in given):
+            return "a state made for the batches of the training is used elsewhere, too", _COLUMNS
+    for node in sized:
+        stacks = [c.stack for c in run.calls(node)]
+        if any(not any(t.backward.stack[: len(s)] == s for t in context.facts.loops) for s in stacks) or not context.facts.is_entry(node):
+            return f"`{ast.unparse(node)}` is made for the batches of the training, and elsewhere", _COLUMNS
+    return None
+
+
+def _may_be_none(value: Value) -> bool:
+    return any(isinstance(o, Lit) and o.value is None for o in value.objs)
+
+
+def _made_for_batches(context: Context) -> list[ast.AST]:
+    """The calls of the entry, handed the number of samples of a batch, whose result reaches a loss."""
+    known = context.facts.cuts
+    found = {n for t in context.facts.loops for n in t.loss.of_kind("sized") if n in known and known[n].kind == "state"}
+    inner = {n for n in found for c in context.facts.after.calls(n) if found & set(c.stack)}
+    return sorted(found - inner, key=lambda n: getattr(n, "lineno", 0))
+
+
+def _all_origins(context: Context, value: Value, depth: int = 0) -> frozenset[Origin]:
+    """The origins of a value and of what it holds."""
+    run, out = context.facts.after, set(value.origins)
+    for obj in value.objs if depth < 5 else ():
+        held = obj.items if isinstance(obj, Tup) else (run.held(obj, "[]"), run.held(obj, "iterable")) if isinstance(obj, New) else ()
+        for inner in held:
+            out |= _all_origins(context, inner, depth + 1)
+    return frozenset(out)
+
+
 def _varies(rows: ast.Slice) -> bool:
     return any(isinstance(n, ast.Name) for bound in (rows.lower,) if bound is not None for n in ast.walk(bound))
 
@@ -162,9 +218,44 @@ def _otherwise(context: Context) -> ast.expr | None:
     return None
 
 
-def _carried(value: Value, node: ast.AST) -> bool:
-    parts = [value, *(i for o in value.objs if isinstance(o, Tup) for i in o.items)]
-    return any(isinstance(o.of, tuple) and o.of[0] is node for v in parts for o in v.origins if o.kind == "output")
+_REPEATS = frozenset(("tile", "repeat", "repeat_interleave", "linspace", "eye", "expand"))
+
+
+def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
+    """What is made with the batch size of a draw, outside of the training step."""
+    run = context.facts.after
+    sources = {o for cut in trained if cut.path == cuts.DRAW for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
+    for tree in context.facts.trees.values() if sources else ():
+        for node in tree.nodes():
+            if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and node not in context.facts.cuts:
+                over = node.generators[0].iter
+                sizes = over.args if isinstance(over, ast.Call) and "range" in run.value(over.func).paths() else []
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _REPEATS:
+                given = [*node.args, *(k.value for k in node.keywords)]
+                sizes = [p for a in given for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
+            else:
+                continue
+            if any(run.value(s).objs & sources and not run.value(s).of_kind("world") for s in sizes):
+                return node
+    return None
+
+
+def _carried(context: Context, value: Value, call: Call) -> bool:
+    """Whether a forward's argument is what it returned the time before: by its origin, or by a name that a loop carries round."""
+    if any(isinstance(o.of, tuple) and o.of[0] is call.node for o in _all_origins(context, value) if o.kind == "output"):
+        return True
+    for node in (call.node, *call.stack):
+        tree = next((t for t in context.facts.trees.values() if node in t.parent), None)
+        statement = tree.statement(node) if tree is not None else None
+        loop = next((up for up in tree.path(node) if isinstance(up, (ast.For, ast.While))), None) if tree is not None else None
+        if not isinstance(node, ast.Call) or not isinstance(statement, ast.Assign) or loop is None:
+            continue
+        set_here = {ast.unparse(e) for t in statement.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])}
+        taken = {ast.unparse(a) for a in (*node.args, *(k.value for k in node.keywords)) if context.facts.after.value(a) == value}
+        known = {ast.unparse(n) for n in ast.walk(loop.target)} if isinstance(loop, ast.For) else set()
+        if any(is_carried(loop, text) for text in set_here & taken - known):
+            return True
+    return False
 
 
 def _time_first(obj: object) -> bool:
@@ -233,13 +324,17 @@ def _share(
     """One expression that makes batches: edited itself, or, where it also makes those of an evaluation, what training receives."""
     draws = made[0].path == cuts.DRAW
     why = _DRAWN if draws else _PADDED
-    if not others:
+    side = context.facts.cuts[node].kind in _SIDE_BY_SIDE
+    if side:
+        why = "each rank trains on its own sequences of the batch, all the way through time"
+    if not others and not (side and not context.facts.is_entry(node)):
         if not context.facts.is_entry(node):
             yield context.manual(
                 CODE, node, "batches are made by hand in another module, and every rank would train on all rows", _RECIPE, held
             )
             return
-        edit, need = _edit(context, node), "per_rank" if draws else "rows_of_rank"
+        kind = context.facts.cuts[node].kind
+        edit, need = _edit(context, node), {"draw": "per_rank", "columns": "columns_of_rank"}.get(kind, "rows_of_rank")
         yield Change(CODE, why, context.tree.shown, node, (edit,), (), Safety.NOTE, discharges=held, needs=(need,))
         if context.facts.cuts[node].kind == "parts" and context.facts.cuts[node].size is None:
             yield context.manual(
@@ -258,12 +353,14 @@ def _share(
         if call in placed:
             continue
         size = _handed(context, call, context.facts.cuts[node].size)
-        edits = _received(context, call, size) if size else None
+        kind = context.facts.cuts[node].kind
+        edits = _received(context, call, size, kind) if size or kind == "columns" else None
         if edits is None:
             yield context.manual(CODE, call, "how training receives these batches was not seen", _RECIPE, held)
             return
         placed.add(call)
-        yield Change(CODE, why, context.tree.shown, call, tuple(edits), (), Safety.NOTE, discharges=held, needs=("rows_of_rank",))
+        need = "columns_of_rank" if kind == "columns" else "rows_of_rank"
+        yield Change(CODE, why, context.tree.shown, call, tuple(edits), (), Safety.NOTE, discharges=held, needs=(need,))
     yield from (Proof(o, "taken where training receives them") for o in held)
 
 
@@ -273,7 +370,9 @@ def _edit(context: Context, node: ast.AST) -> Edit:
         assert cut.size is not None
         return Replace(cut.size, f"{context.names['per_rank']}({{0}})", (cut.size,))
     size = _text(context, cut.size)
-    if cut.kind == "rows":
+    if cut.kind == "columns":
+        return Replace(cut.node, f"{context.names['columns_of_rank']}({{0}})", (cut.node,))
+    if cut.kind in ("rows", "lines"):
         return Replace(cut.node, f"{rows}({{0}}, {size})", (cut.node,))
     up = tree.parent[cut.node]
     iterated = (isinstance(up, (ast.For, ast.comprehension)) and up.iter is cut.node) or (
@@ -306,7 +405,7 @@ def _handed(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     return ""
 
 
-def _received(context: Context, call: ast.AST, size: str) -> list[Edit] | None:
+def _received(context: Context, call: ast.AST, size: str, kind: str) -> list[Edit] | None:
     """The names that take up what a call returns become this rank's rows of it; None where there are no such names."""
     tree, run = context.tree, context.facts.after
     statement = tree.statement(call)
@@ -320,13 +419,33 @@ def _received(context: Context, call: ast.AST, size: str) -> list[Edit] | None:
     mine = [n.id for n in found if isinstance(n, ast.Name) and run.value(n).scale == "sample" and _from(run.value(n), call)]
     if not mine or any(not isinstance(n, ast.Name) for n in found):
         return None
-    rows = context.names["rows_of_rank"]
-    line = f"{', '.join(mine)} = {', '.join(f'{rows}({name}, {size})' for name in mine)}"
+    rows, given = context.names["rows_of_rank"], f", {size}"
+    if kind == "columns":
+        rows, given = context.names["columns_of_rank"], ""
+    line = f"{', '.join(mine)} = {', '.join(f'{rows}({name}{given})' for name in mine)}"
     return [InsertBefore(statement.body[0], line)] if isinstance(statement, ast.For) else [InsertAfter(statement, line)]
 
 
 def _from(value: Value, call: ast.AST) -> bool:
     return any(isinstance(o, New) and o.path in cuts.PATHS and call in o.stack for o in value.of_kind("batch"))
+
+
+def _sized(context: Context, trained: list[New]) -> Iterator[Change]:
+    """States that go along with the sequences of a batch are made for those of this rank."""
+    run = context.facts.after
+    sources = {o for cut in trained for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
+    for node in _made_for_batches(context):
+        assert isinstance(node, ast.Call)
+        for part in cuts.size_arguments(node):
+            if run.value(part).objs & sources and not run.value(part).of_kind("world"):
+                yield Change(
+                    CODE,
+                    "this is made for as many sequences as the rank has",
+                    context.tree.shown,
+                    part,
+                    (Replace(part, f"{context.names['per_rank']}({{0}})", (part,)),),
+                    needs=("per_rank",),
+                )
 
 
 # ------------------------------------------------------------------------------------------------ the order of an epoch

@@ -15,7 +15,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore
-from ddpify.facts.model import Call, Class, New
+from ddpify.facts import cuts
+from ddpify.facts.model import Call, Class, Func, New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop.decisions import steers
@@ -115,6 +116,9 @@ _RESTORES = {
 _SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
 
 
+_OTHER_SEEDS = frozenset(("numpy.random.seed", "random.seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"))
+
+
 def unseeded(context: Context) -> list[tuple[Call, str]]:
     """Draws before the training loop that nothing seeds, with the generator they draw from."""
     run = context.facts.after
@@ -184,6 +188,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _undisclosed(context)
     draws = unseeded(context)
     seeds = [c for c in run.trace.calls if "torch.manual_seed" in c.func.paths() and c.node.args]
+    if any(o.path == cuts.DRAW for o in context.facts.feeding):  # what one rank draws, the others must not
+        seeds += [c for c in run.trace.calls if c.node.args and c.func.paths() & _OTHER_SEEDS]
+        yield from _hidden(context)
     agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
     if draws and not agreed:
         where = draws[0][0].node
@@ -270,6 +277,19 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         Safety.NOTE,
     )
     yield from _unordered(context)
+
+
+def _hidden(context: Context) -> Iterator[Finding]:
+    """Functions of a library that may seed all ranks alike."""
+    known = {*_SEEDS.values(), *_OTHER_SEEDS, "torch.initial_seed", "torch.seed"}
+    for call in context.facts.after.trace.calls:
+        if "seed" in call.method and not (call.func.paths() & known) and not any(isinstance(o, (Class, Func)) for o in call.func.objs):
+            yield context.manual(
+                CODE,
+                call.node,
+                "this may seed all ranks alike, and they would all draw the same batches",
+                f"seed torch, numpy and random one by one, each with + {context.names['rank']}",
+            )
 
 
 def _undisclosed(context: Context) -> Iterator[Finding]:

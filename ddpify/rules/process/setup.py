@@ -81,6 +81,7 @@ _ORDER = (
     "sharded",
     "rank_sampler",
     "rows_of_rank",
+    "columns_of_rank",
     "with_repeated",
     "batches_of_rank",
     "first_on_node",
@@ -99,6 +100,7 @@ _QUIET = ("quiet", "quiet_logging")
 _NEEDS = {
     "sharded": ("per_rank", "workers_per_rank"),
     "rows_of_rank": ("per_rank",),
+    "columns_of_rank": ("per_rank",),
     "reduce_meter": ("device",),
     "from_rank_zero": ("device",),
     "on_any_rank": ("device",),
