@@ -272,6 +272,7 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
     for optimizer in facts.optimizers:
         for obj in run.parameters(run.held(optimizer, "params")):
             stepped |= {obj}
+    stepped |= set(_stepped_by_hand(facts))
     forwards: dict[Obj, set[ast.AST]] = {}
     for loop in facts.loops:
         for pair in loop.loss.of_kind("forward"):
@@ -296,6 +297,22 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
         groups = [*rest, merged]
     for objs, ns in groups:
         yield TrainedModel(frozenset(objs), frozenset(ns))
+
+
+def _stepped_by_hand(facts: Facts) -> Iterator[Obj]:
+    """The modules whose parameters the script moves by their gradients itself: `p.data -= lr * p.grad`, `p.data.add_(-lr * p.grad)`."""
+    run = facts.before
+    for tree in facts.trees.values():
+        for node in tree.nodes():
+            target: ast.expr
+            if isinstance(node, ast.AugAssign):
+                target, by = node.target, [node.value]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+                target, by = node.func.value, [*node.args, *(k.value for k in node.keywords)]
+            else:
+                continue
+            if any(isinstance(n, ast.Attribute) and n.attr == "grad" for part in by for n in ast.walk(part)):
+                yield from run.parameters(run.value(target))
 
 
 def _inside(run: Run, forwards: dict[Obj, set[ast.AST]], part: Obj, touched: set[Obj]) -> bool:

@@ -756,7 +756,8 @@ class Interpreter:
         """What `base.name` is."""
         if not base.objs:
             return library.tensor_attribute(base, name)
-        return join([self._attribute_of(obj, name, base) for obj in base.objs])
+        held = join([self._attribute_of(obj, name, base) for obj in base.objs])
+        return held | Value(frozenset(), self._of_batches(base)) if self.cuts else held
 
     def _attribute_of(self, obj: Obj, name: str, base: Value) -> Value:
         if isinstance(obj, Ext):
@@ -913,7 +914,11 @@ class Interpreter:
                     if self.is_a(obj, library.DATALOADER):
                         held = [NOTHING]
                 out += held
-        return join(out) | Value(frozenset(), base.origins, base.scale)
+        return join(out) | Value(frozenset(), base.origins | self._of_batches(index), base.scale)
+
+    def _of_batches(self, value: Value) -> frozenset[Origin]:
+        """The batches made by hand that a value comes from."""
+        return frozenset(o for o in value.origins if o.kind == "batch") if self.cuts else frozenset()
 
     def _ev_tuple(self, node: ast.Tuple) -> Value:
         items = tuple(self.expression(e) for e in node.elts)

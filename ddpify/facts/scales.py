@@ -138,6 +138,8 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
     if scale == "sample":
         dim = keywords.get("dim", keywords.get("axis", args[0] if args else None))
         over = _literal(dim) if dim is not None else None
+        if name in ("mm", "matmul", "mv") and args and args[0].scale is None:
+            return "sample"
         if name in _WHOLE:
             return "sample" if dim is not None and over != 0 and not isinstance(over, tuple) else "other"
         if (name in ("softmax", "log_softmax", "unsqueeze", "cumsum") and over == 0) or (

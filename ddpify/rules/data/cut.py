@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import cuts
 from ddpify.facts.model import Call, Func, Lit, New, Origin, Part, Tup, Value, join
+from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.loop.reductions import is_carried
@@ -204,7 +205,8 @@ def _varies(rows: ast.Slice) -> bool:
 def _otherwise(context: Context) -> ast.expr | None:
     """What else in a loss is picked from data by the number of the step, or by chance."""
     run = context.facts.after
-    moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind in ("index", "random")}
+    steps = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind == "random" or (o.kind == "index" and o.of in steps)}
     for tree in context.facts.trees.values() if moving else ():
         for node in tree.nodes():
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -212,6 +214,8 @@ def _otherwise(context: Context) -> ast.expr | None:
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PICKS:
                 index = join([run.value(a) for a in node.args])
             else:
+                continue
+            if _in_module(context, tree, node):
                 continue
             if index.origins & moving and not index.batches() and not run.value(node).batches() and node not in context.facts.cuts:
                 return node
@@ -238,6 +242,13 @@ def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
             if any(run.value(s).objs & sources and not run.value(s).of_kind("world") for s in sizes):
                 return node
     return None
+
+
+def _in_module(context: Context, tree: Tree, node: ast.AST) -> bool:
+    """Whether a node stands in the class of a network."""
+    classes = context.facts.after.interpreter.classes
+    around = (classes.get(up) for up in tree.ancestors(node) if isinstance(up, ast.ClassDef))
+    return any(cls is not None and any("torch.nn" in b for b in context.facts.after.interpreter.library_bases(cls)) for cls in around)
 
 
 def _carried(context: Context, value: Value, call: Call) -> bool:

@@ -101,11 +101,18 @@ def _draws(context: Context) -> Iterator[Finding]:
     run = context.facts.after
     training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
     seeds = {p for c in run.trace.calls for p in c.func.paths()}
+    drawn = {  # what is drawn before training is the same on all ranks, and a batch that a rank draws is its share of the data
+        path.partition(".")[0]
+        for c in run.trace.calls
+        if c.node not in context.facts.cuts and any(loop.node in training for loop in c.loops)
+        for path in c.func.paths()
+    }
     seen: set[ast.AST] = set()
     for d in run.trace.decisions:
         if d.node in seen or not isinstance(d.node, (ast.If, ast.While)) or not any(loop.node in training for loop in d.loops):
             continue
         roots = {str(r) for r in d.test.of_kind("random")}
+        roots &= drawn
         own = {r for r in roots if r == "torch" or {"numpy": "numpy.random.seed", "random": "random.seed"}.get(r) not in seeds}
         if own and steers(context, d.node):
             seen.add(d.node)
@@ -274,6 +281,8 @@ def steers(context: Context, node: ast.AST) -> bool:
         if isinstance(n, ast.Assign) and _loaded(context, n):
             return True
         if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and _sets(n):
+            return True
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in context.rates:
             return True
     return isinstance(node, ast.While)
 
