@@ -6,6 +6,12 @@ _NET = """
     net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 2))
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
 """
+_STEP = """
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
 
 SCRIPTS: dict[str, Script] = {
     "slices by the start of each batch": Script(
@@ -511,40 +517,6 @@ SCRIPTS: dict[str, Script] = {
 """,
         told=("DDP307",),
     ),
-    "columns that an lstm reads": Script(
-        """
-    def columns(tokens, size):
-        rows = tokens.size(0) // size
-        return tokens[: rows * size].view(size, -1).t().contiguous()
-
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.table, self.lstm, self.out = nn.Embedding(9, 6), nn.LSTM(6, 6), nn.Linear(6, 9)
-
-        def forward(self, tokens, state):
-            seen, state = self.lstm(self.table(tokens), state)
-            return self.out(seen), state
-
-
-    tokens = columns((torch.arange(400) * 7) % 9, 4)
-    net = Net()
-    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-    for epoch in range(2):
-        state = (torch.zeros(1, 4, 6), torch.zeros(1, 4, 6))
-        for i in range(0, tokens.size(0) - 1, 8):
-            span = min(8, tokens.size(0) - 1 - i)
-            data, target = tokens[i : i + span], tokens[i + 1 : i + 1 + span].view(-1)
-            state = tuple(s.detach() for s in state)
-            out, state = net(data, state)
-            loss = F.cross_entropy(out.view(-1, 9), target)
-            sgd.zero_grad()
-            loss.backward()
-            sgd.step()
-""",
-        told=("DDP402",),
-    ),
     "all of the data in each step": Script(
         _NET
         + """
@@ -587,6 +559,395 @@ SCRIPTS: dict[str, Script] = {
             sgd.zero_grad()
             loss.backward()
             sgd.step()
+""",
+    ),
+    "a split of the data by an order, then slices": Script(
+        """
+    keep = torch.randperm(len(x))[:32]
+    some, kinds_of = x[keep], y[keep]
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        for i in range(0, 32, 4):
+            rows, kinds = some[i : i + 4], kinds_of[i : i + 4]
+"""
+        + _STEP,
+    ),
+    "an order that is sorted from draws": Script(
+        _NET
+        + """
+    for epoch in range(3):
+        order = torch.rand(len(x)).argsort()
+        for i in range(0, 44, 4):
+            rows, kinds = x[order[i : i + 4]], y[order[i : i + 4]]
+"""
+        + _STEP,
+        told=("DDP307",),
+    ),
+    "columns of one thing and rows of another": Script(
+        """
+    turned = x.t().contiguous()
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        for i in range(0, 44, 4):
+            rows, kinds = turned[:, i : i + 4].t(), y[i : i + 4]
+"""
+        + _STEP,
+        told=("DDP307",),
+    ),
+    "a seed for each batch": Script(
+        """
+    def drawn(step):
+        torch.manual_seed(step)
+        idx = torch.randint(0, 44, (4,))
+        return x[idx], y[idx]
+
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        for step in range(4):
+            rows, kinds = drawn(step)
+"""
+        + _STEP,
+        told=("DDP103",),
+    ),
+    "a seed by a library": Script(
+        """
+    from toolbox import seed_all
+
+    seed_all(3)
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        for step in range(4):
+            idx = torch.randint(0, 44, (4,))
+            rows, kinds = x[idx], y[idx]
+"""
+        + _STEP,
+        told=("DDP103",),
+    ),
+    "samples of a distribution beside noise": Script(
+        """
+    size = 8
+    real = torch.distributions.Normal(torch.zeros(8), torch.ones(8))
+    maker, judge = nn.Linear(3, 8), nn.Linear(8, 1)
+    of_maker, of_judge = torch.optim.SGD(maker.parameters(), lr=0.1), torch.optim.SGD(judge.parameters(), lr=0.1)
+    for step in range(12):
+        seen = real.sample((size,))
+        made = maker(torch.randn(size, 3))
+        loss = F.softplus(judge(made.detach())).mean() + F.softplus(-judge(seen)).mean()
+        of_judge.zero_grad()
+        loss.backward()
+        of_judge.step()
+        loss = F.softplus(-judge(made)).mean()
+        of_maker.zero_grad()
+        loss.backward()
+        of_maker.step()
+""",
+        told=("DDP307",),
+    ),
+    "batches that are padded": Script(
+        """
+    texts = [torch.ones(1 + i % 7) for i in range(44)]
+    net = nn.Linear(1, 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for i in range(0, 44, 4):
+            part = nn.utils.rnn.pad_sequence(texts[i : i + 4], batch_first=True).unsqueeze(2)
+            loss = F.mse_loss(net(part), part * 2)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+        told=("DDP402",),
+    ),
+    "parts of a batch one after another": Script(
+        _NET
+        + """
+    for epoch in range(3):
+        for i in range(0, 40, 8):
+            whole, kinds = x[i : i + 8], y[i : i + 8]
+            sgd.zero_grad()
+            for j in range(0, 8, 4):
+                loss = F.cross_entropy(net(whole[j : j + 4]), kinds[j : j + 4]) / 2
+                loss.backward()
+            sgd.step()
+""",
+        told=("DDP402",),
+    ),
+    "a second model moved by hand": Script(
+        """
+    plain = nn.Linear(8, 2)
+    rate = 0.1
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        total = 0.0
+        for i in range(0, 44, 4):
+            rows, kinds = x[i : i + 4], y[i : i + 4]
+"""
+        + _STEP
+        + """
+            lost = F.cross_entropy(plain(rows), kinds)
+            plain.zero_grad()
+            lost.backward()
+            with torch.no_grad():
+                for p in plain.parameters():
+                    p -= rate * p.grad
+            total += lost.item()
+        print(f"by hand {total / 11:.6f}")
+        if total / 11 < 0.5:
+            rate /= 2
+""",
+        same=("by hand",),
+    ),
+    "all of the data and a part of it": Script(
+        _NET
+        + """
+    for epoch in range(2):
+        for i in range(0, 44, 4):
+            loss = F.cross_entropy(net(x), y) + F.cross_entropy(net(x[i : i + 4]), y[i : i + 4])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "an object that is gone through": Script(
+        """
+    class Feed:
+        def __init__(self, inputs, targets, size):
+            self.inputs, self.targets, self.size = inputs, targets, size
+
+        def __iter__(self):
+            order = torch.randperm(len(self.inputs))
+            for i in range(0, len(self.inputs), self.size):
+                pick = order[i : i + self.size]
+                yield self.inputs[pick], self.targets[pick]
+
+        def __len__(self):
+            return -(-len(self.inputs) // self.size)
+
+
+    def right(net, feed):
+        return sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in feed)
+
+
+    feed, check = Feed(x[:32], y[:32], 4), Feed(x[32:], y[32:], 4)
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        total = 0.0
+        for rows, kinds in feed:
+"""
+        + _STEP
+        + """
+            total += loss.item()
+        print("right", right(net, check), round(total / len(feed), 6))
+""",
+        same=("right",),
+    ),
+    "a dictionary of arrays": Script(
+        """
+    data = {"inputs": x, "targets": y}
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        for i in range(0, 44, 4):
+            rows, kinds = data["inputs"][i : i + 4], data["targets"][i : i + 4]
+"""
+        + _STEP,
+    ),
+    "windows of tokens, and the same one later": Script(
+        """
+    tokens = torch.arange(300) % 5
+    net = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        at = 0
+        while at + 11 < 300:
+            seen, wanted = tokens[at : at + 10], tokens[at + 1 : at + 11]
+            loss = F.cross_entropy(net(seen), wanted)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            at += 10
+""",
+        told=("DDP307",),
+    ),
+    "arrays put into another order for each epoch": Script(
+        """
+    import numpy as np
+
+    inputs, targets = x.numpy(), y.numpy()
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        order = np.random.permutation(44)
+        inputs, targets = inputs[order], targets[order]
+        for i in range(0, 44, 4):
+            rows, kinds = torch.tensor(inputs[i : i + 4]), torch.tensor(targets[i : i + 4])
+"""
+        + _STEP,
+    ),
+    "an iterator of torchtext": Script(
+        """
+    from torchtext.legacy import data
+
+    train_iter = data.BucketIterator(x, batch_size=4)
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        for batch in train_iter:
+            loss = F.cross_entropy(net(batch.text), batch.label)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+        told=("DDP402",),
+    ),
+    "noise of several sizes": Script(
+        """
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    adam = torch.optim.Adam(net.parameters())
+    for step in range(12):
+        inside, edge = torch.rand(32, 2, requires_grad=True), torch.rand(16, 2)
+        loss = net(inside).pow(2).mean() + (net(edge) - 1).pow(2).mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+""",
+        told=("DDP307",),
+    ),
+}
+
+_COLUMNS = """
+    SIZE = 4
+
+
+    def columns(tokens, size):
+        rows = tokens.size(0) // size
+        tokens = tokens.narrow(0, 0, rows * size)
+        return tokens.view(size, -1).t().contiguous()
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.lstm, self.out = nn.Embedding(9, 6), nn.LSTM(6, 6), nn.Linear(6, 9)
+
+        def forward(self, tokens, state):
+            seen, state = self.lstm(self.table(tokens), state)
+            return self.out(seen).view(-1, 9), state
+
+        def start(self, size):
+            weight = next(self.parameters())
+            return (weight.new_zeros(1, size, 6), weight.new_zeros(1, size, 6))
+
+
+    def cut(source, i):
+        span = min(8, len(source) - 1 - i)
+        return source[i : i + span], source[i + 1 : i + 1 + span].view(-1)
+
+
+    def free(state):
+        if isinstance(state, torch.Tensor):
+            return state.detach()
+        return tuple(free(s) for s in state)
+
+
+    def evaluate(source):
+        net.eval()
+        total = 0.0
+        state = net.start(2)
+        with torch.no_grad():
+            for i in range(0, source.size(0) - 1, 8):
+                data, target = cut(source, i)
+                out, state = net(data, state)
+                state = free(state)
+                total += len(data) * F.cross_entropy(out, target).item()
+        return total / (len(source) - 1)
+
+
+    def train():
+        net.train()
+        total = 0.0
+        state = net.start(SIZE)
+        for batch, i in enumerate(range(0, data.size(0) - 1, 8)):
+            inputs, target = cut(data, i)
+            sgd.zero_grad()
+            state = free(state)
+            out, state = net(inputs, state)
+            loss = F.cross_entropy(out, target)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 0.25)
+            sgd.step()
+            total += loss.item()
+            if batch % 5 == 0 and batch > 0:
+                print("batch", batch, total / 5)
+                total = 0.0
+
+
+    data = columns((torch.arange(400) * 7) % 9, SIZE)
+    held_out = columns((torch.arange(90) * 5) % 9, 2)
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    best = None
+    for epoch in range(3):
+        train()
+        loss = evaluate(held_out)
+        print(f"valid {loss:.6f}")
+        if best is None or loss < best:
+            best = loss
+            torch.save(net.state_dict(), "best.pt")
+        else:
+            for group in sgd.param_groups:
+                group["lr"] /= 4.0
+"""
+SCRIPTS |= {
+    "columns that an lstm reads through time": Script(_COLUMNS, same=("valid",)),
+    "columns of a number that is written twice": Script(_COLUMNS.replace("SIZE)", "4)"), told=("DDP307",)),
+    "rows that an lstm reads along": Script(
+        """
+    B = 4
+    ids = ((torch.arange(400) * 7) % 9).view(B, -1)
+    count = ids.size(1) // 8
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.lstm, self.out = nn.Embedding(9, 6), nn.LSTM(6, 6, batch_first=True), nn.Linear(6, 9)
+
+        def forward(self, tokens, state):
+            seen, state = self.lstm(self.table(tokens), state)
+            return self.out(seen.reshape(-1, 6)), state
+
+
+    net = Net()
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(2):
+        states = (torch.zeros(1, B, 6), torch.zeros(1, B, 6))
+        for i in range(0, ids.size(1) - 8, 8):
+            inputs = ids[:, i : i + 8]
+            targets = ids[:, (i + 1) : (i + 1) + 8]
+            states = [s.detach() for s in states]
+            out, states = net(inputs, states)
+            loss = F.cross_entropy(out, targets.reshape(-1))
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            if i % 40 == 0:
+                print("at", i, loss.item())
 """,
     ),
 }

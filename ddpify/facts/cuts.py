@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import Lit, New, Part, Trace, Tup
+from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
 from ddpify.facts.tree import Tree
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _slice(run: Run, tree: Tree, node: ast.Subscript) -> Cut | None:
         return None
     if rows.lower is None or _is_number(rows.lower, 0):
         ordered = isinstance(node.value, ast.Call) and run.value(node.value.func).paths() & ORDERS
-        return Cut("draw", node, rows.upper) if ordered and not measures(rows.upper) else None
+        return Cut("draw", node, rows.upper) if ordered and not measures(rows.upper) and _looped(run, node.value) else None
     size = _tile(run, tree, node, rows.lower, rows.upper)
     return Cut("rows", node, size) if size is not None else None
 
@@ -394,6 +394,19 @@ def _drawn_one_by_one(run: Run, node: ast.ListComp) -> Cut | None:
     return Cut("draw", node, over.args[0]) if ranges and draws else None
 
 
+def drawn_at_steps(run: Run, found: Mapping[ast.AST, Cut]) -> set[str]:
+    """The generators that are drawn from at each step, other than for a batch, its noise, or the order of an epoch."""
+    out: set[str] = set()
+    for call in run.trace.calls:
+        paths = {
+            p for p in call.func.paths() if p.startswith(("torch.rand", "torch.multinomial", "torch.bernoulli", "numpy.random.", "random."))
+        }
+        known = call.node in found or bool(paths & (ORDERS | SHUFFLES)) or any(a.batches() for a in call.args)
+        if paths and not known and _around(call):
+            out |= {p.partition(".")[0] for p in paths}
+    return out
+
+
 def loose(run: Run, node: ast.AST, found: Mapping[ast.AST, Cut]) -> bool:
     """Whether a node draws several numbers at a step, and is none of the draws known."""
     if not isinstance(node, ast.Call) or node in found or not run.value(node.func).paths() & set(_SIZES) or not _looped(run, node):
@@ -402,8 +415,18 @@ def loose(run: Run, node: ast.AST, found: Mapping[ast.AST, Cut]) -> bool:
     return bool(given) and not any(run.value(g).batches() or run.value(g).scale for g in given)
 
 
-def _looped(run: Run, node: ast.Call) -> bool:
-    return any(isinstance(loop.node, _LOOPS) for call in run.calls(node) for loop in call.loops)
+def _looped(run: Run, node: ast.AST) -> bool:
+    """Whether a call is made at each step: in the innermost loop around a backward call, or in the loop of a generator."""
+    steps = {loops[-1] for c in run.trace.calls if c.method == "backward" and (loops := _around(c))}
+    for call in run.calls(node):
+        loops = _around(call)
+        if steps & set(loops) or (loops and any(isinstance(n, ast.Yield) for n in ast.walk(loops[-1]))):
+            return True
+    return False
+
+
+def _around(call: Call) -> list[ast.AST]:
+    return [loop.node for loop in call.loops if isinstance(loop.node, _LOOPS)]
 
 
 # ------------------------------------------------------------------------------------------------ what a run saw of them

@@ -757,7 +757,8 @@ class Interpreter:
         if not base.objs:
             return library.tensor_attribute(base, name)
         held = join([self._attribute_of(obj, name, base) for obj in base.objs])
-        return held | Value(frozenset(), self._of_batches(base)) if self.cuts else held
+        picked = self.cuts and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
+        return held | Value(frozenset(), self._of_batches(base)) if picked else held
 
     def _attribute_of(self, obj: Obj, name: str, base: Value) -> Value:
         if isinstance(obj, Ext):
@@ -868,6 +869,9 @@ class Interpreter:
 
     def _ev_subscript(self, node: ast.Subscript) -> Value:
         base, index = self.expression(node.value), self.expression(node.slice)
+        if self.cuts and any(isinstance(o, Tup) for o in index.objs):
+            flow = library.mixed([index], {})
+            index = Value(index.objs, flow.origins, flow.scale)
         return self.item(base, index, node)
 
     def item(self, base: Value, index: Value, node: ast.Subscript) -> Value:

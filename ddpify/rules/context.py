@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ddpify.facts import library
+from ddpify.facts import cuts, library
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
 from ddpify.facts.tree import Tree
@@ -217,9 +217,11 @@ class Context:
         loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.shares]
         inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
         out = set(self.training)
+        cut = any(o.path == cuts.CUT for o in self.facts.feeding)  # then orders are agreed on
         for call in run.trace.calls:
             synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.made())
-            collective = synced or call.func.paths() & library.COLLECTIVES
+            ordered = bool(call.loops) and cut and bool(call.func.paths() & (cuts.ORDERS | cuts.SHUFFLES))
+            collective = synced or ordered or call.func.paths() & library.COLLECTIVES
             if collective or call.node in inside:
                 out |= {call.node, *call.stack} if collective else set(call.stack)
         return out

@@ -80,7 +80,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_SHAPES = frozenset(
+SHAPES = frozenset(
     """
         zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
         LongTensor Tensor resize_ new_zeros new_ones uniform standard_normal split chunk
@@ -109,7 +109,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _indivisible(context)
     for call in run.trace.calls:
         if (
-            call.method in _SHAPES
+            call.method in SHAPES
             and call.node not in arguments
             and call.node not in context.facts.cuts
             and not any(isinstance(o, Func) for o in call.func.objs)

@@ -17,10 +17,11 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import cuts
-from ddpify.facts.model import Call, Func, Lit, New, Origin, Part, Tup, Value, join
+from ddpify.facts.model import Call, Class, Func, Lit, New, Origin, Part, Tup, Value, join, paths_of
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import batch_size
 from ddpify.rules.loop.reductions import is_carried
 
 CODE = "DDP307"
@@ -71,6 +72,7 @@ _TIME_FIRST = ("torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.Transf
 _PADDED = "each rank trains on its own rows of each batch; where the ranks cannot share a batch equally, its first rows are repeated"
 _DRAWN = "each rank draws its own part of each batch: together they draw as many samples as before, but others"
 _RECIPE = "give each rank other rows of each batch, as many on all: x[i : i + B][rank::world_size]"
+_ORDER = "draw the order with torch.randperm, and let all ranks use rank 0's"
 _COLUMNS = "give each rank its columns, data[:, rank::world_size], a hidden state of that many, and leave the steps through time whole"
 
 
@@ -125,6 +127,13 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
         if cuts.loose(run, node, known):
             return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", _RECIPE
+    loose = cuts.drawn_at_steps(run, known)
+    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == cuts.CUT for o in trained)]:
+        if loose & {str(o) for o in run.value(node.value).of_kind("random")}:
+            return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
+    for call in run.trace.calls:
+        if "frac" in call.keywords and call.loops:
+            return f"`{ast.unparse(call.node)}` draws an order, and each rank may draw one of its own", _ORDER
     entry = _one_by_one(context, trained)
     if entry is not None:
         return (
@@ -143,9 +152,9 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
             }
         if isinstance(node, ast.Subscript) and any(_turned(context, n) for n in (node.value, *_given(context, node.value))):
             return "the data is turned round: its columns are the batch, its rows are steps through time", _COLUMNS
-        if isinstance(node, ast.Subscript) and any(p.startswith("pandas.") for p in _paths(run.value(node.value))):
+        if isinstance(node, ast.Subscript) and any(p.startswith("pandas.") for p in paths_of(run.value(node.value))):
             return "this slices a table of pandas", "take the rows as a tensor first: torch.tensor(table.values)"
-        if isinstance(node, ast.Subscript) and any(p.startswith("torch.utils.data.") for p in _paths(run.value(node.value))):
+        if isinstance(node, ast.Subscript) and any(p.startswith("torch.utils.data.") for p in paths_of(run.value(node.value))):
             return "this slices a data set", "let a DataLoader with a DistributedSampler make the batches"
     if any(len(found) > 1 for found in bounds.values()):
         return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", _COLUMNS
@@ -210,7 +219,8 @@ def _otherwise(context: Context) -> ast.expr | None:
     for tree in context.facts.trees.values() if moving else ():
         for node in tree.nodes():
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-                index = run.value(node.slice) if not isinstance(node.slice, ast.Slice) else run.value(node.slice.lower or node.slice)
+                bounds = [b.lower or b if isinstance(b, ast.Slice) else b for b in getattr(node.slice, "elts", [node.slice])]
+                index = join([run.value(b) for b in bounds])
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PICKS:
                 index = join([run.value(a) for a in node.args])
             else:
@@ -223,6 +233,7 @@ def _otherwise(context: Context) -> ast.expr | None:
 
 
 _REPEATS = frozenset(("tile", "repeat", "repeat_interleave", "linspace", "eye", "expand"))
+_COUNTING = frozenset("range xrange trange tqdm print format len int float min max round str isinstance info debug update log".split())
 
 
 def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
@@ -234,14 +245,24 @@ def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
             if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and node not in context.facts.cuts:
                 over = node.generators[0].iter
                 sizes = over.args if isinstance(over, ast.Call) and "range" in run.value(over.func).paths() else []
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _REPEATS:
-                given = [*node.args, *(k.value for k in node.keywords)]
-                sizes = [p for a in given for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
+            elif isinstance(node, ast.Call) and node not in context.facts.cuts and _makes(context, node):
+                sizes = cuts.size_arguments(node)
             else:
                 continue
             if any(run.value(s).objs & sources and not run.value(s).of_kind("world") for s in sizes):
                 return node
     return None
+
+
+def _makes(context: Context, node: ast.Call) -> bool:
+    """Whether a call may make something as long as a number it is handed: by its name, or at a step by a library."""
+    run, name = context.facts.after, ast.unparse(node.func).rpartition(".")[2]
+    if name in _REPEATS:
+        return True
+    if name in _COUNTING or any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs):
+        return False
+    steps = {t.batch.node for t in context.facts.loops if t.batch is not None}
+    return name not in batch_size.SHAPES and any(loop.node in steps for call in run.calls(node) for loop in call.loops)
 
 
 def _in_module(context: Context, tree: Tree, node: ast.AST) -> bool:
@@ -307,16 +328,6 @@ def _given(context: Context, node: ast.expr) -> Iterator[ast.expr]:
             for func in called:
                 if isinstance(func, Func):
                     yield from (n for n in ast.walk(func.node) if isinstance(n, ast.expr))
-
-
-def _paths(value: Value) -> set[str]:
-    out: set[str] = set()
-    for obj in value.objs:
-        inner: object = obj
-        while isinstance(inner, Part):
-            inner = inner.of
-        out.add(str(getattr(inner, "path", "")))
-    return out
 
 
 def _number(context: Context, size: ast.expr) -> object:
@@ -402,6 +413,8 @@ def _handed(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     """The size of a batch where a call of the function that makes it stands; empty where it has no name there."""
     run, tree = context.facts.after, context.tree
     names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)} if size is not None else set()
+    if isinstance(size, ast.Attribute) and names == {"self"}:
+        return _of_object(context, call, size.attr)
     if size is None or isinstance(size, ast.Constant) or all(isinstance(run.memory.get(("__main__", n), None), Value) for n in names):
         return "" if size is None else context.source(size)
     made_in = tree.function(size) if size in tree.parent else None
@@ -416,25 +429,45 @@ def _handed(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     return ""
 
 
+def _of_object(context: Context, call: ast.AST, name: str) -> str:
+    """An attribute of the object that a call makes, by the object's name."""
+    up = context.tree.parent.get(call)
+    if isinstance(up, ast.Tuple) and isinstance(line := context.tree.parent.get(up), ast.Assign):
+        target: ast.AST = line.targets[0]
+        elements = target.elts if isinstance(target, ast.Tuple) and len(target.elts) == len(up.elts) else []
+        target = elements[[id(e) for e in up.elts].index(id(call))] if elements else target
+    else:
+        target = up.targets[0] if isinstance(up, ast.Assign) else ast.Pass()
+    return f"{target.id}.{name}" if isinstance(target, ast.Name) else ""
+
+
 def _received(context: Context, call: ast.AST, size: str, kind: str) -> list[Edit] | None:
     """The names that take up what a call returns become this rank's rows of it; None where there are no such names."""
     tree, run = context.tree, context.facts.after
     statement = tree.statement(call)
     if isinstance(statement, ast.For) and call in set(ast.walk(statement.iter)):
         targets: list[ast.expr] = [statement.target]
-    elif isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1:
+    elif isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1 and not _iterates(run.value(call)):
         targets = list(statement.targets)
-    else:
-        return None
+    else:  # what the call made is gone through later
+        loops = [n for n in tree.nodes() if isinstance(n, ast.For) and _from(join([run.value(t) for t in ast.walk(n.target)]), call)]
+        if len(loops) != 1:
+            return None
+        statement, targets = loops[0], [loops[0].target]
     found = [n for t in targets for n in ast.walk(t) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
     mine = [n.id for n in found if isinstance(n, ast.Name) and run.value(n).scale == "sample" and _from(run.value(n), call)]
-    if not mine or any(not isinstance(n, ast.Name) for n in found):
+    whole = all(call in o.stack for n in found for o in run.value(n).of_kind("batch") if isinstance(o, New) and o.path in cuts.PATHS)
+    if not mine or not whole or any(not isinstance(n, ast.Name) for n in found):
         return None
     rows, given = context.names["rows_of_rank"], f", {size}"
     if kind == "columns":
         rows, given = context.names["columns_of_rank"], ""
     line = f"{', '.join(mine)} = {', '.join(f'{rows}({name}{given})' for name in mine)}"
     return [InsertBefore(statement.body[0], line)] if isinstance(statement, ast.For) else [InsertAfter(statement, line)]
+
+
+def _iterates(value: Value) -> bool:
+    return any(isinstance(o, New) and o.path not in ("list", "dict") for o in value.objs)
 
 
 def _from(value: Value, call: ast.AST) -> bool:

@@ -15,8 +15,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts import cuts
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import Call, New, Value
+from ddpify.facts.model import Call, New, Value, paths_of
 from ddpify.facts.scales import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
@@ -87,6 +88,8 @@ def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
                 isinstance(inner, ast.AST)
                 and any(isinstance(n, ast.Call) and "pad" in ast.unparse(n.func).rpartition(".")[2].lower() for n in ast.walk(inner))
             )
+    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in cuts.PATHS}
+    pads |= any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in run.trace.calls)
     if not pads:
         return False
     entrywise = any(
@@ -114,13 +117,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for node, loss in by_node.items():
         held = (Obligation("loss", node),)
         if not loss.of_kind("batch"):
-            yield context.manual(
-                CODE,
-                node,
-                "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
-                "give each rank its own share of the inputs",
-                held,
-            )
+            yield context.manual(CODE, node, *_unseen(context, node), held)
         elif loss.scale == "mean" and _padded(context, loss, node):
             yield context.manual(
                 CODE,
@@ -150,6 +147,24 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield context.manual(
                 CODE, node, _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"), _FIX, held, Safety.REVIEW
             )
+
+
+def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
+    """What to say of a loss that no loader, cut or draw was seen to feed, and what to do about it."""
+    loops = [loop for call in context.facts.after.calls(node) for loop in call.loops]
+    over = [loop.over for loop in loops]
+    over += [context.facts.after.held(o, "iterable") for value in over for o in value.made()]
+    if any(p.startswith("torchtext.") for value in over for p in paths_of(value)):
+        return (
+            "an iterator of torchtext makes these batches, the same on every rank",
+            "leave its batch size, let random.seed(...) be alike on all ranks when it is made, and take this rank's samples of each batch: "
+            "text = batch.text[:, rank::world_size] and label = batch.label[rank::world_size] (batch_first: batch.text[rank::world_size]); "
+            "of a BPTTIterator the columns of text and target, with a hidden state of batch_size // world_size",
+        )
+    return (
+        "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
+        "give each rank its own rows of the inputs, as many on all ranks: x[rank::world_size]",
+    )
 
 
 def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> Change | None:

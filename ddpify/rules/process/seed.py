@@ -230,6 +230,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             return
         node = context.tree.statement(calls[-1])
     again = [c for c in seeds if c.order > loop.backward.order and set(c.stack) & set(context.training)]
+    if any(o.path == cuts.DRAW for o in context.facts.feeding):
+        again += [c for c in seeds if any(inner.node in [up.node for up in around] for inner in c.loops)]
     again += [c for c in restored if any(inner.node in [up.node for up in around] for inner in c.loops)]
     if again:
         yield context.manual(
@@ -336,7 +338,7 @@ def _unordered(context: Context) -> Iterator[Finding]:
     """Lists made from sets: the order of strings in a set differs from process to process."""
     seen: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
-        if not call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"}:
+        if not call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"} or _ordered(context, call.node):
             continue
         if call.node not in seen and any(isinstance(o, New) and o.path == "set" for a in call.args for o in a.objs):
             seen.add(call.node)
@@ -347,6 +349,12 @@ def _unordered(context: Context) -> Iterator[Finding]:
                 "sorted(...) instead",
                 level=Safety.REVIEW,
             )
+
+
+def _ordered(context: Context, node: ast.AST) -> bool:
+    """Whether what a call gives is sorted at once."""
+    up = context.facts.tree_of(node).parent.get(node)
+    return isinstance(up, ast.Call) and up.args[:1] == [node] and "sorted" in context.facts.after.value(up.func).paths()
 
 
 def _bound(context: Context, root: str) -> str:
