@@ -104,6 +104,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             arguments |= set(ast.walk(given)) if given is not None else set()
     if not sources:
         return
+    by_hand = [context.facts.cuts[o.node].size for o in context.facts.feeding if o.node in context.facts.cuts]
+    computed = {ast.unparse(s) for s in by_hand if isinstance(s, ast.BinOp)}
     seen: set[ast.AST] = set()
     trained = set(context.facts.feeding)
     yield from _indivisible(context)
@@ -117,7 +119,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         ):
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
                 for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
-                    if part not in seen and _derived(run.value(part), sources) and _in_training(context, call):
+                    if part not in seen and ast.unparse(part) in computed and _in_training(context, call):
+                        seen.add(part)
+                        if not run.value(part).of_kind("world"):
+                            yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
+                    elif part not in seen and _derived(run.value(part), sources, bool(computed)) and _in_training(context, call):
                         seen.add(part)
                         yield context.manual(
                             CODE,
@@ -192,11 +198,11 @@ def _equal(value: Value, sources: set[Obj]) -> bool:
     )
 
 
-def _derived(value: Value, sources: set[Obj]) -> bool:
-    """Whether a number is computed from the batch size rather than being it."""
+def _derived(value: Value, sources: set[Obj], literals: bool) -> bool:
+    """Whether a number is computed from the batch size rather than being it; `literals`: or from what the batch size is computed from."""
     if value.scale is not None or any(o.kind == "world" for o in value.origins) or sources & value.objs:
         return False
-    return bool(sources & {o for o in value.of_kind("from") if isinstance(o, Part)})
+    return bool(sources & {o for o in value.of_kind("from") if literals or isinstance(o, Part)})
 
 
 def _indivisible(context: Context) -> Iterator[Finding]:

@@ -158,10 +158,11 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
             return "this slices a data set", "let a DataLoader with a DistributedSampler make the batches"
     if any(len(found) > 1 for found in bounds.values()):
         return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", _COLUMNS
-    draws = {ast.unparse(s): s for o in trained if (s := known[o.node].size) is not None and o.path == cuts.DRAW}
-    sizes = {_number(context, s) for s in draws.values()}
+    sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
+    if not any(o.path == cuts.DRAW for o in trained):
+        return None
     if len(sizes) > 1:
-        return "batches of several sizes are drawn, and which of them counts samples was not seen", _RECIPE
+        return "what is drawn has several sizes, or another than a batch: which of them counts samples was not seen", _RECIPE
     return None
 
 
