@@ -40,7 +40,8 @@ class Net(nn.Module):
         return self.fc(x)
 
 
-train_set = TensorDataset(torch.ones(640, 8), torch.zeros(640).long())
+images, labels = torch.ones(640, 8), torch.zeros(640).long()
+train_set = TensorDataset(images, labels)
 test_set = TensorDataset(torch.ones(160, 8), torch.zeros(160).long())
 test_loader = DataLoader(test_set, batch_size=100)
 <data>

@@ -177,41 +177,6 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(data), target).backward()
             optimizer.step()
 """),
-    "slices of a permutation": Script(
-        """
-    net = nn.Linear(8, 2)
-    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-    torch.manual_seed(3)
-    step = 4
-    for nr in range(2):
-        order = torch.randperm(x.size(0))
-        lost = 0.0
-        for begin in range(0, x.size(0), step):
-            some = order[begin : begin + step]
-            rows, kinds = x[some], y[some]
-            sgd.zero_grad()
-            loss = F.cross_entropy(net(rows), kinds)
-            loss.backward()
-            sgd.step()
-            lost += loss.item()
-        print(f"lost {lost / 11:.6f} in round {nr}")
-""",
-        same=("lost",),
-        told=("DDP402",),
-    ),
-    "slices of the data": Script(
-        """
-    model = nn.Linear(8, 2)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for epoch in range(2):
-        for i in range(0, len(x), 4):
-            data, target = x[i : i + 4], y[i : i + 4]
-            optimizer.zero_grad()
-            F.cross_entropy(model(data), target).backward()
-            optimizer.step()
-""",
-        told=("DDP402",),
-    ),
     "folds": Script(
         """
     from torch.utils.data import Subset

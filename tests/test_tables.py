@@ -6,6 +6,7 @@ from types import ModuleType
 import pytest
 import table_batch_size
 import table_carried
+import table_cuts
 import table_data
 import table_files
 import table_loaders
@@ -21,7 +22,7 @@ from ddpify.rules.base import Safety
 
 TABLES: tuple[ModuleType, ...] = (
     *(table_numbers, table_data, table_files, table_loaders, table_losses),
-    *(table_random, table_carried, table_batch_size),
+    *(table_random, table_carried, table_batch_size, table_cuts),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ddpify.facts import library
+from ddpify.facts import cuts, library
+from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Tup, Value, join
 from ddpify.facts.tree import Tree
@@ -153,6 +154,7 @@ class Facts:
     loops: list[TrainingLoop] = field(default_factory=list)
     optimizers: frozenset[New] = frozenset()
     passed: frozenset[ast.expr] = frozenset()
+    cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
 
     @cached_property
@@ -180,8 +182,13 @@ class Facts:
     @property
     def loaders(self) -> list[New]:
         """The loaders that feed training, in source order."""
+        return [o for o in self.feeding if o.path not in cuts.PATHS]
+
+    @property
+    def feeding(self) -> list[New]:
+        """All that feeds training, in source order: the loaders, and the batches that are cut or drawn by hand."""
         found = {o for loop in self.loops for o in loop.loaders if isinstance(o, New)}
-        return sorted(found, key=lambda o: getattr(o.node, "lineno", 0))
+        return sorted(found, key=lambda o: (getattr(o.node, "lineno", 0), getattr(o.node, "col_offset", 0)))
 
     def wrapped(self, value: Value) -> bool | None:
         """After the wrap: True where a value is a trained model's wrapper, None where it may also be the model itself."""
@@ -205,6 +212,9 @@ def collect(project: Project) -> Facts:
     trees = {name: Tree(name, f.shown, f.tree) for name, f in files.items()}
     facts = Facts(project, trees, before, before)
     facts.loops = [_loop(before, call) for call in _backwards(before)]
+    if any(not loop.loaders for loop in facts.loops):
+        _by_hand(facts)
+        before = facts.before
     steps = [
         o
         for c in before.trace.calls
@@ -216,6 +226,17 @@ def collect(project: Project) -> Facts:
     facts.optimizers = frozenset(o for o in steps if isinstance(o, New))
     facts.models = list(_trained(facts))
     return facts
+
+
+def _by_hand(facts: Facts) -> None:
+    """Look for batches made by hand, and run once more with them, where a loss then comes from one."""
+    found = cuts.found(facts.before, list(facts.trees.values()))
+    if not found:
+        return
+    run = Run(Interpreter(facts.project, cuts=found))
+    loops = [_loop(run, call) for call in _backwards(run)]
+    if any(isinstance(o, New) and o.path in cuts.PATHS for loop in loops for o in loop.loaders):
+        facts.cuts, facts.before, facts.after, facts.loops = found, run, run, loops
 
 
 def _backwards(run: Run) -> list[Call]:
@@ -251,6 +272,7 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
     for optimizer in facts.optimizers:
         for obj in run.parameters(run.held(optimizer, "params")):
             stepped |= {obj}
+    stepped |= set(_stepped_by_hand(facts))
     forwards: dict[Obj, set[ast.AST]] = {}
     for loop in facts.loops:
         for pair in loop.loss.of_kind("forward"):
@@ -275,6 +297,22 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
         groups = [*rest, merged]
     for objs, ns in groups:
         yield TrainedModel(frozenset(objs), frozenset(ns))
+
+
+def _stepped_by_hand(facts: Facts) -> Iterator[Obj]:
+    """The modules whose parameters the script moves by their gradients itself: `p.data -= lr * p.grad`, `p.data.add_(-lr * p.grad)`."""
+    run = facts.before
+    for tree in facts.trees.values():
+        for node in tree.nodes():
+            target: ast.expr
+            if isinstance(node, ast.AugAssign):
+                target, by = node.target, [node.value]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+                target, by = node.func.value, [*node.args, *(k.value for k in node.keywords)]
+            else:
+                continue
+            if any(isinstance(n, ast.Attribute) and n.attr == "grad" for part in by for n in ast.walk(part)):
+                yield from run.parameters(run.value(target))
 
 
 def _inside(run: Run, forwards: dict[Obj, set[ast.AST]], part: Obj, touched: set[Obj]) -> bool:
@@ -313,14 +351,14 @@ def place_wraps(facts: Facts) -> None:
         model.wrapped = _holds(facts, model, facts.before)
         for statement, target in () if model.wrapped else _candidates(facts, model):
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
-            run = Run(Interpreter(facts.project, trial, ignore_dp=True))
+            run = Run(Interpreter(facts.project, trial, ignore_dp=True, cuts=facts.cuts))
             if _holds(facts, model, run):
                 model.wrap = statement, target
                 wraps = dict(trial)
                 facts.after = run
                 break
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
-        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True))
+        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, cuts=facts.cuts))
     facts.wraps = wraps
     for _ in range(4):  # what a call is handed decides what the calls inside it are handed
         found = dict(_passed(facts))
@@ -328,7 +366,7 @@ def place_wraps(facts: Facts) -> None:
         if not set(found) - inner:
             break
         facts.passed |= set(found) - inner
-        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed))
+        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts))
 
 
 def settle(
@@ -340,7 +378,15 @@ def settle(
 ) -> None:
     """Run once more with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
     interpreter = Interpreter(
-        facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, settled=settled, agreed=agreed, shares=shares, turned=turned
+        facts.project,
+        facts.wraps,
+        ignore_dp=True,
+        unwraps=facts.passed,
+        settled=settled,
+        agreed=agreed,
+        shares=shares,
+        turned=turned,
+        cuts=facts.cuts,
     )
     facts.after = Run(interpreter)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ddpify.facts import library, scales
+from ddpify.facts.cuts import CUT, DRAW, PATHS, Cut
 from ddpify.facts.flags import flags
 from ddpify.facts.kept import reads_back
 from ddpify.facts.memory import Memory, join_all
@@ -49,6 +50,7 @@ _BUDGET = 150_000
 State = tuple[dict[str, Value] | None, Memory]
 ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
+_KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
 UNNAMED = "[?]"  # what was put in under keys that are not known
 
 
@@ -73,8 +75,8 @@ class Interpreter:
 
     `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
     `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike,
-    `shares` the loaders whose batches those numbers are computed from. `turned` tells which expressions give all ranks' rows ("whole"), or
-    numbers whose average over ranks is that of all samples ("mean").
+    `shares` the loaders whose batches those numbers are computed from, `cuts` the expressions that make batches by hand. `turned` tells
+    which expressions give all ranks' rows ("whole"), or numbers whose average over ranks is that of all samples ("mean").
     """
 
     def __init__(
@@ -87,8 +89,11 @@ class Interpreter:
         agreed: frozenset[ast.AST] = frozenset(),
         shares: frozenset[New] | None = None,
         turned: Mapping[ast.expr, str] | None = None,
+        cuts: Mapping[ast.AST, Cut] | None = None,
     ) -> None:
         self.project = project
+        self.cuts = cuts or {}
+        self.fed: dict[ast.AST, Value] = {}
         self.agreed = agreed
         self.shares = shares
         self.turned = turned or {}
@@ -114,6 +119,7 @@ class Interpreter:
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
         self.keys: dict[Obj, set[str]] = {}
+        self.shared_out: set[New] = set()
 
     # ------------------------------------------------------------------------------------------------ running
 
@@ -243,6 +249,9 @@ class Interpreter:
         elif isinstance(target, ast.Subscript):
             receiver, index = self.expression(target.value), self.expression(target.slice)
             self._store(target, receiver, value)
+            if _all_of(target) and receiver.of_kind("drawn") and not value.of_kind("drawn"):
+                self.assign(target.value, library.agreed(receiver))  # an order that was shuffled in place is now that of all ranks
+                return
             for obj in receiver.objs:
                 for key in _keys(index):
                     self.set_attribute(obj, key, value, len(receiver.objs) == 1)
@@ -459,6 +468,8 @@ class Interpreter:
                 if not isinstance(o, Method)
             }
             return kinds.pop() if len(kinds) == 1 and _sampler_of(node.args[0]) else None
+        if "list" in what.paths() and node.func.id == "isinstance" and self.cuts and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]
+            return False  # a batch, whatever it holds
         wrappers = [
             p
             for o in what.objs
@@ -500,7 +511,7 @@ class Interpreter:
             element = self.element(over, node)
             self.assign(node.target, element)
             self._note(node, element)
-            return Loop(node, self.frame.file, over, element)
+            return Loop(node, self.frame.file, over, element | self.fed.get(node, NOTHING))
 
         alive = self._loop(node, node.body, node.orelse, enter, False)
         self._rewritten(node)
@@ -569,7 +580,7 @@ class Interpreter:
         def enter() -> Loop:
             test = self.expression(node.test)
             self._decide(node, test)
-            return Loop(node, self.frame.file, NOTHING, test)
+            return Loop(node, self.frame.file, NOTHING, test | self.fed.get(node, NOTHING))
 
         return self._loop(node, node.body, node.orelse, enter, isinstance(node.test, ast.Constant) and bool(node.test.value))
 
@@ -701,6 +712,8 @@ class Interpreter:
         """Evaluate an expression."""
         run = _EXPRESSIONS.get(type(node))
         value = self._all(node) if run is None else run(self, node)
+        if node in self.cuts:
+            value = self._cut(self.cuts[node], value)
         if node in self.unwraps:
             value = join(
                 [
@@ -713,6 +726,49 @@ class Interpreter:
             value = _turn(value, how, node)
         self._note(node, value)
         return value
+
+    def _cut(self, cut: Cut, value: Value) -> Value:
+        """A batch made by hand: of an abstract loader of its own, which feeds the loop that is running."""
+        if cut.kind == "state":
+            return _marked_as_sized(value, cut.node)
+        inner = self.element(value)
+        if value.batches() or inner.batches() or value.of_kind("parameters") or any(self.is_module(f.owner) for f in self.frames):
+            return value
+        made = self.objects.new(DRAW if cut.kind == "draw" else CUT, cut.node, self.stack)
+        if cut.size is not None:
+            size = self.trace.values.get(cut.size, NOTHING)
+            self.memory[made, "batch_size"] = Value(size.objs, size.origins)
+            if size.of_kind("world") and cut.kind == "draw":
+                self.shared_out.add(made)
+        batch = Value(frozenset(), frozenset(o for o in value.origins if o.kind in _KEPT_BY_CUTS) | {Origin("batch", made)}, "sample")
+        if cut.kind in ("rows", "draw"):
+            self._feed(batch)
+        if cut.kind != "parts":
+            return batch
+        parts = self.objects.new("list", cut.node, self.stack)
+        self.memory[parts, ELEMENT] = batch
+        return just(parts)
+
+    def _feed(self, batch: Value) -> None:
+        """Let the innermost loop that runs be one over batches."""
+        loop = next((loop for loop in reversed(self.loops) if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))), None)
+        if loop is not None:
+            mine = Value(frozenset(), frozenset(o for o in batch.origins if o.kind == "batch"))
+            self.fed[loop.node] = self.fed.get(loop.node, NOTHING) | mine
+            self._note(loop.node, self.fed[loop.node])
+
+    def timed(self, value: Value) -> str:
+        """How a value is read through time, where it is of sequences side by side: down its rows, or along its columns; else empty."""
+        kinds = {self.cuts[o.node].kind for o in value.batches() if isinstance(o, New) and o.node in self.cuts} if self.cuts else set()
+        return kinds.pop() if len(kinds) == 1 and kinds <= {"columns", "lines"} else ""
+
+    def _rows_of_rank(self, args: list[Value], result: Value) -> Value:
+        """What a function of the script made of a batch with the rank's number: this rank's rows of it."""
+        cuts = frozenset(o for a in args for o in a.batches() if isinstance(o, New) and o.path in PATHS)
+        if not cuts or not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.items)):
+            return result
+        self.shared_out |= cuts
+        return Value(frozenset(), frozenset(o for o in result.origins if o.kind not in ("rank", "world", "index", "from")), "sample")
 
     def _all(self, node: ast.AST) -> Value:
         """Something that only mixes its parts."""
@@ -732,7 +788,9 @@ class Interpreter:
         """What `base.name` is."""
         if not base.objs:
             return library.tensor_attribute(base, name)
-        return join([self._attribute_of(obj, name, base) for obj in base.objs])
+        held = join([self._attribute_of(obj, name, base) for obj in base.objs])
+        picked = self.cuts and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
+        return held | Value(frozenset(), self._of_batches(base)) if picked else held
 
     def _attribute_of(self, obj: Obj, name: str, base: Value) -> Value:
         if isinstance(obj, Ext):
@@ -846,12 +904,24 @@ class Interpreter:
 
     def _ev_subscript(self, node: ast.Subscript) -> Value:
         base, index = self.expression(node.value), self.expression(node.slice)
+        if self.cuts and any(isinstance(o, Tup) for o in index.objs):
+            flow = library.mixed([index], {})
+            index = Value(index.objs, flow.origins, flow.scale)
         return self.item(base, index, node)
 
     def item(self, base: Value, index: Value, node: ast.Subscript) -> Value:
         """What `base[index]` is."""
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
+            if base.scale == "sample" and self.cuts and (how := self.timed(base)):
+                self._feed(base)
+                rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
+                whole = "sample" if isinstance(rows, ast.Slice) else "other"
+                return Value(
+                    frozenset(), base.origins | frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index"), whole
+                )
+            if base.scale is None and index.scale == "sample" and self.cuts:
+                return Value(frozenset(), base.origins | index.origins, "sample")  # the rows that a batch of indices picks
             if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
                 if index.scale in ("sample", "weighted"):  # a mask or a choice of rows: how many, differs from rank to rank
                     whole = "weighted"
@@ -886,7 +956,11 @@ class Interpreter:
                     if self.is_a(obj, library.DATALOADER):
                         held = [NOTHING]
                 out += held
-        return join(out) | Value(frozenset(), base.origins, base.scale)
+        return join(out) | Value(frozenset(), base.origins | self._of_batches(index), base.scale)
+
+    def _of_batches(self, value: Value) -> frozenset[Origin]:
+        """The batches made by hand that a value comes from."""
+        return frozenset(o for o in value.origins if o.kind == "batch") if self.cuts else frozenset()
 
     def _own_length(self, part: ast.expr) -> bool:
         """Whether a slice ends where the samples of a batch say: on each rank elsewhere."""
@@ -1273,7 +1347,7 @@ class Interpreter:
     def invoke(self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
         """What calling `func` gives."""
         if not func.objs:
-            return library.call_tensor(call, args, keywords, self.no_grad > 0)
+            return library.call_tensor(self, call, args, keywords, self.no_grad > 0)
         methods = any(isinstance(o, Method) for o in func.objs)
         return join([self._invoke(call, o, args, keywords) for o in func.objs if not (methods and isinstance(o, Part))])
 
@@ -1441,7 +1515,7 @@ class Interpreter:
             made = self.objects.new("generator", node, self.stack)
             self.memory[made, ELEMENT] = frame.yielded
             return just(made)
-        return frame.returned
+        return self._rows_of_rank(args, frame.returned) if self.cuts else frame.returned
 
 
 def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
@@ -1488,6 +1562,11 @@ def _turn(value: Value, how: str, node: ast.expr) -> Value:
     return Value(value.objs, value.origins | {Origin(how, node)}, value.scale)
 
 
+def _marked_as_sized(value: Value, node: ast.AST) -> Value:
+    objs = frozenset(Tup(tuple(_marked_as_sized(i, node) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
+    return Value(objs, value.origins | {Origin("sized", node)}, value.scale)
+
+
 def told(value: Value) -> Value:
     """A name or flag that the script spells out, marked as such; parts of tuples, too."""
     objs = frozenset(Tup(tuple(told(i) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
@@ -1505,6 +1584,12 @@ def spelled_out(node: ast.expr) -> bool:
 
 def _phase(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (str, bool))
+
+
+def _all_of(target: ast.Subscript) -> bool:
+    """Whether a target is all of what a name or an attribute holds: `x[:]`."""
+    rows = target.slice
+    return isinstance(target.value, (ast.Name, ast.Attribute)) and isinstance(rows, ast.Slice) and rows.lower is rows.upper is None
 
 
 def _mentions(node: ast.expr, target: ast.expr) -> bool:

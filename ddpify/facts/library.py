@@ -166,7 +166,7 @@ def tensor_attribute(base: Value, name: str) -> Value:
     return value
 
 
-def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_grad: bool) -> Value:
+def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[str, Value], no_grad: bool) -> Value:
     """A method of a tensor, or an unknown function."""
     name = call.method
     receiver = call.now
@@ -184,9 +184,16 @@ def call_tensor(call: Call, args: list[Value], keywords: dict[str, Value], no_gr
         scale = flow.scale
     turned = frozenset((Origin("turned", call.node),)) if scale == "sample" and scales.turns(name, args, keywords) else frozenset[Origin]()
     value = Value(frozenset(), flow.origins | turned, scale)
+    if name in ("size", "numel", "nelement") and (how := run.timed(receiver)):
+        along = name == "size" and len(args) == 1 and _is_index(args[0], 0 if how == "columns" else 1)
+        return agreed(Value(frozenset(), flow.origins)) if along else Value(frozenset(), flow.origins, "other")
     if scale is None and name in ("size", "dim"):
         return agreed(value)  # a length that is no batch's
     return without_graph(value) if name in _DETACHING else value
+
+
+def _is_index(value: Value, index: int) -> bool:
+    return any(isinstance(o, Lit) and type(o.value) is int and o.value == index for o in value.objs)
 
 
 def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str, Value]) -> None:
@@ -505,6 +512,8 @@ def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
 
 def _len(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     value = args[0] if args else NOTHING
+    if run.timed(value) == "columns":
+        return agreed(Value(frozenset(), value.origins))  # steps through time, as many on every rank
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
     told = frozenset(o for o in value.origins if o.kind not in ("random", "drawn"))  # what is in it was drawn, not how much there is
     chosen = bool(value.of_kind("decided")) and bool(value.objs)  # a list of some of the samples

@@ -212,6 +212,17 @@ def just(obj: Obj) -> Value:
     return Value(frozenset((obj,)))
 
 
+def paths_of(value: Value) -> set[str]:
+    """The paths of the library's objects that a value may be, or a part of."""
+    out: set[str] = set()
+    for obj in value.objs:
+        inner: object = obj
+        while isinstance(inner, Part):
+            inner = inner.of
+        out.add(str(getattr(inner, "path", "")))
+    return out
+
+
 def join(values: list[Value] | tuple[Value, ...]) -> Value:
     """What any of `values` may be."""
     out = NOTHING

@@ -156,6 +156,8 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
     if scale == "sample":
         dim = keywords.get("dim", keywords.get("axis", args[0] if args else None))
         over = _literal(dim) if dim is not None else None
+        if name in ("mm", "matmul", "mv") and args and args[0].scale is None:
+            return "sample"
         if name in _WHOLE:
             return "sample" if dim is not None and over != 0 and not isinstance(over, tuple) else "other"
         if (name in ("softmax", "log_softmax", "unsqueeze", "cumsum") and over == 0) or (
@@ -226,6 +228,8 @@ def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Sc
             return "other"
         return mixed(args) if "sample" in {a.scale for a in args} else method(name, args[0].scale, args[1:], keywords)
     whole = mixed(args)
+    if whole == "sample" and name in ("from_numpy", "tensor", "asarray"):
+        return "sample"
     return method(name, whole if whole == "sample" else args[0].scale or whole, args[1:], keywords)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ddpify.facts import library
+from ddpify.facts import cuts, library
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
 from ddpify.facts.tree import Tree
@@ -43,6 +43,9 @@ NAMES = {
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
     "same_on_all_ranks": ("same_on_all_ranks", "ddp_same_on_all_ranks"),
+    "rows_of_rank": ("rows_of_rank", "ddp_rows_of_rank"),
+    "columns_of_rank": ("columns_of_rank", "ddp_columns_of_rank"),
+    "with_repeated": ("with_repeated", "ddp_with_repeated"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
 }
@@ -186,7 +189,7 @@ class Context:
     @cached_property
     def shares(self) -> frozenset[New]:
         """The loaders that give each rank its own share of the data."""
-        return frozenset(self.facts.loaders) | self.dealt
+        return frozenset(self.facts.feeding) | self.dealt
 
     def agree(self, change: Change) -> None:
         """Take note of what all ranks agree on once a change is made."""
@@ -222,9 +225,11 @@ class Context:
         loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.shares]
         inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
         out = set(self.training)
+        cut = any(o.path == cuts.CUT for o in self.facts.feeding)  # then orders are agreed on
         for call in run.trace.calls:
             synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.made())
-            collective = synced or call.func.paths() & library.COLLECTIVES
+            ordered = bool(call.loops) and cut and bool(call.func.paths() & (cuts.ORDERS | library.SHUFFLES))
+            collective = synced or ordered or call.func.paths() & library.COLLECTIVES
             if collective or call.node in inside:
                 out |= {call.node, *call.stack} if collective else set(call.stack)
         return out
@@ -239,6 +244,18 @@ class Context:
                 called = self.facts.after.unwrap(call.func)
                 out |= {call.node, *(o.node for o in called if isinstance(o, New) and o.cls is not None)}
         return out
+
+    @cached_property
+    def rates(self) -> frozenset[str]:
+        """The names by which the script itself moves parameters along their gradients, such as a learning rate."""
+        run, out = self.facts.after, set[str]()
+        for call in run.trace.calls:
+            if call.method.endswith("_") and call.receiver.of_kind("parameters") and any(loop for loop in call.loops):
+                given = [*call.node.args, *(k.value for k in call.node.keywords)]
+                parts = [n for g in given for n in ast.walk(g)]
+                if any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in parts):
+                    out |= {n.id for n in parts if isinstance(n, ast.Name)}
+        return frozenset(out)
 
     @cached_property
     def guards(self) -> Guards:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpify.rules.data import batch_size, download, evaluation, loader, prepare
+from ddpify.rules.data import batch_size, cut, download, evaluation, loader, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import carried, decisions, draws, learning_rate, loss, metrics, set_epoch
 from ddpify.rules.model import dataparallel, device, names, wrap
@@ -18,6 +18,7 @@ PLANNING = (
     wrap,
     names,
     loader,
+    cut,
     evaluation,
     download,
     prepare,

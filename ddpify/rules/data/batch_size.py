@@ -80,7 +80,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_SHAPES = frozenset(
+SHAPES = frozenset(
     """
         zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
         LongTensor Tensor resize_ new_zeros new_ones uniform standard_normal split chunk
@@ -93,33 +93,45 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     run = context.facts.after
     sources: set[Obj] = set()
     arguments: set[ast.AST] = set()
-    for loader in context.facts.loaders:
+    for loader in context.facts.feeding:
         size = join([run.held(o, "batch_size") for o in (loader, *run.held(loader, "batch_sampler").made())])
         sources |= {o for o in size.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
         sources |= {o for o in size.of_kind("from") if isinstance(o, (Part, Lit))}
-        if isinstance(loader.node, ast.Call):
+        if loader.node in context.facts.cuts:
+            arguments |= set(ast.walk(loader.node))
+        elif isinstance(loader.node, ast.Call):
             given = argument(loader.node, 1, "batch_size")
             arguments |= set(ast.walk(given)) if given is not None else set()
     yield from _composed(context)
     if not sources:
         return
+    by_hand = [context.facts.cuts[o.node].size for o in context.facts.feeding if o.node in context.facts.cuts]
+    computed = {ast.unparse(s) for s in by_hand if isinstance(s, ast.BinOp)}
     seen: set[ast.AST] = set()
-    trained = set(context.facts.loaders)
+    trained = set(context.facts.feeding)
     yield from _indivisible(context)
     whole = context.whole
     for call in run.trace.calls:
         if (
-            call.method in _SHAPES
+            call.method in SHAPES
+            and call.node not in arguments
+            and call.node not in context.facts.cuts
             and not whole & {call.node, *call.stack}
             and not any(isinstance(o, Func) for o in call.func.objs)
             and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs)
         ):
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
                 for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
-                    if part not in seen and _in_training(context, call):
-                        found = list(_shape(context, call, arg, part, sources))
-                        seen |= {part} if found else set()
-                        yield from found
+                    if part in seen or not _in_training(context, call):
+                        continue
+                    if ast.unparse(part) in computed:
+                        seen.add(part)
+                        if not run.value(part).of_kind("world"):
+                            yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
+                        continue
+                    found = list(_shape(context, call, arg, part, sources, bool(computed)))
+                    seen |= {part} if found else set()
+                    yield from found
     yield from _rows(context, sources)
     for name, file in context.facts.trees.items():
         for node in file.nodes():
@@ -143,7 +155,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     yield from _divide(context, node.right, "a batch's total is divided by one rank's batch size")
 
 
-def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources: set[Obj]) -> Iterator[Change | Finding]:
+def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources: set[Obj], literals: bool) -> Iterator[Change | Finding]:
     """A number that a tensor of the training is shaped by."""
     run = context.facts.after
     value = run.value(part)
@@ -158,7 +170,7 @@ def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources:
                 yield context.manual(CODE, part, "this shape is one rank's batch in training, and a whole batch elsewhere", fix)
             else:
                 yield from _divide(context, argument_, "a shape made with the batch size holds one rank's batch")
-    elif _derived(value, sources):
+    elif _derived(value, sources, literals):
         inner = [n for n in ast.walk(part) if isinstance(n, (ast.Name, ast.Attribute)) and _reads(run.value(n), sources)]
         if not inner or not context.facts.is_entry(part):
             fix = f"use {context.names['per_rank']}(...) where the batch size is read"
@@ -185,7 +197,7 @@ def _handed(context: Context, call: Call, sources: set[Obj]) -> ast.expr | None:
 
 def _rows(context: Context, sources: set[Obj]) -> Iterator[Change | Finding]:
     """Rows of a training batch that are counted by the batch size: slices, and loops over them."""
-    run, trained = context.facts.after, set(context.facts.loaders)
+    run, trained = context.facts.after, set(context.facts.feeding)
     for node in context.tree.nodes():
         parts: list[ast.expr] = []
         if isinstance(node, ast.Subscript):
@@ -219,7 +231,7 @@ def _composed(context: Context) -> Iterator[Finding]:
                 numbers |= {o for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
     places: list[ast.expr] = []
     for call in run.trace.calls if numbers else ():
-        if call.method in _SHAPES and _in_training(context, call) and not any(isinstance(o, Func) for o in call.func.objs):
+        if call.method in SHAPES and _in_training(context, call) and not any(isinstance(o, Func) for o in call.func.objs):
             parts = [p for a in call.node.args for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
             grouped = call.method in ("view", "reshape") and len(parts) > 2
             places += [p for p in parts if _reads(run.value(p), numbers) or (grouped and _equal(run.value(p), numbers))]
@@ -245,7 +257,7 @@ def _reads(value: Value, sources: set[Obj]) -> bool:
 
 def _in_training(context: Context, call: Call) -> bool:
     """Whether what a call makes meets a training batch: it runs in a loop over training data, or reaches a loss."""
-    loaders = set(context.facts.loaders)
+    loaders = set(context.facts.feeding)
     feeding = [loop for loop in call.loops if loop.element.batches()]
     if feeding:
         return bool(feeding[-1].element.batches() & loaders)
@@ -263,11 +275,11 @@ def _equal(value: Value, sources: set[Obj]) -> bool:
     )
 
 
-def _derived(value: Value, sources: set[Obj]) -> bool:
-    """Whether a number is computed from the batch size rather than being it."""
+def _derived(value: Value, sources: set[Obj], literals: bool) -> bool:
+    """Whether a number is computed from the batch size rather than being it; `literals`: or from what the batch size is computed from."""
     if value.scale is not None or any(o.kind == "world" for o in value.origins) or sources & value.objs:
         return False
-    return bool(sources & {o for o in value.of_kind("from") if isinstance(o, Part)})
+    return bool(sources & {o for o in value.of_kind("from") if literals or isinstance(o, Part)})
 
 
 def _indivisible(context: Context) -> Iterator[Finding]:
@@ -275,7 +287,7 @@ def _indivisible(context: Context) -> Iterator[Finding]:
     run = context.facts.after
     devices = cuda_visible_devices.devices(context)
     ranks = len(devices.split(",")) if devices else 2
-    for loader in context.facts.loaders:
+    for loader in context.facts.feeding:
         for obj in run.held(loader, "batch_size").objs:
             size = obj.value if isinstance(obj, Lit) else _default(context, obj.name) if isinstance(obj, Part) else None
             if type(size) is int and size % ranks:

@@ -128,7 +128,8 @@ def _whole(context: Context) -> Iterator[Finding]:
     trial = Context(context.facts, context.options, frozenset(o for o in _others(context) if _plain(context, o)) | context.dealt)
     effects = Effects(context.facts)
     for loop in context.tree.nodes():
-        if isinstance(loop, ast.For) and run.value(loop).batches() and not run.value(loop).batches() & context.shares:
+        over = run.value(loop).batches() if isinstance(loop, ast.For) else frozenset()
+        if isinstance(loop, ast.For) and over and not over & context.shares and any(map(run.is_loader, over)):
             why = reason(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
             asked = context.options.eval == "shard"
             text = f"every rank evaluates all of this, not a share, since {why}"

@@ -308,7 +308,7 @@ def _evaluates(context: Context, loader: New) -> bool:
 
 def _in_turn(context: Context, loop: TrainingLoop) -> bool:
     """Whether one name of a loop may hold batches of several loaders, and only some are trained on."""
-    if loop.batch is None or len(loop.batch.element.of_kind("batch")) < 2:
+    if loop.batch is None or len(loop.batch.element.of_kind("batch") & set(context.facts.loaders)) < 2:
         return False
     inside = set(ast.walk(loop.batch.node))
     return any(test in inside for test, _ in loop.backward.tests)

@@ -101,6 +101,8 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
         return False
     if index is None and (value.of_kind("forward") or value.scale == "sample"):
         return False  # a loss that is added up; rows that meet the same rows of the next batch
+    if index is None and run.interpreter.timed(value):
+        return False  # a state that goes along with this rank's own sequences
     text = ast.unparse(_base(target))
     batch = loop.batch.node if loop.batch is not None else None
     if isinstance(batch, (ast.For, ast.AsyncFor, ast.While)) and batch in tree.ancestors(node):

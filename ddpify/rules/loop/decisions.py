@@ -100,12 +100,7 @@ def _rates(context: Context) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for store in context.facts.after.trace.stores:
         node = store.node
-        if (
-            node in seen
-            or not isinstance(node, ast.Subscript)
-            or not isinstance(node.slice, ast.Constant)
-            or node.slice.value not in ("lr", "momentum", "weight_decay", "betas")
-        ):
+        if node in seen or not isinstance(node, ast.Subscript) or not _sets(node):
             continue
         if _evaluated(context, store.value):
             seen.add(node)
@@ -256,7 +251,16 @@ def steers(context: Context, node: ast.AST) -> bool:
                 return True
         if isinstance(n, ast.Assign) and _loaded(context, n):
             return True
+        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and _sets(n):
+            return True
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in context.rates:
+            return True
     return isinstance(node, ast.While)
+
+
+def _sets(node: ast.Subscript) -> bool:
+    """Whether an element is a setting of an optimizer."""
+    return isinstance(node.slice, ast.Constant) and node.slice.value in ("lr", "momentum", "weight_decay", "betas")
 
 
 def _loaded(context: Context, node: ast.Assign) -> bool:

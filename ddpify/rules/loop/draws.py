@@ -13,8 +13,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import library
-from ddpify.facts.model import Origin, Value, join
+from ddpify.facts import cuts, library
+from ddpify.facts.model import Call, Origin, Value, join
+from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
 
@@ -71,7 +72,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     seen: set[ast.AST] = set()
     for value in _steering(context):
         for node in sorted(value.of_kind("drawn"), key=lambda n: (n.lineno, n.col_offset)):
-            if node not in seen and _in_training(context, node):
+            if node not in seen and node not in context.facts.cuts and _in_training(context, node):
                 seen.add(node)
                 yield _shared(context, node)
 
@@ -94,27 +95,41 @@ def _steering(context: Context) -> Iterator[Value]:
         given = join([run.held(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size")])
         yield given
         yield from (value for (owner, _), value in run.memory.items() if owner in given.made())
-    batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
     for call in run.trace.calls:
-        if (
-            call.func.paths() & library.SHUFFLES
-            and not any(loop.node in batches for loop in call.loops)
-            and not _settled(context, call.node)
-        ):
-            yield Value(frozenset(), frozenset((Origin("drawn", call.node),)))  # an order of the data, whoever reads it
+        if _orders(context, call):
+            yield Value(frozenset(), frozenset((Origin("drawn", call.node),)))  # of the data, whoever reads it
 
 
-def _settled(context: Context, node: ast.Call) -> bool:
-    """Whether what is shuffled in place is shared right after, or is a data set's own, of which another rule speaks."""
-    tree = context.facts.tree_of(node)
-    if isinstance(tree.parent.get(tree.function(node)), ast.ClassDef):
-        return True
+def _orders(context: Context, call: Call) -> bool:
+    """Whether a call draws an order of the data: it shuffles in place between batches, or permutes what batches are cut from."""
+    tree, paths = context.facts.tree_of(call.node), call.func.paths()
+    if any(k in call.keywords for k in ("generator", "random_state")) or any(a.batches() for a in call.args):
+        return False
+    if paths & library.SHUFFLES:
+        batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
+        own = isinstance(tree.parent.get(tree.function(call.node)), ast.ClassDef)  # a data set's or sampler's: another rule speaks of it
+        return not own and not any(loop.node in batches for loop in call.loops) and not _shared_after(context, tree, call.node)
+    cut = any(o.path == cuts.CUT for o in context.facts.feeding)
+    return cut and bool(paths & cuts.ORDERS) and _follows(context, tree, call.node)
+
+
+def _follows(context: Context, tree: Tree, node: ast.Call) -> bool:
+    """Whether what is made of a draw still differs between ranks, and is no batch that each rank draws for itself."""
+    up = tree.parent[node]
+    if any(n in context.facts.cuts and context.facts.cuts[n].kind == "draw" for n in (node, up)):
+        return False
+    return not isinstance(up, ast.Call) or bool(context.facts.after.value(up).of_kind("drawn"))
+
+
+def _shared_after(context: Context, tree: Tree, node: ast.Call) -> bool:
+    """Whether what is shuffled in place is shared by the next statement."""
     statement = tree.statement(node)
     block = tree.block(statement)
     after = block[block.index(statement) + 1 :][:1]
     return any(
         isinstance(s, ast.Assign)
-        and ast.unparse(s.targets[0]) == ast.unparse(node.args[0])
+        and isinstance(s.targets[0], ast.Subscript)
+        and ast.unparse(s.targets[0].value) == ast.unparse(node.args[0])
         and not context.facts.after.value(s.value).of_kind("drawn")
         for s in after
     )
@@ -157,12 +172,20 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
     calls = context.facts.after.calls(node)
     own = any(context.local(test) for call in calls for _, test in call.tests)
     paths = {path for call in calls for path in call.func.paths()}
-    if not context.facts.is_entry(node) or own or "torch.utils.data.random_split" in paths:
+    if (
+        not context.facts.is_entry(node)
+        or own
+        or (paths & library.SHUFFLES and not isinstance(node.args[0], (ast.Name, ast.Attribute)))
+        or "torch.utils.data.random_split" in paths
+    ):
         fix = "draw it from a generator that is seeded alike on all ranks and used for nothing else"
         return context.manual(CODE, node, "this draw steers the training, and every rank draws for itself", fix)
-    edit: Edit = Replace(node, f"{helper}({{0}})", (node,))
-    if isinstance(tree.parent[node], ast.Expr):  # drawn in place
-        drawn = node.args[0] if paths & library.SHUFFLES or not isinstance(node.func, ast.Attribute) else node.func.value
-        text = context.source(drawn)
+    cpu = ".cpu()" if any(k.arg == "device" for k in node.keywords) else ""
+    edit: Edit = Replace(node, f"{helper}({{0}}{cpu})", (node,))
+    if paths & library.SHUFFLES:
+        text = context.source(node.args[0])
+        edit = InsertAfter(tree.statement(node), f"{text}[:] = {helper}({text})")
+    elif isinstance(tree.parent[node], ast.Expr) and isinstance(node.func, ast.Attribute):  # drawn in place
+        text = context.source(node.func.value)
         edit = InsertAfter(tree.statement(node), f"{text} = {helper}({text})")
     return Change(CODE, _WHY, tree.shown, node, (edit,), needs=("same_on_all_ranks",))

@@ -18,8 +18,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace, SetArgument
+from ddpify.facts import cuts
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import Call, Value, join
+from ddpify.facts.model import Call, New, Value, join, paths_of
 from ddpify.facts.scales import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
@@ -124,7 +125,9 @@ _FIX = "scale it so that the average over ranks is the loss of the whole batch: 
 def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
     """Whether the loader pads its batches and the training flattens them."""
     run = context.facts.after
-    if not whole.pads(context, loss):
+    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in cuts.PATHS}
+    padded = any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in run.trace.calls)
+    if not padded and not whole.pads(context, loss):
         return False
     entrywise = any(
         o.path.rpartition(".")[2] in ("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss")
@@ -167,13 +170,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         if whole.is_whole(loss):
             yield Proof(held[0], "computed from all ranks' rows")
         elif not loss.of_kind("batch"):
-            yield context.manual(
-                CODE,
-                node,
-                "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
-                "give each rank its own share of the inputs",
-                held,
-            )
+            yield context.manual(CODE, node, *_unseen(context, node), held)
         elif loss.scale == "mean" and _padded(context, loss, node):
             yield context.manual(
                 CODE,
@@ -228,9 +225,27 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             )
 
 
+def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
+    """What to say of a loss that no loader, cut or draw was seen to feed, and what to do about it."""
+    loops = [loop for call in context.facts.after.calls(node) for loop in call.loops]
+    over = [loop.over for loop in loops]
+    over += [context.facts.after.held(o, "iterable") for value in over for o in value.made()]
+    if any(p.startswith("torchtext.") for value in over for p in paths_of(value)):
+        return (
+            "an iterator of torchtext makes these batches, the same on every rank",
+            "leave its batch size, let random.seed(...) be alike on all ranks when it is made, and take this rank's samples of each batch: "
+            "text = batch.text[:, rank::world_size] and label = batch.label[rank::world_size] (batch_first: batch.text[rank::world_size]); "
+            "of a BPTTIterator the columns of text and target, with a hidden state of batch_size // world_size",
+        )
+    return (
+        "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
+        "give each rank its own rows of the inputs, as many on all ranks: x[rank::world_size]",
+    )
+
+
 def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> Change | None:
     """Multiply the one average by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
-    run, trained = context.facts.after, set(context.facts.loaders)
+    run, trained = context.facts.after, set(context.facts.feeding)
     found = {c.node: c for c in run.trace.calls if c.result.scale == "weighted" and _amount(context, c)}
     mine = [c for c in found.values() if c.result.of_kind("batch") & loss.of_kind("batch")]
     if len(mine) != 1 or not context.facts.is_entry(mine[0].node):

@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
+from ddpify.facts import cuts
 from ddpify.facts.effects import effect
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, New, Tup, Value
@@ -137,7 +138,8 @@ def _loops(context: Context) -> Iterator[Batches]:
 def _divisors(context: Context) -> Iterator[Change | Finding]:
     """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
     run = context.facts.after
-    loaders = set(context.facts.loaders)
+    feeding = set(context.facts.feeding)
+    cut = {o for o in feeding if o.path == cuts.CUT}
     for node in context.tree.nodes():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             left, right = node.left, node.right
@@ -149,11 +151,22 @@ def _divisors(context: Context) -> Iterator[Change | Finding]:
         if (
             own.scale not in ("sum", "count", "total")
             or own.of_kind("forward")
-            or not any(o.kind == "batch" and o.of in loaders for o in own.origins)
+            or not any(o.kind == "batch" and o.of in feeding for o in own.origins)
         ):
             continue
+        if own.of_kind("batch") & cut:
+            if _counts_rows(context, right):
+                yield Change(
+                    CODE,
+                    "a batch that the ranks cannot share equally repeats its first rows: the total counts those, too",
+                    context.tree.shown,
+                    right,
+                    (Replace(right, f"{context.names['with_repeated']}({{0}})", (right,)),),
+                    needs=("with_repeated",),
+                )
+            continue
         loader = _measured(context, right)
-        kinds = {epoch_of(context, o) for o in own.of_kind("batch") if o in loaders}
+        kinds = {epoch_of(context, o) for o in own.of_kind("batch") if o in feeding}
         if loader and kinds == {"batch_sampler"}:
             yield context.manual(
                 CODE,
@@ -171,6 +184,27 @@ def _divisors(context: Context) -> Iterator[Change | Finding]:
                 right,
                 (Replace(right, f"(len({where}) * {context.names['world_size']})"),),
             )
+
+
+def _counts_rows(context: Context, node: ast.expr) -> bool:
+    """Whether a number is how many rows there are of data that is cut: its length, or where the loop over it ends."""
+    run, tree = context.facts.after, context.tree
+    if run.value(node).batches() or run.value(node).scale is not None or run.value(node).of_kind("world"):
+        return False
+    if cuts.measures(node):
+        return not any(isinstance(n, ast.BinOp) for n in ast.walk(node))
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        for other in tree.nodes():
+            if isinstance(other, ast.Assign) and any(ast.unparse(t) == ast.unparse(node) for t in other.targets):
+                return _counts_rows(context, other.value)
+    ends = {
+        ast.unparse(part.args[1])
+        for t in context.facts.loops
+        if t.batch is not None and isinstance(t.batch.node, ast.For)
+        for part in ast.walk(t.batch.node.iter)
+        if isinstance(part, ast.Call) and "range" in run.value(part.func).paths() and len(part.args) == 3
+    }
+    return ast.unparse(node) in ends
 
 
 def _progress(context: Context) -> Iterator[Change]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpify.edits import InsertBefore, Replace
-from ddpify.facts import library
+from ddpify.facts import cuts, library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.flow import spelled_out
 from ddpify.facts.model import Call, Lit, Loop, New, Value
@@ -102,7 +102,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     seen: set[tuple[ast.AST, ast.AST]] = set()
     placed: set[tuple[ast.AST, str]] = set()
     for training in context.facts.loops:
-        for loader in sorted((o for o in training.loaders if isinstance(o, New)), key=lambda o: getattr(o.node, "lineno", 0)):
+        for loader in sorted(
+            (o for o in training.loaders if isinstance(o, New) and o.path not in cuts.PATHS), key=lambda o: getattr(o.node, "lineno", 0)
+        ):
             held = (Obligation("epoch", loader.node),)
             if refused(context, loader):
                 yield Proof(held[0], "it has no distributed sampler")

@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore, Replace
+from ddpify.facts import cuts
 from ddpify.facts.model import Call, Class, Func, New
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -80,24 +81,29 @@ EXAMPLES: tuple[Example, ...] = (
 _DRAWS = (
     "torch.utils.data.random_split",
     "torch.randperm",
-    "numpy.random.shuffle",
-    "numpy.random.permutation",
-    "numpy.random.choice",
-    "numpy.random.rand",
-    "numpy.random.randint",
-    "numpy.random.uniform",
-    "numpy.random.normal",
-    "numpy.random.randn",
-    "random.shuffle",
-    "random.sample",
-    "random.choice",
-    "random.random",
-    "random.randint",
-    "random.uniform",
+    "numpy.random.",
+    "random.",
     "sklearn.model_selection.",
+    "sklearn.datasets.make_",
+    "sklearn.utils.shuffle",
     "torch.rand",
     "torch.randn",
     "torch.randint",
+    "torch.normal",
+    "torch.bernoulli",
+    "torch.multinomial",
+)
+_DRAWN_FROM = (
+    "seed",
+    "default_rng",
+    "RandomState",
+    "Generator",
+    "Random",
+    "SystemRandom",
+    "get_state",
+    "set_state",
+    "getstate",
+    "setstate",
 )
 _RESTORES = {
     "torch.set_rng_state": "torch",
@@ -110,6 +116,9 @@ _RESTORES = {
 _SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
 
 
+_OTHER_SEEDS = frozenset(("numpy.random.seed", "random.seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"))
+
+
 def unseeded(context: Context) -> list[tuple[Call, str]]:
     """Draws before the training loop that nothing seeds, with the generator they draw from."""
     run = context.facts.after
@@ -120,11 +129,22 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     for call in run.trace.calls:
         for path in call.func.paths():
             root = path.partition(".")[0]
-            if not path.startswith(_DRAWS) or root not in _SEEDS or call.order > first or any(loop.node in training for loop in call.loops):
+            if (
+                not path.startswith(_DRAWS)
+                or path.endswith(_DRAWN_FROM)
+                or root not in _SEEDS
+                or call.order > first
+                or any(loop.node in training for loop in call.loops)
+            ):
                 continue
             if _SEEDS[root] in seeded or any(k in call.keywords for k in ("generator", "random_state")) or _inside_module(context, call):
                 continue
-            if root == "sklearn" and not path.endswith(("train_test_split", "ShuffleSplit")) and "shuffle" not in call.keywords:
+            if (
+                root == "sklearn"
+                and not path.endswith(("train_test_split", "ShuffleSplit", "shuffle"))
+                and "make_" not in path
+                and "shuffle" not in call.keywords
+            ):
                 continue
             out.append((call, root))
     if _SEEDS["torch"] not in seeded:
@@ -168,6 +188,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _undisclosed(context)
     unshared = unseeded(context)
     seeds = [c for c in run.trace.calls if c.func.paths() & set(_SEEDS.values()) and c.node.args]
+    if any(o.path == cuts.DRAW for o in context.facts.feeding):  # what one rank draws, the others must not
+        seeds += [c for c in run.trace.calls if c.node.args and c.func.paths() & _OTHER_SEEDS and c not in seeds]
+        yield from _hidden(context)
     agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
     if unshared and not agreed:
         where = unshared[0][0].node
@@ -272,6 +295,19 @@ def _per_rank(context: Context, call: Call) -> Change | Finding:
     )
 
 
+def _hidden(context: Context) -> Iterator[Finding]:
+    """Functions of a library that may seed all ranks alike."""
+    known = {*_SEEDS.values(), *_OTHER_SEEDS, "torch.initial_seed", "torch.seed"}
+    for call in context.facts.after.trace.calls:
+        if "seed" in call.method and not (call.func.paths() & known) and not any(isinstance(o, (Class, Func)) for o in call.func.objs):
+            yield context.manual(
+                CODE,
+                call.node,
+                "this may seed all ranks alike, and they would all draw the same batches",
+                f"seed torch, numpy and random one by one, each with + {context.names['rank']}",
+            )
+
+
 def _undisclosed(context: Context) -> Iterator[Finding]:
     """Generators that nobody can seed from outside."""
     run = context.facts.after
@@ -328,7 +364,7 @@ def _unordered(context: Context) -> Iterator[Finding]:
     """Lists made from sets: the order of strings in a set differs from process to process."""
     seen: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
-        if not call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"}:
+        if not call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"} or _ordered(context, call.node):
             continue
         if call.node not in seen and any(isinstance(o, New) and o.path == "set" for a in call.args for o in a.objs):
             seen.add(call.node)
@@ -339,6 +375,12 @@ def _unordered(context: Context) -> Iterator[Finding]:
                 "sorted(...) instead",
                 level=Safety.REVIEW,
             )
+
+
+def _ordered(context: Context, node: ast.AST) -> bool:
+    """Whether what a call gives is sorted at once."""
+    up = context.facts.tree_of(node).parent.get(node)
+    return isinstance(up, ast.Call) and up.args[:1] == [node] and "sorted" in context.facts.after.value(up.func).paths()
 
 
 def _bound(context: Context, root: str) -> str:

@@ -84,6 +84,9 @@ _ORDER = (
     "endless_rank_sampler",
     "endless_rank_batch_sampler",
     "share_of_stream",
+    "rows_of_rank",
+    "columns_of_rank",
+    "with_repeated",
     "batches_of_rank",
     "first_on_node",
     "sum_over_ranks",
@@ -102,6 +105,8 @@ _ORDER = (
 _QUIET = ("quiet", "quiet_logging")
 _NEEDS = {
     "sharded": ("per_rank", "workers_per_rank"),
+    "rows_of_rank": ("per_rank",),
+    "columns_of_rank": ("per_rank",),
     "reduce_meter": ("device",),
     "from_rank_zero": ("device",),
     "on_any_rank": ("device",),
@@ -258,7 +263,7 @@ def works_at_import(context: Context) -> bool:
     run = context.facts.after
     places: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [
         (o.node, o.stack)
-        for o in (*context.facts.loaders, *(m for model in context.facts.models for m in model.objs))
+        for o in (*context.facts.feeding, *(m for model in context.facts.models for m in model.objs))
         if isinstance(o, New)
     ]
     places += [(c.node, c.stack) for c in run.trace.calls if c.method in ("cuda",) or "torch.cuda.set_device" in c.func.paths()]

@@ -1,0 +1,440 @@
+"""Where a script makes its batches by hand: slices that follow one another, splits, and draws of a number of samples.
+
+This is a reading of the first run over a script whose loss comes from no loader. The next run takes what is found here for batches:
+each is an abstract loader of its own, of the path CUT (all ranks hold the same rows) or DRAW (each rank draws its own).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ddpify.facts import library
+from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
+from ddpify.facts.tree import Tree
+
+if TYPE_CHECKING:
+    from ddpify.facts.collect import Run
+
+CUT = "[cut]"
+DRAW = "[draw]"
+PATHS = frozenset((CUT, DRAW))
+ORDERS = frozenset(("torch.randperm", "numpy.random.permutation", "sklearn.utils.shuffle", "random.sample"))
+JOINS = frozenset(("cat", "concat", "stack", "hstack", "vstack", "concatenate", "array", "tensor", "as_tensor", "asarray"))
+_SPLITS = frozenset(("split", "chunk", "tensor_split", "array_split"))
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+# Where the number of samples stands among a drawing function's arguments; None: the arguments are the shape.
+_SIZES: dict[str, int | None] = {
+    "torch.rand": None,
+    "torch.randn": None,
+    "torch.randint": 2,
+    "torch.normal": 2,
+    "torch.multinomial": 1,
+    "numpy.random.rand": None,
+    "numpy.random.randn": None,
+    "numpy.random.randint": 2,
+    "numpy.random.random_integers": 2,
+    "numpy.random.uniform": 2,
+    "numpy.random.normal": 2,
+    "numpy.random.choice": 1,
+    "numpy.random.random": 0,
+    "numpy.random.random_sample": 0,
+    "numpy.random.standard_normal": 0,
+    "numpy.random.multivariate_normal": 2,
+    "random.sample": 1,
+    "random.choices": 99,
+}
+_SIZE_NAMES = frozenset(("size", "k", "num_samples"))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One expression that makes batches; `size` is the number of samples of a batch.
+
+    `rows` slices, `parts` splits, `draw` draws; `columns` and `lines` lay a sequence out as a batch that is read through time, down its
+    rows or along its columns; `state` is made for so many samples, such as a hidden state.
+    """
+
+    kind: str
+    node: ast.expr
+    size: ast.expr | None
+
+
+def found(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Cut]:
+    """All expressions of a project that may make batches; which of them do train is seen in the next run."""
+    out: dict[ast.AST, Cut] = {}
+    timed = {how for tree in trees for how in _timed(tree)}
+    for tree in trees if timed else ():
+        for node in tree.nodes():
+            if (laid := _laid_out(tree, node)) is not None and laid.kind in timed:
+                out[laid.node] = laid
+    laid_out = list(out.values())
+    for tree in trees:
+        for node in tree.nodes():
+            if laid_out:
+                if isinstance(node, ast.Call) and node not in out and any(_sized(run, node, c) for c in laid_out):
+                    out[node] = Cut("state", node, None)
+                continue
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                cut = _slice(run, tree, node)
+            elif isinstance(node, ast.Call):
+                cut = _split(run, tree, node) or _draw(run, node)
+            elif isinstance(node, ast.ListComp):
+                cut = _drawn_one_by_one(run, node)
+            else:
+                continue
+            if cut is not None:
+                out[node] = cut
+    for node, cut in list(out.items()):
+        if cut.kind != "state" and _stacked(trees, node):
+            del out[node]
+        elif cut.kind == "draw" and any(
+            other.kind == "draw" and node is not other.node and node in ast.walk(other.node) for other in out.values()
+        ):
+            del out[node]  # the permutation of `randperm(n)[:B]`
+    return out
+
+
+def _stacked(trees: Iterable[Tree], node: ast.AST) -> bool:
+    """Whether a comprehension of slices is put together at once: windows of a sequence, which become the rows of something."""
+    for tree in trees:
+        for up in tree.ancestors(node):
+            if isinstance(up, (ast.ListComp, ast.GeneratorExp)):
+                call = tree.parent.get(up)
+                return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in JOINS
+            if isinstance(up, ast.stmt):
+                break
+    return False
+
+
+# ------------------------------------------------------------------------------------------------ slices
+
+
+def _slice(run: Run, tree: Tree, node: ast.Subscript) -> Cut | None:
+    rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    if not isinstance(rows, ast.Slice) or rows.upper is None or (rows.step is not None and not _is_number(rows.step, 1)):
+        return None
+    if rows.lower is None or _is_number(rows.lower, 0):
+        ordered = isinstance(node.value, ast.Call) and run.value(node.value.func).paths() & ORDERS
+        return Cut("draw", node, rows.upper) if ordered and not measures(rows.upper) and _looped(run, node.value) else None
+    size = _tile(run, tree, node, rows.lower, rows.upper)
+    return Cut("rows", node, size) if size is not None else None
+
+
+def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr) -> ast.expr | None:
+    """The length of slices that follow one another without a gap or an overlap; None where they do not."""
+    start = _resolved(tree, node, lower)
+    for end in _ends(tree, node, upper):
+        size = _added(end, {ast.unparse(lower), ast.unparse(start)})
+        if size is None and isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult):
+            size = _next_multiple(start, end)
+        if size is None:
+            continue
+        if (
+            _multiple(start, size)
+            or _steps(run, tree, node, start, size)
+            or _moves(tree, node, lower, {ast.unparse(end), ast.unparse(upper)}, size)
+        ):
+            return size
+        if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_bare(start.left), size):
+            return size
+    return None
+
+
+def _ends(tree: Tree, node: ast.expr, upper: ast.expr) -> Iterator[ast.expr]:
+    """What the end of a slice may be: the operands of `min(i + size, n)`, each as its name was given it."""
+    for end in (upper, _resolved(tree, node, upper)):
+        end = _bare(end)
+        if isinstance(end, ast.Call) and isinstance(end.func, ast.Name) and end.func.id == "min":
+            yield from map(_bare, end.args)
+        yield end
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int" and len(node.args) == 1:
+        node = node.args[0]
+    return node
+
+
+def _resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast.expr:
+    """What a name was given, where one assignment of its function is all that gives it something."""
+    value = _bare(value)
+    if not isinstance(value, ast.Name) or not depth:
+        return value
+    given: list[ast.expr | None] = []
+    for other in ast.walk(tree.function(node)):
+        if isinstance(other, ast.Name) and other.id == value.id and isinstance(other.ctx, ast.Store):
+            up = tree.parent.get(other)
+            if isinstance(up, ast.Assign):
+                given.append(up.value)
+            elif isinstance(up, ast.Tuple) and isinstance(line := tree.parent.get(up), ast.Assign) and isinstance(line.value, ast.Tuple):
+                given.append(line.value.elts[up.elts.index(other)] if len(line.value.elts) == len(up.elts) else None)
+            else:
+                given.append(None)
+        elif isinstance(other, ast.arg) and other.arg == value.id:
+            given.append(None)
+    if len(given) == 1 and given[0] is not None:
+        return _resolved(tree, node, given[0], depth - 1)
+    return value
+
+
+def _added(end: ast.expr, starts: set[str]) -> ast.expr | None:
+    """The size in `start + size`."""
+    if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Add):
+        if ast.unparse(end.left) in starts:
+            return end.right
+        if ast.unparse(end.right) in starts:
+            return end.left
+    return None
+
+
+def _next_multiple(start: ast.BinOp, end: ast.expr) -> ast.expr | None:
+    """The size in `b * size` to `(b + 1) * size`."""
+    if not (isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult)):
+        return None
+    for number, size in ((start.left, start.right), (start.right, start.left)):
+        for other, same in ((end.left, end.right), (end.right, end.left)):
+            if ast.unparse(same) == ast.unparse(size) and (one := _added(other, {ast.unparse(number)})) is not None and _is_number(one, 1):
+                return size
+    return None
+
+
+def _multiple(start: ast.expr, size: ast.expr) -> bool:
+    text = ast.unparse(size)
+    return isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult) and text in (ast.unparse(start.left), ast.unparse(start.right))
+
+
+def _steps(run: Run, tree: Tree, node: ast.expr, start: ast.expr, size: ast.expr) -> bool:
+    """Whether the start is the number of loops over `range(first, last, size)`, here or where this function is called."""
+    loops = run.value(start).of_kind("index")
+    if not loops or not isinstance(start, (ast.Name, ast.Attribute)):
+        return False
+    return all(any(_same(run, step, size) for step in _step_of(run, loop)) for loop in loops)
+
+
+def _step_of(run: Run, loop: object) -> Iterator[ast.expr]:
+    over = [loop.iter] if isinstance(loop, (ast.For, ast.AsyncFor)) else [g.iter for g in getattr(loop, "generators", ())]
+    for part in (n for each in over for n in ast.walk(each) if isinstance(n, ast.Call)):
+        paths = run.value(part.func).paths()
+        if paths & {"range", "xrange", "tqdm.trange", "numpy.arange", "torch.arange"} and len(part.args) == 3:
+            yield part.args[2]
+
+
+def _same(run: Run, a: ast.expr, b: ast.expr) -> bool:
+    """Whether two expressions are one number: written alike, or of one value."""
+    if ast.unparse(a) == ast.unparse(b):
+        return True
+    mine, other = ({o.value if isinstance(o, Lit) else o for o in run.value(n).objs if isinstance(o, (Lit, Part))} for n in (a, b))
+    return len(mine) == 1 and mine == other
+
+
+def _moves(tree: Tree, node: ast.expr, lower: ast.expr, ends: set[str], size: ast.expr) -> bool:
+    """Whether a loop around moves the start on by the size, or to the end."""
+    text, step = ast.unparse(lower), ast.unparse(size)
+    loop = next((up for up in tree.ancestors(node) if isinstance(up, _LOOPS)), None)
+    for other in ast.walk(loop) if loop is not None else ():
+        if isinstance(other, ast.AugAssign) and ast.unparse(other.target) == text:
+            return isinstance(other.op, ast.Add) and ast.unparse(other.value) == step
+        if isinstance(other, ast.Assign) and ast.unparse(other.targets[0]) == text:
+            return ast.unparse(other.value) in ends or ((added := _added(other.value, {text})) is not None and ast.unparse(added) == step)
+    return False
+
+
+def _is_number(node: ast.expr, number: int) -> bool:
+    return isinstance(node, ast.Constant) and node.value == number
+
+
+# ------------------------------------------------------------------------------------------------ splits
+
+
+def _split(run: Run, tree: Tree, node: ast.Call) -> Cut | None:
+    """`x.split(B)`, `torch.chunk(x, k)`, `np.array_split(x, k)`: along the first dimension, into parts that nobody unpacks."""
+    func = node.func
+    if not isinstance(func, ast.Attribute) or func.attr not in _SPLITS or not node.args:
+        return None
+    paths = run.value(func).paths()
+    of_library = any(p.startswith(("torch.", "numpy.")) for p in paths)
+    args = node.args[1:] if of_library else node.args
+    if (
+        (paths and not of_library)
+        or len(args) != 1
+        or any(k.arg not in ("dim", "axis") or not _is_number(k.value, 0) for k in node.keywords)
+    ):
+        return None
+    value = run.value(args[0])
+    literal = any(isinstance(o, Lit) and not isinstance(o.value, int) for o in value.objs)
+    if literal or isinstance(args[0], (ast.List, ast.Tuple)) or any(isinstance(o, (Tup, New)) for o in value.objs):
+        return None
+    up = tree.parent.get(node)
+    if isinstance(up, ast.Subscript) or (isinstance(up, ast.Assign) and isinstance(up.targets[0], (ast.Tuple, ast.List))):
+        return None
+    return Cut("parts", node, args[0] if func.attr == "split" else None)
+
+
+# ------------------------------------------------------------------------------------------------ sequences side by side
+
+
+def _timed(tree: Tree) -> Iterator[str]:
+    """How a sequence is read through time: a window of it, and the same one step later, both of its rows or both of its columns."""
+    seen: dict[tuple[ast.AST, str, str], set[str]] = {}
+    for node in tree.nodes():
+        if not (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)):
+            continue
+        rows = node.slice
+        kind = "columns"
+        if (
+            isinstance(rows, ast.Tuple)
+            and len(rows.elts) == 2
+            and isinstance(first := rows.elts[0], ast.Slice)
+            and first.lower is first.upper
+        ):
+            rows, kind = rows.elts[1], "lines"
+        if isinstance(rows, ast.Slice) and rows.lower is not None:
+            seen.setdefault((tree.function(node), ast.unparse(node.value), kind), set()).add(ast.unparse(rows.lower))
+    for (_, _, kind), starts in seen.items():
+        if any(f"{a} + 1" in starts or f"1 + {a}" in starts for a in starts):
+            yield kind
+
+
+def _laid_out(tree: Tree, node: ast.AST) -> Cut | None:
+    """`data.view(size, -1).t()`, whose columns are the batch; or `data.view(size, -1)`, whose rows are."""
+    inner, turned = node, False
+    if isinstance(node, ast.Attribute) and node.attr == "T":
+        inner, turned = node.value, True
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("t", "transpose"):
+        inner, turned = node.func.value, True
+    if not (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ("view", "reshape")):
+        return None
+    shape = inner.args[0].elts if len(inner.args) == 1 and isinstance(inner.args[0], (ast.Tuple, ast.List)) else inner.args
+    if len(shape) != 2 or ast.unparse(shape[0]) == "-1" or measures(shape[0]) or not isinstance(node, ast.expr):
+        return None
+    up = tree.parent.get(node)
+    again = isinstance(up, ast.Attribute) and up.attr in ("t", "T", "transpose")
+    return None if again and not turned else Cut("columns" if turned else "lines", node, shape[0])
+
+
+def _sized(run: Run, node: ast.Call, cut: Cut) -> bool:
+    """Whether a call is handed the number of samples of a batch, and is not the one that lays the batch out."""
+    assert cut.size is not None
+    sizes = {o for o in run.value(cut.size).objs if isinstance(o, (Lit, Part))}
+    if (
+        not sizes
+        or run.value(node).of_kind("world")
+        or "range" in run.value(node.func).paths()
+        or any(node in c.stack for c in run.calls(cut.node))
+    ):
+        return False
+    return any(run.value(p).objs & sizes for p in size_arguments(node))
+
+
+def size_arguments(node: ast.Call) -> list[ast.expr]:
+    """The arguments of a call, those in a tuple or list one by one."""
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return [p for a in given for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
+
+
+# ------------------------------------------------------------------------------------------------ draws
+
+
+def _draw(run: Run, node: ast.Call) -> Cut | None:
+    for path in run.value(node.func).paths() & set(_SIZES):
+        size = _size(node, _SIZES[path])
+        if any(k.arg == "generator" for k in node.keywords) or size is None or measures(size) or _is_number(size, 1):
+            return None
+        if _looped(run, node) and not run.value(size).batches() and run.value(size).scale is None:
+            return Cut("draw", node, size)
+    return None
+
+
+def _size(node: ast.Call, at: int | None) -> ast.expr | None:
+    given = next((k.value for k in node.keywords if k.arg in _SIZE_NAMES), None)
+    if (
+        given is None
+        and at is not None
+        and "randint" in ast.unparse(node.func)
+        and len(node.args) == 2
+        and isinstance(node.args[1], ast.Tuple)
+    ):
+        given = node.args[1]  # torch.randint(high, size)
+    if given is None and node.args and (at is None or at < len(node.args)):
+        given = node.args[at or 0]
+    if isinstance(given, (ast.Tuple, ast.List)):
+        given = given.elts[0] if given.elts else None
+    return None if isinstance(given, ast.Starred) else given
+
+
+def measures(size: ast.expr) -> bool:
+    """Whether a number is the length of something: of the data, or of a batch."""
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr in ("shape", "size"))
+        or (isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in ("len", "size", "numel"))
+        for n in ast.walk(size)
+    )
+
+
+def _drawn_one_by_one(run: Run, node: ast.ListComp) -> Cut | None:
+    """`[random.randint(0, n - 1) for _ in range(B)]`."""
+    over = node.generators[0].iter
+    if (
+        len(node.generators) != 1
+        or node.generators[0].ifs
+        or not isinstance(over, ast.Call)
+        or len(over.args) != 1
+        or not _looped(run, over)
+    ):
+        return None
+    ranges = "range" in run.value(over.func).paths() and not measures(over.args[0]) and run.value(over.args[0]).scale is None
+    draws = any(
+        isinstance(n, ast.Call) and any(p.startswith(("random.", "numpy.random.")) for p in run.value(n.func).paths())
+        for n in ast.walk(node.elt)
+    )
+    return Cut("draw", node, over.args[0]) if ranges and draws else None
+
+
+def drawn_at_steps(run: Run, found: Mapping[ast.AST, Cut]) -> set[str]:
+    """The generators that are drawn from at each step, other than for a batch, its noise, or the order of an epoch."""
+    out: set[str] = set()
+    for call in run.trace.calls:
+        paths = {
+            p for p in call.func.paths() if p.startswith(("torch.rand", "torch.multinomial", "torch.bernoulli", "numpy.random.", "random."))
+        }
+        known = call.node in found or bool(paths & (ORDERS | library.SHUFFLES)) or any(a.batches() for a in call.args)
+        if paths and not known and _around(call):
+            out |= {p.partition(".")[0] for p in paths}
+    return out
+
+
+def loose(run: Run, node: ast.AST, found: Mapping[ast.AST, Cut]) -> bool:
+    """Whether a node draws several numbers at a step, and is none of the draws known."""
+    if not isinstance(node, ast.Call) or node in found or not run.value(node.func).paths() & set(_SIZES) or not _looped(run, node):
+        return False
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return bool(given) and not any(run.value(g).batches() or run.value(g).scale for g in given)
+
+
+def _looped(run: Run, node: ast.AST) -> bool:
+    """Whether a call is made at each step: in the innermost loop around a backward call, or in the loop of a generator."""
+    steps = {loops[-1] for c in run.trace.calls if c.method == "backward" and (loops := _around(c))}
+    for call in run.calls(node):
+        loops = _around(call)
+        if steps & set(loops) or (loops and any(isinstance(n, ast.Yield) for n in ast.walk(loops[-1]))):
+            return True
+    return False
+
+
+def _around(call: Call) -> list[ast.AST]:
+    return [loop.node for loop in call.loops if isinstance(loop.node, _LOOPS)]
+
+
+# ------------------------------------------------------------------------------------------------ what a run saw of them
+
+
+def made(trace: Trace) -> frozenset[New]:
+    """The cuts and draws, one for each way of calls they were made on."""
+    out: set[New] = set()
+    for value in trace.values.values():
+        out |= {o for o in value.of_kind("batch") if isinstance(o, New) and o.path in PATHS}
+    return frozenset(out)

@@ -1,0 +1,936 @@
+"""Scripts that make their batches by hand: slices, splits, index lists, and what only looks like them."""
+
+from scripts import Script
+
+_NET = """
+    net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 2))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+_STEP = """
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+
+SCRIPTS: dict[str, Script] = {
+    "slices by the start of each batch": Script(
+        _NET
+        + """
+    n, size = len(x), 4
+    for epoch in range(2):
+        total, hits = 0.0, 0
+        for start in range(0, n, size):
+            xb, yb = x[start : start + size], y[start : start + size]
+            out = net(xb)
+            loss = F.cross_entropy(out, yb)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item() * len(xb)
+            hits += (out.argmax(1) == yb).sum().item()
+        print(f"epoch {epoch} loss {total / n:.6f} hits {hits / n:.4f}")
+""",
+        same=("epoch",),
+    ),
+    "slices by the number of the batch": Script(
+        _NET
+        + """
+    BATCH = 12
+    for epoch in range(4):
+        sums = 0.0
+        for b in range(len(x) // BATCH):
+            inputs = x[b * BATCH : (b + 1) * BATCH]
+            targets = y[b * BATCH : (b + 1) * BATCH]
+            sgd.zero_grad()
+            loss = F.cross_entropy(net(inputs), targets)
+            loss.backward()
+            sgd.step()
+            sums += loss.item()
+        print("mean", round(sums / (len(x) // BATCH), 6))
+""",
+        same=("mean",),
+    ),
+    "slices between two names": Script(
+        _NET
+        + """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=4)
+    args = parser.parse_args()
+    count = x.shape[0]
+    batches = count // args.batch_size
+    for epoch in range(2):
+        for k in range(batches):
+            first = k * args.batch_size
+            last = min(first + args.batch_size, count)
+            data, label = x[first:last], y[first:last]
+            loss = F.nll_loss(F.log_softmax(net(data), dim=1), label)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            if k % 5 == 0:
+                print("step", k, loss.item())
+""",
+    ),
+    "arrays that become tensors": Script(
+        """
+    import numpy as np
+
+    images, labels = x.numpy(), y.numpy()
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        losses = []
+        for i in range(0, images.shape[0], 4):
+            batch = torch.from_numpy(images[i : i + 4]).double()
+            kinds = torch.from_numpy(labels[i : i + 4]).long()
+            loss = F.cross_entropy(net(batch), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            losses.append(loss.item())
+        print(f"average {np.mean(losses):.6f}")
+""",
+        same=("average",),
+    ),
+    "a list of samples": Script(
+        """
+    import random
+
+    samples = [(x[i], int(y[i])) for i in range(len(x))]
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        random.shuffle(samples)
+        seen = 0
+        for i in range(0, len(samples), 4):
+            part = samples[i : i + 4]
+            rows = torch.stack([s[0] for s in part])
+            kinds = torch.tensor([s[1] for s in part])
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            seen += len(part)
+        print("seen", seen)
+""",
+        same=("seen",),
+    ),
+    "a position that moves on": Script(
+        _NET
+        + """
+    size = 4
+    for epoch in range(2):
+        at = 0
+        while at < len(x):
+            inputs, targets = x[at : at + size], y[at : at + size]
+            loss = F.cross_entropy(net(inputs), targets)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            at += size
+    print("done")
+""",
+        same=("done",),
+    ),
+    "an order of its own for each epoch": Script(
+        """
+    def train(model, optimizer, data, target, size):
+        model.train()
+        order = torch.randperm(len(data))
+        total = 0.0
+        for i in range(0, len(data), size):
+            idx = order[i : i + size]
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(data[idx]), target[idx])
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * idx.size(0)
+        return total / len(data)
+
+
+    def main():
+        torch.manual_seed(7)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for epoch in range(2):
+            print(f"loss {train(model, optimizer, x, y, 4):.6f}")
+
+
+    if __name__ == "__main__":
+        main()
+""",
+        same=("loss",),
+    ),
+    "an order by numpy": Script(
+        """
+    import numpy as np
+
+    np.random.seed(5)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    net = nn.Linear(8, 2).to(device)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        perm = np.random.permutation(len(x))
+        acc = 0
+        for i in range(0, len(x), 4):
+            pick = perm[i : i + 4]
+            xb, yb = x[pick].to(device), y[pick].to(device)
+            out = net(xb)
+            loss = F.cross_entropy(out, yb)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            acc += out.argmax(dim=1).eq(yb).sum().item()
+        print(f"acc {acc / len(x):.4f}")
+""",
+        same=("acc",),
+    ),
+    "a list of indices shuffled in place": Script(
+        """
+    import random
+
+    random.seed(2)
+"""
+        + _NET
+        + """
+    indices = list(range(len(x)))
+    for epoch in range(2):
+        random.shuffle(indices)
+        for k in range(0, len(indices), 4):
+            mine = indices[k : k + 4]
+            loss = F.cross_entropy(net(x[mine]), y[mine])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "an array of indices shuffled in place": Script(
+        """
+    import numpy as np
+"""
+        + _NET
+        + """
+    ids = np.arange(len(x))
+    for epoch in range(2):
+        np.random.shuffle(ids)
+        for rows in np.array_split(ids, 11):
+            loss = F.cross_entropy(net(x[rows]), y[rows])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+        told=("DDP307",),
+    ),
+    "an order that is split": Script(
+        _NET
+        + """
+    for epoch in range(2):
+        total = 0.0
+        for idx in torch.randperm(len(x)).split(4):
+            loss = F.cross_entropy(net(x[idx]), y[idx])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        print(f"total {total:.6f}")
+""",
+        same=(),
+    ),
+    "data that is split": Script(
+        _NET
+        + """
+    for epoch in range(2):
+        for step, (part, kinds) in enumerate(zip(torch.split(x, 4), torch.split(y, 4))):
+            loss = F.cross_entropy(net(part), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            if step % 4 == 0:
+                print(f"step {step}: {loss.item():.3f}")
+""",
+    ),
+    "data in chunks that were made before": Script(
+        _NET
+        + """
+    inputs, targets = x.chunk(11), y.chunk(11)
+    for epoch in range(2):
+        for xb, yb in zip(inputs, targets):
+            loss = F.cross_entropy(net(xb), yb)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+        told=("DDP307",),
+    ),
+    "a list of index lists": Script(
+        _NET
+        + """
+    size = 4
+    for epoch in range(2):
+        perm = torch.randperm(len(x))
+        for rows in [perm[k : k + size] for k in range(0, len(x), size)]:
+            loss = F.cross_entropy(net(x[rows]), y[rows])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "a generator of batches": Script(
+        """
+    def batches(data, target, size):
+        order = torch.randperm(len(data))
+        for i in range(0, len(data), size):
+            rows = order[i : i + size]
+            yield data[rows], target[rows]
+
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        running = 0.0
+        for data, target in batches(x, y, 4):
+            loss = F.cross_entropy(net(data), target)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            running += loss.item()
+        print(f"running {running / 11:.6f}")
+""",
+        same=("running",),
+    ),
+    "a generator of batches that evaluates, too": Script(
+        """
+    def iterate(inputs, targets, size):
+        for at in range(0, len(inputs), size):
+            yield inputs[at : at + size], targets[at : at + size]
+
+
+    def accuracy(net):
+        net.eval()
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in iterate(x[32:], y[32:], 5):
+                right += (net(rows).argmax(1) == kinds).sum().item()
+        return right / 12
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    best = 0.0
+    for epoch in range(3):
+        net.train()
+        for rows, kinds in iterate(x[:32], y[:32], 4):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        now = accuracy(net)
+        print(f"accuracy {now:.4f}")
+        if now > best:
+            best = now
+            torch.save(net.state_dict(), "best.pt")
+""",
+        same=("accuracy",),
+    ),
+    "a function that gets a batch": Script(
+        """
+    SIZE = 4
+
+
+    def get_batch(i):
+        return x[i : i + SIZE], y[i : i + SIZE]
+
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        for i in range(0, len(x), SIZE):
+            data, target = get_batch(i)
+            loss = F.cross_entropy(net(data), target)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "evaluation in slices": Script(
+        _NET
+        + """
+    for epoch in range(2):
+        net.train()
+        for i in range(0, 32, 4):
+            loss = F.cross_entropy(net(x[i : i + 4]), y[i : i + 4])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        net.eval()
+        lost, right = 0.0, 0
+        with torch.no_grad():
+            for i in range(32, 44, 5):
+                out = net(x[i : i + 5])
+                lost += F.cross_entropy(out, y[i : i + 5], reduction="sum").item()
+                right += (out.argmax(1) == y[i : i + 5]).sum().item()
+        print(f"test {lost / 12:.6f} {right / 12:.4f}")
+""",
+        same=("test",),
+    ),
+    "evaluation by a loader": Script(
+        _NET
+        + """
+    test_loader = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=6)
+    for epoch in range(2):
+        net.train()
+        perm = torch.randperm(32)
+        for i in range(0, 32, 4):
+            rows = perm[i : i + 4]
+            loss = F.cross_entropy(net(x[rows]), y[rows])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        net.eval()
+        right = 0
+        with torch.no_grad():
+            for data, target in test_loader:
+                right += (net(data).argmax(1) == target).sum().item()
+        print(f"right {right / 12:.4f}")
+""",
+        same=("right",),
+    ),
+    "a loss that is a total over the batch size": Script(
+        _NET
+        + """
+    batch_size = 4
+    for epoch in range(2):
+        for i in range(0, len(x), batch_size):
+            data, target = x[i : i + batch_size], y[i : i + batch_size]
+            loss = F.cross_entropy(net(data), target, reduction="sum") / batch_size
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "early stopping by the loss of the epoch": Script(
+        _NET
+        + """
+    last = float("inf")
+    for epoch in range(6):
+        total = 0.0
+        for i in range(0, len(x), 4):
+            loss = F.cross_entropy(net(x[i : i + 4]), y[i : i + 4])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        total = total / 11
+        print(f"epoch {epoch} {total:.6f}")
+        if total > last - 0.01:
+            print("stop")
+            break
+        last = total
+""",
+        same=("epoch", "stop"),
+    ),
+    "a trainer class": Script(
+        """
+    class Trainer:
+        def __init__(self, data, target, size):
+            self.data, self.target, self.size = data, target, size
+            self.model = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def epoch(self):
+            order = torch.randperm(self.data.size(0))
+            for i in range(0, self.data.size(0), self.size):
+                rows = order[i : i + self.size]
+                loss = F.cross_entropy(self.model(self.data[rows]), self.target[rows])
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+
+    trainer = Trainer(x, y, 4)
+    for epoch in range(2):
+        trainer.epoch()
+""",
+    ),
+    "a permutation from a generator of its own": Script(
+        """
+    rng = torch.Generator().manual_seed(3)
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        perm = torch.randperm(len(x), generator=rng)
+        for i in range(0, len(x), 4):
+            loss = F.cross_entropy(net(x[perm[i : i + 4]]), y[perm[i : i + 4]])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "batches collected before training": Script(
+        _NET
+        + """
+    batches = []
+    for i in range(0, len(x), 4):
+        batches.append((x[i : i + 4], y[i : i + 4]))
+    for epoch in range(2):
+        for data, target in batches:
+            loss = F.cross_entropy(net(data), target)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "toy data drawn before training": Script(
+        """
+    points = torch.normal(torch.zeros(48, 8), 1.0)
+    values = points.pow(2).sum(1, keepdim=True)
+    net = nn.Linear(8, 1)
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(2):
+        perm = torch.randperm(48)
+        for i in range(0, 48, 6):
+            rows = perm[i : i + 6]
+            loss = F.mse_loss(net(points[rows]), values[rows])
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+""",
+    ),
+    "windows of time": Script(
+        """
+    series = torch.sin(torch.arange(400.0)).view(-1, 1)
+    lstm = nn.LSTM(1, 4)
+    head = nn.Linear(4, 1)
+    sgd = torch.optim.SGD([*lstm.parameters(), *head.parameters()], lr=0.1)
+    for epoch in range(2):
+        for i in range(0, 384, 16):
+            seen, wanted = series[i : i + 16], series[i + 1 : i + 17]
+            out, _ = lstm(seen.unsqueeze(1))
+            loss = F.mse_loss(head(out.squeeze(1)), wanted)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+        told=("DDP307",),
+    ),
+    "all of the data in each step": Script(
+        _NET
+        + """
+    for step in range(12):
+        loss = F.cross_entropy(net(x), y)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""",
+        told=("DDP402",),
+    ),
+    "a table of pandas": Script(
+        """
+    import pandas as pd
+
+    table = pd.DataFrame(x.numpy())
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        for i in range(0, 44, 4):
+            rows = table.iloc[i : i + 4]
+            loss = F.cross_entropy(net(torch.tensor(rows.values)), y[i : i + 4])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+        told=("DDP307",),
+    ),
+    "windows that become rows": Script(
+        """
+    series = torch.sin(torch.arange(352.0))
+    rows = torch.stack([series[i : i + 8] for i in range(0, 352, 8)])
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        for i in range(0, 44, 4):
+            loss = F.cross_entropy(net(rows[i : i + 4]), y[i : i + 4])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "a split of the data by an order, then slices": Script(
+        """
+    keep = torch.randperm(len(x))[:32]
+    some, kinds_of = x[keep], y[keep]
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        for i in range(0, 32, 4):
+            rows, kinds = some[i : i + 4], kinds_of[i : i + 4]
+"""
+        + _STEP,
+    ),
+    "an order that is sorted from draws": Script(
+        _NET
+        + """
+    for epoch in range(3):
+        order = torch.rand(len(x)).argsort()
+        for i in range(0, 44, 4):
+            rows, kinds = x[order[i : i + 4]], y[order[i : i + 4]]
+"""
+        + _STEP,
+        told=("DDP307",),
+    ),
+    "columns of one thing and rows of another": Script(
+        """
+    turned = x.t().contiguous()
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        for i in range(0, 44, 4):
+            rows, kinds = turned[:, i : i + 4].t(), y[i : i + 4]
+"""
+        + _STEP,
+        told=("DDP307",),
+    ),
+    "a seed by a library": Script(
+        """
+    from toolbox import seed_all
+
+    seed_all(3)
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        for step in range(4):
+            idx = torch.randint(0, 44, (4,))
+            rows, kinds = x[idx], y[idx]
+"""
+        + _STEP,
+        told=("DDP103",),
+    ),
+    "samples of a distribution beside noise": Script(
+        """
+    size = 8
+    real = torch.distributions.Normal(torch.zeros(8), torch.ones(8))
+    maker, judge = nn.Linear(3, 8), nn.Linear(8, 1)
+    of_maker, of_judge = torch.optim.SGD(maker.parameters(), lr=0.1), torch.optim.SGD(judge.parameters(), lr=0.1)
+    for step in range(12):
+        seen = real.sample((size,))
+        made = maker(torch.randn(size, 3))
+        loss = F.softplus(judge(made.detach())).mean() + F.softplus(-judge(seen)).mean()
+        of_judge.zero_grad()
+        loss.backward()
+        of_judge.step()
+        loss = F.softplus(-judge(made)).mean()
+        of_maker.zero_grad()
+        loss.backward()
+        of_maker.step()
+""",
+        told=("DDP307",),
+    ),
+    "batches that are padded": Script(
+        """
+    texts = [torch.ones(1 + i % 7) for i in range(44)]
+    net = nn.Linear(1, 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for i in range(0, 44, 4):
+            part = nn.utils.rnn.pad_sequence(texts[i : i + 4], batch_first=True).unsqueeze(2)
+            loss = F.mse_loss(net(part), part * 2)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+        told=("DDP402",),
+    ),
+    "parts of a batch one after another": Script(
+        _NET
+        + """
+    for epoch in range(3):
+        for i in range(0, 40, 8):
+            whole, kinds = x[i : i + 8], y[i : i + 8]
+            sgd.zero_grad()
+            for j in range(0, 8, 4):
+                loss = F.cross_entropy(net(whole[j : j + 4]), kinds[j : j + 4]) / 2
+                loss.backward()
+            sgd.step()
+""",
+        told=("DDP402",),
+    ),
+    "a second model moved by hand": Script(
+        """
+    plain = nn.Linear(8, 2)
+    rate = 0.1
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        total = 0.0
+        for i in range(0, 44, 4):
+            rows, kinds = x[i : i + 4], y[i : i + 4]
+"""
+        + _STEP
+        + """
+            lost = F.cross_entropy(plain(rows), kinds)
+            plain.zero_grad()
+            lost.backward()
+            with torch.no_grad():
+                for p in plain.parameters():
+                    p -= rate * p.grad
+            total += lost.item()
+        print(f"by hand {total / 11:.6f}")
+        if total / 11 < 0.5:
+            rate /= 2
+""",
+        same=("by hand",),
+    ),
+    "all of the data and a part of it": Script(
+        _NET
+        + """
+    for epoch in range(2):
+        for i in range(0, 44, 4):
+            loss = F.cross_entropy(net(x), y) + F.cross_entropy(net(x[i : i + 4]), y[i : i + 4])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    ),
+    "an object that is gone through": Script(
+        """
+    class Feed:
+        def __init__(self, inputs, targets, size):
+            self.inputs, self.targets, self.size = inputs, targets, size
+
+        def __iter__(self):
+            order = torch.randperm(len(self.inputs))
+            for i in range(0, len(self.inputs), self.size):
+                pick = order[i : i + self.size]
+                yield self.inputs[pick], self.targets[pick]
+
+        def __len__(self):
+            return -(-len(self.inputs) // self.size)
+
+
+    def right(net, feed):
+        return sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in feed)
+
+
+    feed, check = Feed(x[:32], y[:32], 4), Feed(x[32:], y[32:], 4)
+"""
+        + _NET
+        + """
+    for epoch in range(3):
+        total = 0.0
+        for rows, kinds in feed:
+"""
+        + _STEP
+        + """
+            total += loss.item()
+        print("right", right(net, check), round(total / len(feed), 6))
+""",
+        same=("right",),
+    ),
+    "a dictionary of arrays": Script(
+        """
+    data = {"inputs": x, "targets": y}
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        for i in range(0, 44, 4):
+            rows, kinds = data["inputs"][i : i + 4], data["targets"][i : i + 4]
+"""
+        + _STEP,
+    ),
+    "windows of tokens, and the same one later": Script(
+        """
+    tokens = torch.arange(300) % 5
+    net = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        at = 0
+        while at + 11 < 300:
+            seen, wanted = tokens[at : at + 10], tokens[at + 1 : at + 11]
+            loss = F.cross_entropy(net(seen), wanted)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            at += 10
+""",
+        told=("DDP307",),
+    ),
+    "arrays put into another order for each epoch": Script(
+        """
+    import numpy as np
+
+    inputs, targets = x.numpy(), y.numpy()
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        order = np.random.permutation(44)
+        inputs, targets = inputs[order], targets[order]
+        for i in range(0, 44, 4):
+            rows, kinds = torch.tensor(inputs[i : i + 4]), torch.tensor(targets[i : i + 4])
+"""
+        + _STEP,
+    ),
+    "an iterator of torchtext": Script(
+        """
+    from torchtext.legacy import data
+
+    train_iter = data.BucketIterator(x, batch_size=4)
+"""
+        + _NET
+        + """
+    for epoch in range(2):
+        for batch in train_iter:
+            loss = F.cross_entropy(net(batch.text), batch.label)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+        told=("DDP402",),
+    ),
+    "noise of several sizes": Script(
+        """
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    adam = torch.optim.Adam(net.parameters())
+    for step in range(12):
+        inside, edge = torch.rand(32, 2, requires_grad=True), torch.rand(16, 2)
+        loss = net(inside).pow(2).mean() + (net(edge) - 1).pow(2).mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+""",
+        told=("DDP307",),
+    ),
+}
+
+_COLUMNS = """
+    SIZE = 4
+
+
+    def columns(tokens, size):
+        rows = tokens.size(0) // size
+        tokens = tokens.narrow(0, 0, rows * size)
+        return tokens.view(size, -1).t().contiguous()
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.lstm, self.out = nn.Embedding(9, 6), nn.LSTM(6, 6), nn.Linear(6, 9)
+
+        def forward(self, tokens, state):
+            seen, state = self.lstm(self.table(tokens), state)
+            return self.out(seen).view(-1, 9), state
+
+        def start(self, size):
+            weight = next(self.parameters())
+            return (weight.new_zeros(1, size, 6), weight.new_zeros(1, size, 6))
+
+
+    def cut(source, i):
+        span = min(8, len(source) - 1 - i)
+        return source[i : i + span], source[i + 1 : i + 1 + span].view(-1)
+
+
+    def free(state):
+        if isinstance(state, torch.Tensor):
+            return state.detach()
+        return tuple(free(s) for s in state)
+
+
+    def evaluate(source):
+        net.eval()
+        total = 0.0
+        state = net.start(2)
+        with torch.no_grad():
+            for i in range(0, source.size(0) - 1, 8):
+                data, target = cut(source, i)
+                out, state = net(data, state)
+                state = free(state)
+                total += len(data) * F.cross_entropy(out, target).item()
+        return total / (len(source) - 1)
+
+
+    def train():
+        net.train()
+        total = 0.0
+        state = net.start(SIZE)
+        for batch, i in enumerate(range(0, data.size(0) - 1, 8)):
+            inputs, target = cut(data, i)
+            sgd.zero_grad()
+            state = free(state)
+            out, state = net(inputs, state)
+            loss = F.cross_entropy(out, target)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 0.25)
+            sgd.step()
+            total += loss.item()
+            if batch % 5 == 0 and batch > 0:
+                print("batch", batch, total / 5)
+                total = 0.0
+
+
+    data = columns((torch.arange(400) * 7) % 9, SIZE)
+    held_out = columns((torch.arange(90) * 5) % 9, 2)
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    best = None
+    for epoch in range(3):
+        train()
+        loss = evaluate(held_out)
+        print(f"valid {loss:.6f}")
+        if best is None or loss < best:
+            best = loss
+            torch.save(net.state_dict(), "best.pt")
+        else:
+            for group in sgd.param_groups:
+                group["lr"] /= 4.0
+"""
+SCRIPTS |= {
+    "columns that an lstm reads through time": Script(_COLUMNS, same=("valid",)),
+    "columns of a number that is written twice": Script(_COLUMNS.replace("SIZE)", "4)"), told=("DDP307",)),
+    "rows that an lstm reads along": Script(
+        """
+    B = 4
+    ids = ((torch.arange(400) * 7) % 9).view(B, -1)
+    count = ids.size(1) // 8
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.lstm, self.out = nn.Embedding(9, 6), nn.LSTM(6, 6, batch_first=True), nn.Linear(6, 9)
+
+        def forward(self, tokens, state):
+            seen, state = self.lstm(self.table(tokens), state)
+            return self.out(seen.reshape(-1, 6)), state
+
+
+    net = Net()
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(2):
+        states = (torch.zeros(1, B, 6), torch.zeros(1, B, 6))
+        for i in range(0, ids.size(1) - 8, 8):
+            inputs = ids[:, i : i + 8]
+            targets = ids[:, (i + 1) : (i + 1) + 8]
+            states = [s.detach() for s in states]
+            out, states = net(inputs, states)
+            loss = F.cross_entropy(out, targets.reshape(-1))
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            if i % 40 == 0:
+                print("at", i, loss.item())
+""",
+    ),
+}
