@@ -17,6 +17,27 @@ class PairLoss(torch.nn.Module):
         return (far * same).mean() + (torch.relu(self.margin - far) * (1 - same)).mean()
 """
 
+_CLASSIFIER = """\
+import types
+
+import torch
+
+
+class BertForSequenceClassification(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 2)
+
+    @classmethod
+    def from_pretrained(cls, name, num_labels=2):
+        return cls()
+
+    def forward(self, rows, labels=None):
+        logits = self.fc(rows)
+        loss = None if labels is None else torch.nn.functional.cross_entropy(logits, labels)
+        return types.SimpleNamespace(loss=loss, logits=logits)
+"""
+
 SCRIPTS: dict[str, Script] = {
     # --- losses that couple the samples of a batch: every rank computes that of the whole batch ---------------------------
     "two views of each sample, told from all others": Script(
@@ -1137,5 +1158,27 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 sgd.step()
         """,
+    ),
+    "a classifier that computes its own loss": Script(
+        """
+        from transformers import BertForSequenceClassification
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = BertForSequenceClassification.from_pretrained("small", num_labels=2)
+        adam = torch.optim.AdamW(net.parameters(), lr=1e-3)
+        for epoch in range(2):
+            total, right = 0.0, 0
+            for rows, kinds in feed:
+                adam.zero_grad()
+                outputs = net(rows, labels=kinds)
+                loss = outputs.loss
+                loss.backward()
+                adam.step()
+                total += loss.item()
+                right += (outputs.logits.argmax(1) == kinds).sum().item()
+            print("classifier", epoch, round(total / len(feed), 6), right)
+        """,
+        same=("classifier",),
+        stand_ins={"transformers.py": _CLASSIFIER},
     ),
 }
