@@ -401,7 +401,6 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP403",),
     ),
     # --- divisors that differ between ranks ----------------------------------------------------------------------------
     "a total over valid entries, divided by their number": Script(
@@ -1180,5 +1179,46 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("classifier",),
         stand_ins={"transformers.py": _CLASSIFIER},
+    ),
+    "several rows for each sample, put together again in the loss": Script(
+        """
+        def best_of(flat, goal):
+            groups = flat.view(len(flat) // 4, 4, -1)
+            off = (groups - goal[:, None]).pow(2).mean(2)
+            return off.min(1)[0].mean() + torch.cdist(goal, groups.mean(1)).std()
+
+
+        feed = DataLoader(TensorDataset(x, x[:, :2]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = best_of(out.view(-1, 2), goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "several rows for each sample, under a name of their own": Script(
+        """
+        def best_of(flat, goal):
+            groups = flat.view(len(flat) // 4, 4, -1)
+            off = (groups - goal[:, None]).pow(2).mean(2)
+            return off.min(1)[0].mean() + torch.cdist(goal, groups.mean(1)).std()
+
+
+        feed = DataLoader(TensorDataset(x, x[:, :2]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows).reshape(-1, 2)
+                loss = best_of(out, goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
     ),
 }
