@@ -295,8 +295,6 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         if path == "torch.nn.Parameter":
             return Value(frozenset((run.objects.new(path, node, run.stack),)), value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
-    if path == "apex.amp.scale_loss" and args:
-        return Value(frozenset(), args[0].origins, args[0].scale)
     if path in _CLOCKS or path.endswith((".now", ".today", ".utcnow")):
         return Value(frozenset(), frozenset((Origin("time"),)))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
