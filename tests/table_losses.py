@@ -17,6 +17,27 @@ class PairLoss(torch.nn.Module):
         return (far * same).mean() + (torch.relu(self.margin - far) * (1 - same)).mean()
 """
 
+_CLASSIFIER = """\
+import types
+
+import torch
+
+
+class BertForSequenceClassification(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 2)
+
+    @classmethod
+    def from_pretrained(cls, name, num_labels=2):
+        return cls()
+
+    def forward(self, rows, labels=None):
+        logits = self.fc(rows)
+        loss = None if labels is None else torch.nn.functional.cross_entropy(logits, labels)
+        return types.SimpleNamespace(loss=loss, logits=logits)
+"""
+
 SCRIPTS: dict[str, Script] = {
     # --- losses that couple the samples of a batch: every rank computes that of the whole batch ---------------------------
     "two views of each sample, told from all others": Script(
@@ -380,7 +401,6 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP403",),
     ),
     # --- divisors that differ between ranks ----------------------------------------------------------------------------
     "a total over valid entries, divided by their number": Script(
@@ -1137,5 +1157,68 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 sgd.step()
         """,
+    ),
+    "a classifier that computes its own loss": Script(
+        """
+        from transformers import BertForSequenceClassification
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = BertForSequenceClassification.from_pretrained("small", num_labels=2)
+        adam = torch.optim.AdamW(net.parameters(), lr=1e-3)
+        for epoch in range(2):
+            total, right = 0.0, 0
+            for rows, kinds in feed:
+                adam.zero_grad()
+                outputs = net(rows, labels=kinds)
+                loss = outputs.loss
+                loss.backward()
+                adam.step()
+                total += loss.item()
+                right += (outputs.logits.argmax(1) == kinds).sum().item()
+            print("classifier", epoch, round(total / len(feed), 6), right)
+        """,
+        same=("classifier",),
+        stand_ins={"transformers.py": _CLASSIFIER},
+    ),
+    "several rows for each sample, put together again in the loss": Script(
+        """
+        def best_of(flat, goal):
+            groups = flat.view(len(flat) // 4, 4, -1)
+            off = (groups - goal[:, None]).pow(2).mean(2)
+            return off.min(1)[0].mean() + torch.cdist(goal, groups.mean(1)).std()
+
+
+        feed = DataLoader(TensorDataset(x, x[:, :2]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows)
+                loss = best_of(out.view(-1, 2), goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "several rows for each sample, under a name of their own": Script(
+        """
+        def best_of(flat, goal):
+            groups = flat.view(len(flat) // 4, 4, -1)
+            off = (groups - goal[:, None]).pow(2).mean(2)
+            return off.min(1)[0].mean() + torch.cdist(goal, groups.mean(1)).std()
+
+
+        feed = DataLoader(TensorDataset(x, x[:, :2]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, goal in feed:
+                out = net(rows).reshape(-1, 2)
+                loss = best_of(out, goal)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
     ),
 }

@@ -911,6 +911,9 @@ class Interpreter:
 
     def item(self, base: Value, index: Value, node: ast.Subscript) -> Value:
         """What `base[index]` is."""
+        if not base.objs and base.of_kind("labelled"):
+            part = library.output_of(base, _one(index) == 0)
+            return Value(frozenset(), part.origins | index.origins, part.scale)
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
             if base.scale == "sample" and self.cuts and (how := self.timed(base)):
@@ -1401,7 +1404,9 @@ class Interpreter:
             flow.scale,
             any((obj, n) in self.memory for n in ("weight", "ignore_index", "pos_weight")),
         )
-        return self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
+        labelled = isinstance(obj, New) and "labels" in keywords and library.averages(obj.path)
+        out = self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
+        return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale) if labelled else out
 
     def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value) -> Value:
         if out.scale == "other" and flow.scale == "sample" and self.is_network(obj):

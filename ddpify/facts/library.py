@@ -152,9 +152,21 @@ def without_graph(value: Value) -> Value:
     return Value(value.objs, frozenset(o for o in value.origins if o.kind != "forward"), value.scale)
 
 
+def output_of(base: Value, loss: bool) -> Value:
+    """One part of what a classifier of the transformers library returns: its loss, an average over the batch, or another."""
+    if not base.of_kind("labelled"):
+        return Value(frozenset(), base.origins, base.scale)
+    return Value(frozenset(), frozenset(o for o in base.origins if o.kind != "labelled"), "mean" if loss else base.scale)
+
+
+def averages(path: str) -> bool:
+    """Whether a library's model, given labels, returns the plain average of its losses over the batch, whatever the labels are."""
+    return path.startswith("transformers.") and any(f"For{task}Classification" in path for task in ("Sequence", "Image", "Audio"))
+
+
 def tensor_attribute(base: Value, name: str) -> Value:
     """An attribute of something that is no known object, most often a tensor."""
-    value = Value(frozenset(), base.origins, base.scale)
+    value = output_of(base, name == "loss")
     if name in ("device", "dtype"):
         return NOTHING
     if name in ("data", "grad"):
@@ -323,8 +335,6 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         if path == "torch.nn.Parameter":
             return Value(frozenset((run.objects.new(path, node, run.stack),)), value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
-    if path == "apex.amp.scale_loss" and args:
-        return Value(frozenset(), args[0].origins, args[0].scale)
     if path in _CLOCKS or path.endswith((".now", ".today", ".utcnow")):
         return Value(frozenset(), frozenset((Origin("time"),)))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):

@@ -189,7 +189,9 @@ def turns(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> bool:
     if name == "stack":
         return _literal(first) in (None, 0)
     if name in ("view", "reshape"):
-        return first.scale != "count" and _literal(first) != -1
+        return first.scale != "count" and (_literal(first) != -1 or len(args) > 1)  # (-1, n): several rows for a sample
+    if name == "flatten":
+        return _literal(first) == 0 and len(args) > 1
     return False
 
 

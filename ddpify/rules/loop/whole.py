@@ -84,6 +84,10 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
             break
     if not runs or not isinstance(body[runs[-1]], ast.Assign):
         return None
+    if any(
+        c.no_grad or any(context.local(test) for _, test in c.tests) for n in ast.walk(body[runs[-1]]) for c in context.facts.after.calls(n)
+    ):
+        return None
     last, rest = body[runs[-1]], body[runs[-1] + 1 :]
     reads = _rows_read(context, around, last, rest)
     measured = {r.id for r in reads} - {r.id for r in reads if not _measured(context, r)}
@@ -142,7 +146,8 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
         keyed = isinstance(up, ast.Subscript) and up.value is n and isinstance(up.slice, ast.Constant)
         carried = any(m.id == n.id and isinstance(m.ctx, ast.Load) and m.lineno <= first[n.id] for m in nodes)
         whole_batch = isinstance(around, ast.For) and isinstance(around.target, ast.Name) and around.target.id == n.id
-        if value.objs or not _is_rows(context, value) or part or keyed or carried or whole_batch:
+        elsewhere = not value.of_kind("batch") <= set(context.facts.loaders)  # this runs for evaluation, too
+        if value.objs or not _is_rows(context, value) or part or keyed or carried or whole_batch or elsewhere:
             return []
         out.append(n)
     return out
