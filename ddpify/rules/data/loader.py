@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Func, New
+from ddpify.facts.model import NOTHING, Func, Lit, New, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, download, factory, sampler, stream
@@ -279,6 +279,8 @@ def _others(context: Context) -> list[New]:
 def _several(context: Context, loader: New, node: ast.Call) -> bool:
     """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
     tree, run = context.tree, context.facts.after
+    if len(run.held(loader, "dataset").made()) > 1:
+        return True
     if any(isinstance(n, ast.Call) and run.value(n.func).paths() & {"map", "filter"} for n in loader.stack):
         return True
     for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
@@ -373,13 +375,15 @@ def sampler_name(context: Context, loaders: frozenset[New]) -> str:
     names: set[str] = set()
     for loader in loaders:
         given = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
-        path = epoch_of(context, loader)
-        if path != "sampler":
+        if epoch_of(context, loader) != "sampler":
             return ""
-        drawn = (given is not None and not LoaderCall(context, loader.node, ()).is_(given, None)) if given is not None else False  # type: ignore[arg-type]
         if sharded(context, loader):
-            drawn = any(_of_rank(context, s) for s in context.facts.after.held(loader, "sampler").made())
-        names.add(context.names["rank_sampler"] if drawn else "DistributedSampler")
+            kinds = {_of_rank(context, o) for o in samplers(context, loader)}
+        elif given is not None and _maybe_none(context, given):
+            return ""
+        else:
+            kinds = {given is not None and not all(isinstance(o, Lit) for o in context.facts.after.value(given).objs)}
+        names |= {context.names["rank_sampler"] if drawn else "DistributedSampler" for drawn in kinds}
     return names.pop() if len(names) == 1 else ""
 
 
@@ -436,7 +440,10 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield made.refuse("the loader's arguments cannot be seen")
         return
     if (given := made.given("sampler")) is not None:
-        yield from sampler.changes(made, given)
+        if _maybe_none(context, given) and not made.only:
+            yield from _either(made, given)
+        else:
+            yield from sampler.changes(made, given)
         return
     if (given := made.given("batch_sampler")) is not None:
         yield from batch_sampler.changes(made, given)
@@ -462,6 +469,41 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
     why = WHY if not made.only else "each rank loads its own share of each training batch; the other phases are evaluated whole"
     edits += [*_sampler_edits(made, name), *divided]
     yield Change(CODE, why, context.tree.shown, node, tuple(edits), (_SAMPLER,), discharges=made.held, needs=(*needs, *more))
+
+
+def _maybe_none(context: Context, given: ast.expr) -> bool:
+    """Whether a sampler is made under a condition, and there may be none."""
+    objs = context.facts.after.value(given).objs
+    none = any(isinstance(o, Lit) and o.value is None for o in objs)
+    return isinstance(given, (ast.Name, ast.Attribute)) and none and len(objs) > 1
+
+
+def _either(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+    """`shuffle=sampler is None, sampler=sampler`: the sampler is shared out where there is one, else the loader's own order."""
+    context, dataset, shuffle = made.context, made.argument("dataset"), made.argument("shuffle")
+    value = context.facts.after.value(given)
+    held = Value(frozenset(o for o in value.objs if not isinstance(o, Lit)), value.origins)
+    problem, fork, imports = sampler.shared(context, held, frozenset(n.about for n in made.held))
+    finding = made.unbatched()
+    plain = dataset is not None and not stream.is_stream(context, context.facts.after.value(dataset))
+    if problem or finding is not None or dataset is None or not plain or any(k.arg is None for k in made.node.keywords):
+        yield finding or made.refuse(problem or "the loader's arguments cannot be seen", at=given)
+        return
+    if len(made.node.args) > POSITIONS["shuffle"]:
+        yield made.refuse("the loader's arguments cannot be seen")
+        return
+    name, edits, needs = _named(made, dataset)
+    divided, more = made.divided()
+    text = made.source(given)
+    tests = (f"{text} is None", f"not {text}")
+    shuffles = shuffle is not None and (made.is_(shuffle, True) or ast.unparse(shuffle) in tests)
+    how = "" if shuffles else f", shuffle={made.source(shuffle)}" if shuffle is not None else ", shuffle=False"
+    ours = f"{made.name('rank_sampler')}({text}{made.dropping()})"
+    own = f"DistributedSampler({escaped(name)}{how}{made.dropping()})"
+    edits += [SetArgument(made.node, "sampler", f"{ours} if {text} is not None else {own}", position=POSITIONS["sampler"]), *divided]
+    edits += [DropArgument(made.node, "shuffle")] if shuffle is not None else []
+    wanted = ("rank_sampler", *needs, *more, *fork)
+    yield Change(CODE, WHY, context.tree.shown, made.node, tuple(edits), (_SAMPLER, *imports), discharges=made.held, needs=wanted)
 
 
 def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[str]]:
