@@ -24,7 +24,7 @@ from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import NOTHING, Func, Lit, New, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import batch_sampler, download, factory, sampler, stream
+from ddpify.rules.data import batch_sampler, download, factory, sampler, stream, uses
 from ddpify.rules.data.call import POSITIONS, RECIPE, WHY, LoaderCall, escaped
 
 CODE = "DDP301"
@@ -227,7 +227,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 level=Safety.REVIEW,
             )
             break
-    yield from _elsewhere(context)
+    yield from uses.changes(context)
 
 
 def _made_by(context: Context, loader: New) -> ast.AST:
@@ -314,60 +314,6 @@ def _in_turn(context: Context, loop: TrainingLoop) -> bool:
         return False
     inside = set(ast.walk(loop.batch.node))
     return any(test in inside for test, _ in loop.backward.tests)
-
-
-_HARMLESS = (
-    "enumerate",
-    "len",
-    "tqdm.",
-    "iter",
-    "zip",
-    "print",
-    "next",
-    "isinstance",
-    "itertools.",
-    "range",
-    "list",
-    "torch.utils.data.",
-    "type",
-    "hasattr",
-    "getattr",
-    "prefetch_generator.",
-    "reversed",
-    "id",
-    "str",
-    "super",
-)
-
-
-def _elsewhere(context: Context) -> Iterator[Finding]:
-    """Other uses of a training loader, which holds this rank's share only, and data sets that its indices do not reach."""
-    run = context.facts.after
-    loaders = set(context.facts.loaders)
-    seen: set[ast.AST] = set()
-    for call in run.trace.calls:
-        paths = call.func.paths()
-        if call.node not in seen and paths and not any(p.startswith(_HARMLESS) for p in paths) and any(a.objs & loaders for a in call.args):
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                f"`{ast.unparse(call.node.func)}` sees this rank's share of the data only",
-                "give it a loader over all of the data",
-                level=Safety.REVIEW,
-            )
-    for loader in context.facts.loaders:
-        for obj in run.held(loader, "dataset").made():
-            found = run.interpreter.find(obj.cls, "__getitem__") if obj.cls is not None else None
-            for func in found.objs if found is not None else ():
-                node = getattr(func, "node", None)
-                if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1 and not _asked(node):
-                    yield context.manual(
-                        CODE,
-                        node,
-                        "this data set ignores the index it is asked for: a sampler cannot give each rank other samples",
-                        "draw the sample from the index, or from a generator seeded by rank",
-                    )
 
 
 def sampler_name(context: Context, loaders: frozenset[New]) -> str:
@@ -586,11 +532,3 @@ def _conditional(context: Context, node: ast.AST) -> bool:
         if isinstance(up, ast.stmt):
             return False
     return False
-
-
-def _asked(node: ast.FunctionDef) -> bool:
-    """Whether a `__getitem__` reads the index it is given before it puts another in its place."""
-    index = node.args.args[1].arg
-    uses = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == index]
-    first = min(uses, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset), default=None)
-    return first is not None and isinstance(first.ctx, ast.Load)
