@@ -141,10 +141,10 @@ SCRIPTS: dict[str, Script] = {
 """),
     "a list of indices as the sampler": Script("""
     chosen = [i for i in range(44) if i % 11]
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, sampler=chosen[:36])
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=chosen[:36])
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for epoch in range(2):
+    for epoch in range(3):
         for rows, kinds in loader:
             optimizer.zero_grad()
             F.cross_entropy(model(rows), kinds).backward()
@@ -1892,5 +1892,317 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """,
         told=("DDP103",),
+    ),
+    "gradients accumulated over a bucket sampler's batches": Script("""
+    import random
+    class Buckets(torch.utils.data.Sampler):
+        def __init__(self, n, size):
+            self.n, self.size = n, size
+        def __len__(self):
+            return -(-self.n // self.size)
+        def __iter__(self):
+            order = random.sample(range(self.n), self.n)
+            for i in range(0, self.n, self.size):
+                yield order[i : i + self.size]
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=Buckets(42, 6))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(5):
+        optimizer.zero_grad()
+        for i, (a, b) in enumerate(loader):
+            (F.cross_entropy(model(a), b) / 2).backward()
+            if (i + 1) % 2 == 0 or i + 1 == len(loader):
+                optimizer.step()
+                optimizer.zero_grad()
+"""),
+    "a sampler at its position, with workers": Script("""
+    import random
+    class S(torch.utils.data.Sampler):
+        def __init__(self, data): self.data = data
+        def __len__(self): return len(self.data)
+        def __iter__(self): return iter(random.sample(range(len(self.data)), len(self.data)))
+    def main():
+        data = TensorDataset(x[:36], y[:36])
+        loader = DataLoader(data, 6, False, S(data), num_workers=2)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for a, b in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(a), b).backward()
+                optimizer.step()
+    if __name__ == "__main__":
+        main()
+"""),
+    "a sampler where it is asked for, else shuffled": Script("""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--balance", action="store_true")
+    args = parser.parse_args()
+    data = TensorDataset(x[:36], y[:36])
+    sampler = torch.utils.data.WeightedRandomSampler(torch.ones(36), 36) if args.balance else None
+    loader = DataLoader(data, batch_size=6, shuffle=sampler is None, sampler=sampler)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "one sampler or another": Script("""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--balance", action="store_true")
+    args = parser.parse_args()
+    data = TensorDataset(x[:36], y[:36])
+    if args.balance:
+        sampler = torch.utils.data.WeightedRandomSampler(torch.ones(36), 36)
+    else:
+        sampler = torch.utils.data.RandomSampler(data)
+    loader = DataLoader(data, batch_size=6, sampler=sampler)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a function makes all loaders by a flag that says the opposite": Script(
+        """
+    def make(rows, kinds, is_test=False):
+        data = TensorDataset(rows, kinds)
+        return DataLoader(data, batch_size=4 if is_test else 6, shuffle=not is_test, drop_last=not is_test)
+    loader, check = make(x[:36], y[:36]), make(x[36:], y[36:], is_test=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a function makes all loaders in a comprehension over phases": Script(
+        """
+    def make(phase):
+        cut = slice(0, 36) if phase == "train" else slice(36, 44)
+        return DataLoader(TensorDataset(x[cut], y[cut]), batch_size=6, shuffle=phase == "train")
+    loaders = {phase: make(phase) for phase in ("train", "val")}
+    loader, check = loaders["train"], loaders["val"]
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a function makes all loaders with samplers by a flag": Script(
+        """
+    def make(rows, kinds, train):
+        data = TensorDataset(rows, kinds)
+        sampler = torch.utils.data.RandomSampler(data) if train else torch.utils.data.SequentialSampler(data)
+        return DataLoader(data, sampler=sampler, batch_size=6)
+    loader, check = make(x[:36], y[:36], True), make(x[36:], y[36:], False)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "subsets of one data set by a permutation": Script(
+        """
+    from torch.utils.data import Subset
+    data = TensorDataset(x, y)
+    torch.manual_seed(3)
+    order = torch.randperm(44).tolist()
+    loader = DataLoader(Subset(data, order[:36]), batch_size=6, shuffle=True)
+    check = DataLoader(Subset(data, order[36:]), batch_size=8)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "loaders of two batch sizes side by side": Script("""
+    first = DataLoader(TensorDataset(x[:12], y[:12]), batch_size=6, shuffle=True, drop_last=True)
+    second = DataLoader(TensorDataset(x[12:36], y[12:36]), batch_size=12, shuffle=True, drop_last=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(7):
+        for i, ((a, b), (c, d)) in enumerate(zip(first, second)):
+            optimizer.zero_grad()
+            out = model(torch.cat([a, c]))
+            loss = F.cross_entropy(out, torch.cat([b, d]))
+            loss.backward()
+            optimizer.step()
+"""),
+    "a loader whose iterator is handed on": Script("""
+    class Background:
+        def __init__(self, inner):
+            self.inner = inner
+        def __iter__(self):
+            for one in self.inner:
+                yield one
+    class Loader(DataLoader):
+        def __iter__(self):
+            return iter(Background(super().__iter__()))
+    loader = Loader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a stream whose epoch is set through the loader": Script(
+        """
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self): self.epoch = 0
+        def __iter__(self):
+            g = torch.Generator().manual_seed(self.epoch)
+            for i in torch.randperm(36, generator=g).tolist():
+                yield x[i], y[i]
+    loader = DataLoader(S(), batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader.dataset.epoch = epoch
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a stream with an epoch of its own": Script("""
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self): self.epoch = 0
+        def set_epoch(self, epoch): self.epoch = epoch
+        def __iter__(self):
+            g = torch.Generator()
+            g.manual_seed(self.epoch)
+            for i in torch.randperm(36, generator=g).tolist():
+                yield x[i], y[i]
+    data = S()
+    loader = DataLoader(data, batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        data.set_epoch(epoch)
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+"""),
+    "a stream that draws whether it yields": Script(
+        """
+    class S(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            for i in range(36):
+                if torch.rand(1) < 2:
+                    yield x[i], y[i]
+    loader = DataLoader(S(), batch_size=6)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "the training loader under another name, evaluated": Script(
+        """
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    check = loader
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a stream that is split where its workers start": Script(
+        """
+    import math
+    class S(torch.utils.data.IterableDataset):
+        def __init__(self, lo, hi):
+            self.lo, self.hi = lo, hi
+        def __iter__(self):
+            info = torch.utils.data.get_worker_info()
+            assert info is None or info.num_workers
+            for i in range(self.lo, self.hi):
+                yield x[i], y[i]
+    def split(worker):
+        info = torch.utils.data.get_worker_info()
+        part = math.ceil(36 / info.num_workers)
+        info.dataset.lo, info.dataset.hi = worker * part, min(36, worker * part + part)
+    loader = DataLoader(S(0, 36), batch_size=6, num_workers=2, worker_init_fn=split)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
+        told=("DDP301",),
     ),
 }

@@ -44,6 +44,7 @@ def outcomes(conversions: dict[str, Conversion]) -> dict[str, Outcome]:
 def test_what_is_left_to_do_is_told(conversions: dict[str, Conversion], title: str) -> None:
     done = conversions[title]
     findings = [(f.code, f.line, f.message) for f in done.findings if f.level >= Safety.REVIEW]
+    findings += [(c.code, c.line, c.why) for c in done.changes if c.level >= Safety.REVIEW]
     assert {code for code, _, _ in findings} >= set(SCRIPTS[title].told)
     if not SCRIPTS[title].told:
         assert findings == []

@@ -120,6 +120,7 @@ class Interpreter:
         self.classes: dict[ast.ClassDef, Class] = {}
         self.keys: dict[Obj, set[str]] = {}
         self.shared_out: set[New] = set()
+        self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
     # ------------------------------------------------------------------------------------------------ running
 
@@ -782,7 +783,13 @@ class Interpreter:
         return self.lookup(node.id)
 
     def _ev_attribute(self, node: ast.Attribute) -> Value:
-        return self.attribute(self.expression(node.value), node.attr)
+        return self._read(self.expression(node.value), node)
+
+    def _read(self, base: Value, node: ast.Attribute) -> Value:
+        self.access = node
+        value = self.attribute(base, node.attr)
+        self.access = None
+        return value
 
     def attribute(self, base: Value, name: str) -> Value:
         """What `base.name` is."""
@@ -861,7 +868,7 @@ class Interpreter:
             elif "classmethod" in kinds and f.cls is not None:
                 out.append(just(self.objects.func(f.node, f.file, None, obj.cls)))
             elif "property" in kinds:
-                out.append(self.call_function(self.objects.func(f.node, f.file, obj, f.cls), f.node, [], {}))
+                out.append(self.call_function(self.objects.func(f.node, f.file, obj, f.cls), self.access or f.node, [], {}))
             else:
                 out.append(just(self.objects.func(f.node, f.file, obj, f.cls)))
         return join(out) | Value(frozenset(), found.origins, found.scale)
@@ -1276,7 +1283,7 @@ class Interpreter:
         receiver = NOTHING
         if isinstance(node.func, ast.Attribute):
             receiver = self.expression(node.func.value)
-            func = self.attribute(receiver, node.func.attr)
+            func = self._read(receiver, node.func)
             self._note(node.func, func)
         else:
             func = self.expression(node.func)

@@ -213,7 +213,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
     if run.is_a(made, DATALOADER):
         for i, name in enumerate(_LOADER_ARGUMENTS):
             if name in keywords or i < len(args):
-                run.memory[made, name] = keywords.get(name, args[i] if i < len(args) else NOTHING)
+                given = keywords.get(name, args[i] if i < len(args) else NOTHING)
+                run.memory[made, name] = run.memory.get((made, name), NOTHING) | given if name == "dataset" else given
     elif made.path == DISTRIBUTED_SAMPLER:
         run.memory[made, "shuffle"] = keywords.get("shuffle", just(Lit(True)))
     elif made.path == "torch.utils.data.BatchSampler":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.model import Call, Func, New
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New
 from ddpify.rules.context import Context
 
 _Literal = str | bool
@@ -89,10 +89,13 @@ def _literal(function: ast.FunctionDef, name: str, call: Call, method: bool) -> 
         return None
     defaults: dict[str, ast.expr | None] = dict(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
     defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)}
-    passed: dict[str, ast.expr | None] = dict(zip(positional[1:] if method else positional, call.node.args, strict=False))
-    passed |= {k.arg: k.value for k in call.node.keywords if k.arg is not None}
-    given = passed.get(name, defaults.get(name))
-    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, (str, bool)) else None
+    passed = dict(zip(positional[1:] if method else positional, zip(call.node.args, call.args, strict=False), strict=False))
+    passed |= {k.arg: (k.value, call.keywords[k.arg]) for k in call.node.keywords if k.arg is not None and k.arg in call.keywords}
+    given, value = passed.get(name, (defaults.get(name), NOTHING))
+    if isinstance(given, ast.Constant):
+        return given.value if isinstance(given.value, (str, bool)) else None
+    only = next(iter(value.objs)) if len(value.objs) == 1 else None
+    return only.value if isinstance(only, Lit) and isinstance(only.value, (str, bool)) else None
 
 
 def negated(condition: str) -> str:

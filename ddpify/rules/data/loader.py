@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Func, New
+from ddpify.facts.model import NOTHING, Func, Lit, New, Value
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import batch_sampler, download, factory, sampler, stream
+from ddpify.rules.data import batch_sampler, download, factory, sampler, stream, uses
 from ddpify.rules.data.call import POSITIONS, RECIPE, WHY, LoaderCall, escaped
 
 CODE = "DDP301"
@@ -227,7 +227,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 level=Safety.REVIEW,
             )
             break
-    yield from _elsewhere(context)
+    yield from uses.changes(context)
 
 
 def _made_by(context: Context, loader: New) -> ast.AST:
@@ -279,6 +279,8 @@ def _others(context: Context) -> list[New]:
 def _several(context: Context, loader: New, node: ast.Call) -> bool:
     """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
     tree, run = context.tree, context.facts.after
+    if len(run.held(loader, "dataset").made()) > 1:
+        return True
     if any(isinstance(n, ast.Call) and run.value(n.func).paths() & {"map", "filter"} for n in loader.stack):
         return True
     for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
@@ -314,72 +316,20 @@ def _in_turn(context: Context, loop: TrainingLoop) -> bool:
     return any(test in inside for test, _ in loop.backward.tests)
 
 
-_HARMLESS = (
-    "enumerate",
-    "len",
-    "tqdm.",
-    "iter",
-    "zip",
-    "print",
-    "next",
-    "isinstance",
-    "itertools.",
-    "range",
-    "list",
-    "torch.utils.data.",
-    "type",
-    "hasattr",
-    "getattr",
-    "prefetch_generator.",
-    "reversed",
-    "id",
-    "str",
-    "super",
-)
-
-
-def _elsewhere(context: Context) -> Iterator[Finding]:
-    """Other uses of a training loader, which holds this rank's share only, and data sets that its indices do not reach."""
-    run = context.facts.after
-    loaders = set(context.facts.loaders)
-    seen: set[ast.AST] = set()
-    for call in run.trace.calls:
-        paths = call.func.paths()
-        if call.node not in seen and paths and not any(p.startswith(_HARMLESS) for p in paths) and any(a.objs & loaders for a in call.args):
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                f"`{ast.unparse(call.node.func)}` sees this rank's share of the data only",
-                "give it a loader over all of the data",
-                level=Safety.REVIEW,
-            )
-    for loader in context.facts.loaders:
-        for obj in run.held(loader, "dataset").made():
-            found = run.interpreter.find(obj.cls, "__getitem__") if obj.cls is not None else None
-            for func in found.objs if found is not None else ():
-                node = getattr(func, "node", None)
-                if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1 and not _asked(node):
-                    yield context.manual(
-                        CODE,
-                        node,
-                        "this data set ignores the index it is asked for: a sampler cannot give each rank other samples",
-                        "draw the sample from the index, or from a generator seeded by rank",
-                    )
-
-
 def sampler_name(context: Context, loaders: frozenset[New]) -> str:
     """The class of the samplers that training loaders have after the conversion; empty where they differ."""
     names: set[str] = set()
     for loader in loaders:
         given = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
-        path = epoch_of(context, loader)
-        if path != "sampler":
+        if epoch_of(context, loader) != "sampler":
             return ""
-        drawn = (given is not None and not LoaderCall(context, loader.node, ()).is_(given, None)) if given is not None else False  # type: ignore[arg-type]
         if sharded(context, loader):
-            drawn = any(_of_rank(context, s) for s in context.facts.after.held(loader, "sampler").made())
-        names.add(context.names["rank_sampler"] if drawn else "DistributedSampler")
+            kinds = {_of_rank(context, o) for o in samplers(context, loader)}
+        elif given is not None and _maybe_none(context, given):
+            return ""
+        else:
+            kinds = {given is not None and not all(isinstance(o, Lit) for o in context.facts.after.value(given).objs)}
+        names |= {context.names["rank_sampler"] if drawn else "DistributedSampler" for drawn in kinds}
     return names.pop() if len(names) == 1 else ""
 
 
@@ -436,7 +386,10 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield made.refuse("the loader's arguments cannot be seen")
         return
     if (given := made.given("sampler")) is not None:
-        yield from sampler.changes(made, given)
+        if _maybe_none(context, given) and not made.only:
+            yield from _either(made, given)
+        else:
+            yield from sampler.changes(made, given)
         return
     if (given := made.given("batch_sampler")) is not None:
         yield from batch_sampler.changes(made, given)
@@ -462,6 +415,41 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
     why = WHY if not made.only else "each rank loads its own share of each training batch; the other phases are evaluated whole"
     edits += [*_sampler_edits(made, name), *divided]
     yield Change(CODE, why, context.tree.shown, node, tuple(edits), (_SAMPLER,), discharges=made.held, needs=(*needs, *more))
+
+
+def _maybe_none(context: Context, given: ast.expr) -> bool:
+    """Whether a sampler is made under a condition, and there may be none."""
+    objs = context.facts.after.value(given).objs
+    none = any(isinstance(o, Lit) and o.value is None for o in objs)
+    return isinstance(given, (ast.Name, ast.Attribute)) and none and len(objs) > 1
+
+
+def _either(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+    """`shuffle=sampler is None, sampler=sampler`: the sampler is shared out where there is one, else the loader's own order."""
+    context, dataset, shuffle = made.context, made.argument("dataset"), made.argument("shuffle")
+    value = context.facts.after.value(given)
+    held = Value(frozenset(o for o in value.objs if not isinstance(o, Lit)), value.origins)
+    problem, fork, imports = sampler.shared(context, held, frozenset(n.about for n in made.held))
+    finding = made.unbatched()
+    plain = dataset is not None and not stream.is_stream(context, context.facts.after.value(dataset))
+    if problem or finding is not None or dataset is None or not plain or any(k.arg is None for k in made.node.keywords):
+        yield finding or made.refuse(problem or "the loader's arguments cannot be seen", at=given)
+        return
+    if len(made.node.args) > POSITIONS["shuffle"]:
+        yield made.refuse("the loader's arguments cannot be seen")
+        return
+    name, edits, needs = _named(made, dataset)
+    divided, more = made.divided()
+    text = made.source(given)
+    tests = (f"{text} is None", f"not {text}")
+    shuffles = shuffle is not None and (made.is_(shuffle, True) or ast.unparse(shuffle) in tests)
+    how = "" if shuffles else f", shuffle={made.source(shuffle)}" if shuffle is not None else ", shuffle=False"
+    ours = f"{made.name('rank_sampler')}({text}{made.dropping()})"
+    own = f"DistributedSampler({escaped(name)}{how}{made.dropping()})"
+    edits += [SetArgument(made.node, "sampler", f"{ours} if {text} is not None else {own}", position=POSITIONS["sampler"]), *divided]
+    edits += [DropArgument(made.node, "shuffle")] if shuffle is not None else []
+    wanted = ("rank_sampler", *needs, *more, *fork)
+    yield Change(CODE, WHY, context.tree.shown, made.node, tuple(edits), (_SAMPLER, *imports), discharges=made.held, needs=wanted)
 
 
 def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[str]]:
@@ -544,11 +532,3 @@ def _conditional(context: Context, node: ast.AST) -> bool:
         if isinstance(up, ast.stmt):
             return False
     return False
-
-
-def _asked(node: ast.FunctionDef) -> bool:
-    """Whether a `__getitem__` reads the index it is given before it puts another in its place."""
-    index = node.args.args[1].arg
-    uses = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == index]
-    first = min(uses, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset), default=None)
-    return first is not None and isinstance(first.ctx, ast.Load)

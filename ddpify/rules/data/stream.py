@@ -64,6 +64,8 @@ def _problem(made: LoaderCall, dataset: ast.expr) -> str:
     workers = made.argument("num_workers")
     if workers is not None and not made.is_(workers, 0) and not found.workers:
         return "every worker of this loader reads all of the iterable data set, and so would every rank"
+    if any(k.arg == "worker_init_fn" and draws.of(context, run.value(k.value).objs).workers for k in made.node.keywords):
+        return "the workers of this loader find the iterable data set by themselves, which is inside another one then"
     loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in made.held)}
     for tree in context.facts.trees.values():
         for node in tree.nodes():

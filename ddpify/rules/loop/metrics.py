@@ -135,7 +135,7 @@ def _loops(context: Context) -> Iterator[Batches]:
             yield node
 
 
-def _divisors(context: Context) -> Iterator[Change | Finding]:
+def _divisors(context: Context) -> Iterator[Change]:
     """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
     run = context.facts.after
     feeding = set(context.facts.feeding)
@@ -168,13 +168,8 @@ def _divisors(context: Context) -> Iterator[Change | Finding]:
         loader = _measured(context, right)
         kinds = {epoch_of(context, o) for o in own.of_kind("batch") if o in feeding}
         if loader and kinds == {"batch_sampler"}:
-            yield context.manual(
-                CODE,
-                right,
-                "batches that the ranks cannot divide repeat samples, and this total counts those, too",
-                "draw batches that the number of ranks divides",
-                level=Safety.REVIEW,
-            )
+            why = "batches that the ranks cannot divide repeat samples, and this total counts those, too"
+            yield Change(CODE, why, context.tree.shown, right, (), level=Safety.REVIEW)
         elif loader:
             where = f"{loader}.{(kinds.pop() if len(kinds) == 1 else 'sampler') or 'dataset'}"
             yield Change(

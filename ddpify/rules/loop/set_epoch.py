@@ -1,9 +1,11 @@
 """Tell the sampler which epoch it is.
 
-What it does: `loader.sampler.set_epoch(epoch)` before the loop over a training loader; where no epoch number is in reach, the sampler's
-    own is moved on by one.
+What it does: `loader.sampler.set_epoch(epoch)` before the loop over a training loader, or `loader.batch_sampler.set_epoch(epoch)` where
+    batches are drawn; where no epoch number is in reach, the sampler's own is moved on by one. A loader whose batches are drawn by hand
+    moves on before each `iter(loader)`, wherever that stands: in a prefetcher's class, too. A loader made in the head of a loop is given
+    a name first.
 Why: without it every epoch has the same order.
-Safety: safe.
+Safety: safe; MANUAL where a loader is made anew out of reach of the number of the epoch.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
 """
 
@@ -63,6 +65,18 @@ EXAMPLES: tuple[Example, ...] = (
         "        optimizer.step()\n",
     ),
     Example(
+        "a loop over a data set",
+        "for x, y in test_set:\n"
+        "    shape = x.shape\n",
+        frame="end",
+    ),
+    Example(
+        "an iterator over a loader that is evaluated",
+        "batches = iter(test_loader)\n"
+        "x, y = next(batches)\n",
+        frame="end",
+    ),
+    Example(
         "an epoch in reach",
         "for x, y in loader:\n"
         "    update(x, y)\n",
@@ -70,6 +84,28 @@ EXAMPLES: tuple[Example, ...] = (
         "for x, y in loader:\n"
         "    update(x, y)\n",
         frame="batches",
+    ),
+    Example(
+        "an iterator that starts again",
+        "feed = iter(loader)\n"
+        "for step in range(90):\n"
+        "    try:\n"
+        "        x, y = next(feed)\n"
+        "    except StopIteration:\n"
+        "        feed = iter(loader)\n"
+        "        x, y = next(feed)\n"
+        "    update(x, y)\n",
+        "loader.sampler.set_epoch(loader.sampler.epoch + 1)\n"
+        "feed = iter(loader)\n"
+        "for step in range(90):\n"
+        "    try:\n"
+        "        x, y = next(feed)\n"
+        "    except StopIteration:\n"
+        "        loader.sampler.set_epoch(loader.sampler.epoch + 1)\n"
+        "        feed = iter(loader)\n"
+        "        x, y = next(feed)\n"
+        "    update(x, y)\n",
+        frame="loop",
     ),
     Example(
         "no number of the epoch",
@@ -146,7 +182,7 @@ def _restarted(
     if inline and len(inline) == len([c for c in calls if "len" not in c.func.paths()]):
         yield Proof(held[0], "it starts once")
         return
-    if not starts or _remade(context, training, loader):
+    if not starts or _remade(context, training, loader, len(starts)):
         if _keeps_order(context, loader):
             yield Proof(held[0], "it keeps the order of its data")
             return
@@ -183,9 +219,9 @@ def _change(context: Context, why: str, place: ast.stmt, text: _Text, line: str,
     return Change(CODE, why, context.tree.shown, place, (InsertBefore(place, line),), imports, discharges=held)
 
 
-def _remade(context: Context, training: TrainingLoop, loader: New) -> bool:
-    """Whether a loader is made again inside the loops around its training: its sampler's epoch starts again, too."""
-    around = {loop.node for loop in training.backward.loops}
+def _remade(context: Context, training: TrainingLoop, loader: New, starts: int = 0) -> bool:
+    """Whether a loader is made again in each epoch, or for each of its `starts`: then its sampler's epoch starts again, too."""
+    around = {loop.node for loop in (training.epoch, training.batch if starts == 1 else None) if loop is not None}
     return any(loop.node in around for call in context.facts.after.calls(loader.node) for loop in call.loops)
 
 

@@ -1,0 +1,71 @@
+"""Other uses of a training loader and its data, which a share of the data does not serve."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.rules.base import Finding, Safety
+from ddpify.rules.context import Context
+from ddpify.rules.data.call import CODE
+
+_HARMLESS = (
+    "enumerate",
+    "len",
+    "tqdm.",
+    "iter",
+    "zip",
+    "print",
+    "next",
+    "isinstance",
+    "itertools.",
+    "range",
+    "list",
+    "torch.utils.data.",
+    "type",
+    "hasattr",
+    "getattr",
+    "prefetch_generator.",
+    "reversed",
+    "id",
+    "str",
+    "super",
+)
+
+
+def changes(context: Context) -> Iterator[Finding]:
+    """Other uses of a training loader, which holds this rank's share only, and data sets that its indices do not reach."""
+    run = context.facts.after
+    loaders = set(context.facts.loaders)
+    seen: set[ast.AST] = set()
+    for call in run.trace.calls:
+        paths = call.func.paths()
+        if call.node not in seen and paths and not any(p.startswith(_HARMLESS) for p in paths) and any(a.objs & loaders for a in call.args):
+            seen.add(call.node)
+            yield context.manual(
+                CODE,
+                call.node,
+                f"`{ast.unparse(call.node.func)}` sees this rank's share of the data only",
+                "give it a loader over all of the data",
+                level=Safety.REVIEW,
+            )
+    for loader in context.facts.loaders:
+        for obj in run.held(loader, "dataset").made():
+            found = run.interpreter.find(obj.cls, "__getitem__") if obj.cls is not None else None
+            for func in found.objs if found is not None else ():
+                node = getattr(func, "node", None)
+                if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1 and not _asked(node):
+                    yield context.manual(
+                        CODE,
+                        node,
+                        "this data set ignores the index it is asked for: a sampler cannot give each rank other samples",
+                        "draw the sample from the index, or from a generator seeded by rank",
+                    )
+
+
+def _asked(node: ast.FunctionDef) -> bool:
+    """Whether a `__getitem__` reads the index it is given before it puts another in its place."""
+    index = node.args.args[1].arg
+    uses = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == index]
+    first = min(uses, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset), default=None)
+    return first is not None and isinstance(first.ctx, ast.Load)
