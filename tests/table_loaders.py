@@ -399,7 +399,6 @@ SCRIPTS: dict[str, Script] = {
             hardest(model(rows), kinds).backward()
             optimizer.step()
 """,
-        told=("DDP301",),
     ),
     # ------------------------------------------------------------------------------------------ streams
     "a stream of numbers": Script("""
@@ -964,7 +963,6 @@ SCRIPTS: dict[str, Script] = {
                 right += (model(rows).argmax(1) == kinds).sum().item()
         print("fold", fold, "right", right)
 """,
-        told=("DDP201",),
     ),
     "batches of the loader's data set": Script(
         """
@@ -1234,7 +1232,6 @@ SCRIPTS: dict[str, Script] = {
             loss.backward()
             optimizer.step()
 """,
-        told=("DDP301",),
     ),
     "rows grouped by a number that the sampler is given": Script(
         """
@@ -1872,7 +1869,6 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(a), b).backward()
             optimizer.step()
 """,
-        told=("DDP103",),
     ),
     "a sampler that draws in its constructor, in each epoch": Script(
         """
@@ -1891,7 +1887,6 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(a), b).backward()
             optimizer.step()
 """,
-        told=("DDP103",),
     ),
     "gradients accumulated over a bucket sampler's batches": Script("""
     import random
