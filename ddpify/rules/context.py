@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ddpify.edits import Edit, Replace
 from ddpify.facts import cuts, library
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
@@ -270,6 +271,12 @@ class Context:
         from ddpify.rules.data import prepare
 
         return prepare.found(self)
+
+    def divided(self, size: ast.expr, otherwise: str = "") -> tuple[list[Edit], tuple[str, ...]]:
+        """The edits that make a batch size this rank's share of it, and what they need; none where each rank has a batch of its own."""
+        if self.options.batch_size == "per-rank":
+            return [], ()
+        return [Replace(size, f"{self.names['per_rank']}({{0}}){otherwise}", (size,))], ("per_rank",)
 
     def prepared(self, call: Call) -> bool:
         """Whether a call is made where one rank of each node prepares files for the others."""

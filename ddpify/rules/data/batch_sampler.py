@@ -10,7 +10,7 @@ from ddpify.facts.model import New
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import sampler
-from ddpify.rules.data.call import CODE, WHY, LoaderCall
+from ddpify.rules.data.call import CODE, LoaderCall
 
 TORCHS = "torch.utils.data.BatchSampler"
 _FIX = "give each rank its share of each batch: batch[rank::world_size]"
@@ -40,14 +40,18 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
             return
         yield Change(
             CODE,
-            WHY,
+            made.why,
             context.tree.shown,
             made.node,
             tuple(edits + inner),
             imports,
+            made.level,
             discharges=made.held,
-            needs=("rank_sampler", "per_rank", *needs, *fork),
+            needs=("rank_sampler", *(() if context.options.batch_size == "per-rank" else ("per_rank",)), *needs, *fork),
         )
+        return
+    if context.options.batch_size == "per-rank":
+        yield made.refuse("this batch sampler makes batches that all ranks share: they cannot be each rank's own", _FIX, given)
         return
     key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in found.made()) else "rank_batch_sampler"
     edits.append(Replace(given, f"{made.name(key)}({{0}})", (given,)))
@@ -80,5 +84,5 @@ def _inside(context: Context, made: frozenset[New], loaders: frozenset[ast.AST])
         no = isinstance(drop, ast.Constant) and drop.value is False
         dropping = "" if no else f", drop_last={context.source(drop)}".replace("{", "{{").replace("}", "}}")
         edits.append(Replace(inner, f"{context.names['rank_sampler']}({{0}}{dropping})", (inner,)))
-        edits.append(Replace(size, f"{context.names['per_rank']}({{0}})", (size,)))
+        edits += context.divided(size)[0]
     return edits

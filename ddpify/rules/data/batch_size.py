@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace
 from ddpify.facts.model import Call, Func, Lit, New, Obj, Part, Value, join
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -103,13 +102,15 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             given = argument(loader.node, 1, "batch_size")
             arguments |= set(ast.walk(given)) if given is not None else set()
     yield from _composed(context)
+    if context.options.batch_size == "per-rank":
+        return
+    yield from _indivisible(context)
     if not sources:
         return
     by_hand = [context.facts.cuts[o.node].size for o in context.facts.feeding if o.node in context.facts.cuts]
     computed = {ast.unparse(s) for s in by_hand if isinstance(s, ast.BinOp)}
     seen: set[ast.AST] = set()
     trained = set(context.facts.feeding)
-    yield from _indivisible(context)
     whole = context.whole
     for call in run.trace.calls:
         if (
@@ -295,7 +296,7 @@ def _indivisible(context: Context) -> Iterator[Finding]:
                     CODE,
                     loader.node,
                     f"a batch of {size} cannot be divided among {'two' if ranks == 2 else ranks} ranks; the script says so when it starts",
-                    "train with a batch size that the number of ranks divides",
+                    "train with a batch size that the number of ranks divides, or give each rank one of its own: --batch-size per-rank",
                     level=Safety.REVIEW if size == 1 or ranks != 2 else Safety.NOTE,
                 )
 
@@ -322,4 +323,6 @@ def _divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Fin
     if not context.facts.is_entry(node):
         yield context.manual(CODE, node, f"{why}, and every rank now has its share of it", f"{ast.unparse(node)} // dist.get_world_size()")
         return
-    yield Change(CODE, why, context.tree.shown, node, (Replace(node, f"{context.names['per_rank']}({{0}})", (node,)),), needs=("per_rank",))
+    edits, needs = context.divided(node)
+    if edits:
+        yield Change(CODE, why, context.tree.shown, node, tuple(edits), needs=needs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from ddpify.edits import Edit, Replace
+from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts.model import Lit
 from ddpify.rules.base import Finding, Obligation, Safety
 from ddpify.rules.context import Context, argument
@@ -83,20 +83,35 @@ class LoaderCall:
         size, workers = self.argument("batch_size"), self.argument("num_workers")
         if size is not None:
             whole = f" if {escaped(self.only)} else {{0}}" if self.only else ""
-            edits.append(Replace(size, f"{self.name('per_rank')}({{0}}){whole}", (size,)))
-            needs.append("per_rank")
+            shared, need = self.context.divided(size, whole)
+            edits += shared
+            needs += need
+        if self.context.options.batch_size == "per-rank":
+            edits.append(InsertBefore(self.context.tree.statement(self.node), "# each rank loads batches of this size"))
         if workers is not None and not self.is_(workers, 0):
             edits.append(Replace(workers, f"{self.name('workers_per_rank')}({{0}})", (workers,)))
             needs.append("workers_per_rank")
         return edits, needs
 
+    @property
+    def why(self) -> str:
+        """What the change of the loader is for."""
+        if self.context.options.batch_size == "per-rank":
+            return "each rank loads batches of its own: together they are as many times as large as there are ranks"
+        return WHY if not self.only else "each rank loads its own share of each training batch; the other phases are evaluated whole"
+
+    @property
+    def level(self) -> Safety:
+        """How sure the change is: with the batch as large as it was, it trains as it did."""
+        return Safety.NOTE if self.context.options.batch_size == "per-rank" else Safety.SAFE
+
     def unbatched(self) -> Finding | None:
         """What is told of a loader that makes no batches that could be divided."""
         size = self.argument("batch_size")
-        if size is None:
-            fix = "give the loader a batch size that the number of ranks divides"
+        if size is None and self.context.options.batch_size == "global":
+            fix = "give the loader a batch size that the number of ranks divides, or convert with --batch-size per-rank"
             return self.refuse("batches of one sample cannot be divided among ranks", fix)
-        if self.is_(size, None):
+        if size is not None and self.is_(size, None):
             return self.refuse("the loader does no batching of its own")
         return None
 

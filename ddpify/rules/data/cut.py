@@ -346,6 +346,13 @@ def _share(
     """One expression that makes batches: edited itself, or, where it also makes those of an evaluation, what training receives."""
     draws = made[0].path == cuts.DRAW
     why = _DRAWN if draws else _PADDED
+    if context.options.batch_size == "per-rank":
+        if draws:
+            yield from (Proof(o, "each rank draws a batch of its own") for o in held)
+        else:
+            fix = "leave --batch-size global here, or move the loop on by world_size batches at a time"
+            yield context.manual(CODE, node, "batches made by hand are shared out among the ranks, and are not each rank's own", fix, held)
+        return
     side = context.facts.cuts[node].kind in _SIDE_BY_SIDE
     if side:
         why = "each rank trains on its own sequences of the batch, all the way through time"
@@ -481,12 +488,7 @@ def _sized(context: Context, trained: list[New]) -> Iterator[Change]:
     for node in _made_for_batches(context):
         assert isinstance(node, ast.Call)
         for part in cuts.size_arguments(node):
-            if run.value(part).objs & sources and not run.value(part).of_kind("world"):
-                yield Change(
-                    CODE,
-                    "this is made for as many sequences as the rank has",
-                    context.tree.shown,
-                    part,
-                    (Replace(part, f"{context.names['per_rank']}({{0}})", (part,)),),
-                    needs=("per_rank",),
-                )
+            edits, needs = context.divided(part)
+            if edits and run.value(part).objs & sources and not run.value(part).of_kind("world"):
+                why = "this is made for as many sequences as the rank has"
+                yield Change(CODE, why, context.tree.shown, part, tuple(edits), needs=needs)

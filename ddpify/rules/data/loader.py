@@ -22,10 +22,11 @@ from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import NOTHING, Func, Lit, New, Value
+from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, download, factory, sampler, stream, uses
-from ddpify.rules.data.call import POSITIONS, RECIPE, WHY, LoaderCall, escaped
+from ddpify.rules.data.call import POSITIONS, RECIPE, LoaderCall, escaped
 
 CODE = "DDP301"
 TITLE = "shard the training data"
@@ -43,6 +44,11 @@ EXAMPLES: tuple[Example, ...] = (
         "val_loader = DataLoader(test_set, batch_size=100, sampler=order)\n"
         "for x, y in val_loader:\n"
         "    shape = x.shape\n",
+        frame="end",
+    ),
+    Example(
+        "a part of the data that no loader reads",
+        "part = torch.utils.data.Subset(train_set, range(10))\n",
         frame="end",
     ),
     Example(
@@ -196,6 +202,14 @@ EXAMPLES: tuple[Example, ...] = (
         "\n"
         "loader = DataLoader(ShareOfStream(Lines()), batch_size=per_rank(32))\n",
         frame="data",
+    ),
+    Example(
+        "a batch for each rank, where that is asked for",
+        "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n",
+        "# each rank loads batches of this size\n"
+        "loader = DataLoader(train_set, batch_size=32, sampler=DistributedSampler(train_set))\n",
+        frame="data",
+        options=Options(batch_size="per-rank"),
     ),
     Example(
         "options in a dictionary",
@@ -412,9 +426,9 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield from _options(made, spread, name, edits, needs)
         return
     divided, more = made.divided()
-    why = WHY if not made.only else "each rank loads its own share of each training batch; the other phases are evaluated whole"
     edits += [*_sampler_edits(made, name), *divided]
-    yield Change(CODE, why, context.tree.shown, node, tuple(edits), (_SAMPLER,), discharges=made.held, needs=(*needs, *more))
+    wanted = (*needs, *more)
+    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), (_SAMPLER,), made.level, discharges=made.held, needs=wanted)
 
 
 def _maybe_none(context: Context, given: ast.expr) -> bool:
@@ -449,7 +463,8 @@ def _either(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     edits += [SetArgument(made.node, "sampler", f"{ours} if {text} is not None else {own}", position=POSITIONS["sampler"]), *divided]
     edits += [DropArgument(made.node, "shuffle")] if shuffle is not None else []
     wanted = ("rank_sampler", *needs, *more, *fork)
-    yield Change(CODE, WHY, context.tree.shown, made.node, tuple(edits), (_SAMPLER, *imports), discharges=made.held, needs=wanted)
+    needed = (_SAMPLER, *imports)
+    yield Change(CODE, made.why, context.tree.shown, made.node, tuple(edits), needed, made.level, discharges=made.held, needs=wanted)
 
 
 def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[str]]:
@@ -509,8 +524,8 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
         inner = "dict({0}, " + ", ".join(f"{k.arg}={escaped(ast.unparse(k.value))}" for k in given) + ")"
         edits += [DropArgument(node, str(k.arg)) for k in given]
     edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
-    wanted = ("per_rank", *needs, "sharded")
-    yield Change(CODE, WHY, context.tree.shown, node, tuple(edits), (_SAMPLER,), discharges=made.held, needs=wanted)
+    wanted = ("per_rank" if context.options.batch_size == "global" else "sharded:whole", *needs, "sharded")
+    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), (_SAMPLER,), made.level, discharges=made.held, needs=wanted)
 
 
 _PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))

@@ -10,7 +10,7 @@ from ddpify.facts.model import Class, Func, New, Value
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
-from ddpify.rules.data.call import CODE, WHY, LoaderCall
+from ddpify.rules.data.call import CODE, LoaderCall
 from ddpify.rules.loop import loss
 
 _TORCH = frozenset(f"torch.utils.data.{name}Sampler" for name in ("Random", "SubsetRandom", "WeightedRandom", "Sequential", "Batch"))
@@ -39,11 +39,12 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(made, "sampler", "sampler")]
     yield Change(
         CODE,
-        WHY,
+        made.why,
         made.context.tree.shown,
         made.node,
         tuple(edits),
         imports,
+        made.level,
         discharges=made.held,
         needs=(key, *needs, *fork),
     )

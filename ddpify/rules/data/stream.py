@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, Replace
+from ddpify.edits import Replace
 from ddpify.facts.model import New, Value
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
@@ -27,14 +27,10 @@ def changes(made: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
         yield finding
         return
     size = made.argument("batch_size")
-    assert size is not None
-    edits: tuple[Edit, ...] = (
-        Replace(dataset, f"{made.name('share_of_stream')}({{0}}{made.dropping()})", (dataset,)),
-        Replace(size, f"{made.name('per_rank')}({{0}})", (size,)),
-    )
-    yield Change(
-        CODE, _WHY, made.context.tree.shown, made.node, edits, (), Safety.NOTE, discharges=made.held, needs=("share_of_stream", "per_rank")
-    )
+    divided, needs = made.context.divided(size) if size is not None else ([], ())
+    share = Replace(dataset, f"{made.name('share_of_stream')}({{0}}{made.dropping()})", (dataset,))
+    wanted = ("share_of_stream", *needs)
+    yield Change(CODE, _WHY, made.context.tree.shown, made.node, (share, *divided), (), Safety.NOTE, discharges=made.held, needs=wanted)
 
 
 def is_stream(context: Context, data: Value) -> bool:

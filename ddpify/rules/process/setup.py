@@ -133,6 +133,8 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     needs |= {"reduce_meter"} if short else set()
     for piece in list(needs):
         needs |= set(_NEEDS.get(piece, ()))
+    if "sharded:whole" in needs:  # each rank has a batch of its own
+        needs -= {"per_rank"}
     anchor, working = _anchor(context, changes)
     names = context.names
     block = _template("setup", names)
@@ -142,6 +144,8 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
         _backend(context, _template("init_distributed", names)),
         *(_forked(_template(p, names), needs) for p in _ORDER if p in needs and p not in _QUIET),
     ]
+    if "sharded:whole" in needs:
+        functions = ["".join(line for line in f.splitlines(keepends=True) if "per_rank(options.get" not in line) for f in functions]
     if short:
         functions = [f.replace("meter.count", "meter.cnt") if f.startswith(f"def {names['reduce_meter']}") else f for f in functions]
     call = f"{names['init_distributed']}()\n"
