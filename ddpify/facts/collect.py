@@ -155,6 +155,7 @@ class Facts:
     optimizers: frozenset[New] = frozenset()
     passed: frozenset[ast.expr] = frozenset()
     cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
+    tried: dict[frozenset[tuple[ast.expr, str]], Run] = field(default_factory=dict)  # what edits would make of the script
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
 
     @cached_property
@@ -393,7 +394,10 @@ def settle(
 
 def turned(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
     """A run in which some expressions are what an edit would make of them."""
-    return Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, turned=how))
+    key = frozenset(how.items())
+    if key not in facts.tried:
+        facts.tried[key] = Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts, turned=how))
+    return facts.tried[key]
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:

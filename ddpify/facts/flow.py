@@ -15,7 +15,7 @@ from typing import Any
 from ddpify.facts import library, scales
 from ddpify.facts.cuts import CUT, DRAW, PATHS, Cut
 from ddpify.facts.flags import flags
-from ddpify.facts.kept import reads_back
+from ddpify.facts.kept import read_back
 from ddpify.facts.memory import Memory, join_all
 from ddpify.facts.model import (
     NOTHING,
@@ -119,6 +119,7 @@ class Interpreter:
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
         self.keys: dict[Obj, set[str]] = {}
+        self.kept: set[ast.AST] = set()  # the statements that keep something of a batch for later ones
         self.shared_out: set[New] = set()
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
@@ -313,13 +314,26 @@ class Interpreter:
 
     def _kept(self, node: ast.Assign | ast.AugAssign, target: ast.expr, value: Value) -> Value:
         """A value computed from a batch, marked where it becomes a part of what was there before: a later batch may meet it."""
-        if not self.loops or not (value.of_kind("batch") or isinstance(target, ast.Subscript)):
+        if not self.loops:
             return value
         if isinstance(target, ast.Subscript):
-            part = not isinstance(target.slice, ast.Constant)
+            chosen = not isinstance(target.slice, ast.Constant)
+            part = chosen and bool(value.of_kind("batch") or self.expression(target.slice).of_kind("batch"))
+        elif not value.of_kind("batch"):
+            return value
         else:
             part = isinstance(node, ast.AugAssign) or _mentions(node.value, target)
-        return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale) if part else value
+        if not part:
+            return value
+        self.kept.add(node)
+        return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale)
+
+    def _reads_back(self, node: ast.stmt, body: list[ast.stmt]) -> bool:
+        """Whether a loop's body reads elsewhere what its statements keep of a batch."""
+        key = ("reads back", node)
+        if key not in self.project.memo:
+            self.project.memo[key] = read_back(body)
+        return not self.kept.isdisjoint(self.project.memo[key])  # type: ignore[arg-type]
 
     def _do_annassign(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -487,10 +501,9 @@ class Interpreter:
         zero = self._fork()
         self.breaks.append([])
         outer = self.loops
-        key = ("reads back", node)
-        if key not in self.project.memo:
-            self.project.memo[key] = reads_back(body)
-        for _ in range(2 if not outer or self.project.memo[key] else 1):
+        passes = 0
+        while passes < (2 if not outer or (passes and self._reads_back(node, body)) else 1):
+            passes += 1
             loop = enter()
             self.loops = (*outer, loop) if loop is not None else outer
             alive = self.block(body)

@@ -42,10 +42,10 @@ def writes(loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[Write]:
             yield _called(node.value, node.value.func)
 
 
-def reads_back(body: list[ast.stmt]) -> bool:
-    """Whether a loop's body reads elsewhere what one of its statements adds to, or changes a part of."""
-    nodes = list(_nodes(body))
-    reads: dict[str, list[ast.AST]] = {}
+def read_back(body: list[ast.stmt]) -> frozenset[ast.AST]:
+    """The statements of a loop that add to something, or change a part of it, which another statement of the loop reads."""
+    nodes, out = list(_nodes(body)), set[ast.AST]()
+    reads: dict[str, list[ast.Name | ast.Attribute]] = {}
     for node in nodes:
         if isinstance(node, ast.Name):
             reads.setdefault(node.id, []).append(node)
@@ -59,9 +59,15 @@ def reads_back(body: list[ast.stmt]) -> bool:
             if isinstance(whole, (ast.Name, ast.Attribute)):
                 inside, found = set(ast.walk(node)), reads.get(ast.unparse(whole), [])
                 changed = isinstance(node, ast.AugAssign) or whole is not target or any(r in inside and r is not whole for r in found)
-                if changed and any(r not in inside and isinstance(r.ctx, ast.Load) for r in found):  # type: ignore[attr-defined]
-                    return True
-    return False
+                if changed and _from_before(found, node) and any(r not in inside and isinstance(r.ctx, ast.Load) for r in found):
+                    out.add(node)
+    return frozenset(out)
+
+
+def _from_before(found: list[ast.Name | ast.Attribute], node: ast.AST) -> bool:
+    """Whether the first that a loop's body does with something is to read it, or to add to it."""
+    first = min(found, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset))
+    return isinstance(first.ctx, ast.Load) or first is getattr(node, "target", None)
 
 
 def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
