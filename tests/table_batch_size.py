@@ -46,7 +46,6 @@ SCRIPTS: dict[str, Script] = {
             loss.backward()
             optimizer.step()
 """,
-        told=("DDP402",),
     ),
     "labels made once, outside": Script(
         """
