@@ -1,7 +1,7 @@
 """Small training scripts for the tables of tests: what they have in common, and what of their output must be the original's."""
 
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import ddpify
@@ -26,7 +26,8 @@ class Script:
     """A script after HEAD, with the files beside it; `stand_ins` are modules that take a library's place when it runs.
 
     `same` is how lines begin whose numbers are the whole data set's, and so the original's. `told` holds the codes of what is
-    left to do by hand; without any, the conversion must be whole.
+    left to do by hand; without any, the conversion must be whole. It is run on as many ranks as each of `ranks` says, with the
+    first `rows` rows of HEAD's data.
     """
 
     text: str
@@ -35,10 +36,18 @@ class Script:
     files: dict[str, str | bytes] = field(default_factory=dict)
     told: tuple[str, ...] = ()
     stand_ins: dict[str, str] = field(default_factory=dict)
+    ranks: tuple[int, ...] = (2,)
+    rows: int = 44
+
+
+def on_three(scripts: dict[str, Script], rows: int = 44) -> dict[str, Script]:
+    """The scripts, run on three ranks, too."""
+    return {title: replace(script, ranks=(2, 3), rows=rows) for title, script in scripts.items()}
 
 
 def text(script: Script) -> str:
-    return HEAD + "\n" + textwrap.dedent(script.text).lstrip()
+    head = HEAD if script.rows == 44 else HEAD.replace(".view(44, 8)", f".view(44, 8)[:{script.rows}]")
+    return head + "\n" + textwrap.dedent(script.text).lstrip()
 
 
 def told(stdout: str, begin: tuple[str, ...]) -> list[str]:

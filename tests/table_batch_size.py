@@ -1,6 +1,6 @@
 """Scripts that read the batch size elsewhere than in their loader, or train in folds."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 SCRIPTS: dict[str, Script] = {
     "derived shape": Script(
@@ -397,3 +397,4 @@ SCRIPTS: dict[str, Script] = {
 """,
     ),
 }
+SCRIPTS = on_three(SCRIPTS)

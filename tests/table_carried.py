@@ -1,6 +1,6 @@
 """Scripts that keep something of their batches for later steps, and models made anew in folds."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 NUMBERED = """
     class Numbered(Dataset):
@@ -299,3 +299,4 @@ SCRIPTS: dict[str, Script] = {
         told=("DDP406",),
     ),
 }
+SCRIPTS = on_three(SCRIPTS)

@@ -1,6 +1,6 @@
 """Scripts that make their batches by hand: slices, splits, index lists, and what only looks like them."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 _NET = """
     net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 2))
@@ -17,7 +17,7 @@ SCRIPTS: dict[str, Script] = {
     "slices by the start of each batch": Script(
         _NET
         + """
-    n, size = len(x), 4
+    n, size = len(x), 6
     for epoch in range(2):
         total, hits = 0.0, 0
         for start in range(0, n, size):
@@ -37,7 +37,7 @@ SCRIPTS: dict[str, Script] = {
         _NET
         + """
     BATCH = 12
-    for epoch in range(4):
+    for epoch in range(6):
         sums = 0.0
         for b in range(len(x) // BATCH):
             inputs = x[b * BATCH : (b + 1) * BATCH]
@@ -55,7 +55,7 @@ SCRIPTS: dict[str, Script] = {
         _NET
         + """
     parser = argparse.ArgumentParser()
-    parser.add_argument("--batch-size", type=int, default=4)
+    parser.add_argument("--batch-size", type=int, default=6)
     args = parser.parse_args()
     count = x.shape[0]
     batches = count // args.batch_size
@@ -82,9 +82,9 @@ SCRIPTS: dict[str, Script] = {
         + """
     for epoch in range(2):
         losses = []
-        for i in range(0, images.shape[0], 4):
-            batch = torch.from_numpy(images[i : i + 4]).double()
-            kinds = torch.from_numpy(labels[i : i + 4]).long()
+        for i in range(0, images.shape[0], 6):
+            batch = torch.from_numpy(images[i : i + 6]).double()
+            kinds = torch.from_numpy(labels[i : i + 6]).long()
             loss = F.cross_entropy(net(batch), kinds)
             sgd.zero_grad()
             loss.backward()
@@ -105,8 +105,8 @@ SCRIPTS: dict[str, Script] = {
     for epoch in range(2):
         random.shuffle(samples)
         seen = 0
-        for i in range(0, len(samples), 4):
-            part = samples[i : i + 4]
+        for i in range(0, len(samples), 6):
+            part = samples[i : i + 6]
             rows = torch.stack([s[0] for s in part])
             kinds = torch.tensor([s[1] for s in part])
             loss = F.cross_entropy(net(rows), kinds)
@@ -121,7 +121,7 @@ SCRIPTS: dict[str, Script] = {
     "a position that moves on": Script(
         _NET
         + """
-    size = 4
+    size = 6
     for epoch in range(2):
         at = 0
         while at < len(x):
@@ -156,7 +156,7 @@ SCRIPTS: dict[str, Script] = {
         model = nn.Linear(8, 2)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         for epoch in range(2):
-            print(f"loss {train(model, optimizer, x, y, 4):.6f}")
+            print(f"loss {train(model, optimizer, x, y, 6):.6f}")
 
 
     if __name__ == "__main__":
@@ -175,8 +175,8 @@ SCRIPTS: dict[str, Script] = {
     for epoch in range(2):
         perm = np.random.permutation(len(x))
         acc = 0
-        for i in range(0, len(x), 4):
-            pick = perm[i : i + 4]
+        for i in range(0, len(x), 6):
+            pick = perm[i : i + 6]
             xb, yb = x[pick].to(device), y[pick].to(device)
             out = net(xb)
             loss = F.cross_entropy(out, yb)
@@ -199,8 +199,8 @@ SCRIPTS: dict[str, Script] = {
     indices = list(range(len(x)))
     for epoch in range(2):
         random.shuffle(indices)
-        for k in range(0, len(indices), 4):
-            mine = indices[k : k + 4]
+        for k in range(0, len(indices), 6):
+            mine = indices[k : k + 6]
             loss = F.cross_entropy(net(x[mine]), y[mine])
             sgd.zero_grad()
             loss.backward()
@@ -229,7 +229,7 @@ SCRIPTS: dict[str, Script] = {
         + """
     for epoch in range(2):
         total = 0.0
-        for idx in torch.randperm(len(x)).split(4):
+        for idx in torch.randperm(len(x)).split(6):
             loss = F.cross_entropy(net(x[idx]), y[idx])
             sgd.zero_grad()
             loss.backward()
@@ -243,12 +243,12 @@ SCRIPTS: dict[str, Script] = {
         _NET
         + """
     for epoch in range(2):
-        for step, (part, kinds) in enumerate(zip(torch.split(x, 4), torch.split(y, 4))):
+        for step, (part, kinds) in enumerate(zip(torch.split(x, 6), torch.split(y, 6))):
             loss = F.cross_entropy(net(part), kinds)
             sgd.zero_grad()
             loss.backward()
             sgd.step()
-            if step % 4 == 0:
+            if step % 6 == 0:
                 print(f"step {step}: {loss.item():.3f}")
 """,
     ),
@@ -268,7 +268,7 @@ SCRIPTS: dict[str, Script] = {
     "a list of index lists": Script(
         _NET
         + """
-    size = 4
+    size = 6
     for epoch in range(2):
         perm = torch.randperm(len(x))
         for rows in [perm[k : k + size] for k in range(0, len(x), size)]:
@@ -291,7 +291,7 @@ SCRIPTS: dict[str, Script] = {
         + """
     for epoch in range(2):
         running = 0.0
-        for data, target in batches(x, y, 4):
+        for data, target in batches(x, y, 6):
             loss = F.cross_entropy(net(data), target)
             sgd.zero_grad()
             loss.backward()
@@ -312,7 +312,7 @@ SCRIPTS: dict[str, Script] = {
         net.eval()
         right = 0
         with torch.no_grad():
-            for rows, kinds in iterate(x[32:], y[32:], 5):
+            for rows, kinds in iterate(x[30:], y[30:], 5):
                 right += (net(rows).argmax(1) == kinds).sum().item()
         return right / 12
 
@@ -322,7 +322,7 @@ SCRIPTS: dict[str, Script] = {
     best = 0.0
     for epoch in range(3):
         net.train()
-        for rows, kinds in iterate(x[:32], y[:32], 4):
+        for rows, kinds in iterate(x[:30], y[:30], 6):
             loss = F.cross_entropy(net(rows), kinds)
             sgd.zero_grad()
             loss.backward()
@@ -337,7 +337,7 @@ SCRIPTS: dict[str, Script] = {
     ),
     "a function that gets a batch": Script(
         """
-    SIZE = 4
+    SIZE = 6
 
 
     def get_batch(i):
@@ -360,15 +360,15 @@ SCRIPTS: dict[str, Script] = {
         + """
     for epoch in range(2):
         net.train()
-        for i in range(0, 32, 4):
-            loss = F.cross_entropy(net(x[i : i + 4]), y[i : i + 4])
+        for i in range(0, 30, 6):
+            loss = F.cross_entropy(net(x[i : i + 6]), y[i : i + 6])
             sgd.zero_grad()
             loss.backward()
             sgd.step()
         net.eval()
         lost, right = 0.0, 0
         with torch.no_grad():
-            for i in range(32, 44, 5):
+            for i in range(30, 36, 5):
                 out = net(x[i : i + 5])
                 lost += F.cross_entropy(out, y[i : i + 5], reduction="sum").item()
                 right += (out.argmax(1) == y[i : i + 5]).sum().item()
@@ -379,12 +379,12 @@ SCRIPTS: dict[str, Script] = {
     "evaluation by a loader": Script(
         _NET
         + """
-    test_loader = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=6)
+    test_loader = DataLoader(TensorDataset(x[30:], y[30:]), batch_size=6)
     for epoch in range(2):
         net.train()
-        perm = torch.randperm(32)
-        for i in range(0, 32, 4):
-            rows = perm[i : i + 4]
+        perm = torch.randperm(30)
+        for i in range(0, 30, 6):
+            rows = perm[i : i + 6]
             loss = F.cross_entropy(net(x[rows]), y[rows])
             sgd.zero_grad()
             loss.backward()
@@ -401,7 +401,7 @@ SCRIPTS: dict[str, Script] = {
     "a loss that is a total over the batch size": Script(
         _NET
         + """
-    batch_size = 4
+    batch_size = 6
     for epoch in range(2):
         for i in range(0, len(x), batch_size):
             data, target = x[i : i + batch_size], y[i : i + batch_size]
@@ -417,8 +417,8 @@ SCRIPTS: dict[str, Script] = {
     last = float("inf")
     for epoch in range(6):
         total = 0.0
-        for i in range(0, len(x), 4):
-            loss = F.cross_entropy(net(x[i : i + 4]), y[i : i + 4])
+        for i in range(0, len(x), 6):
+            loss = F.cross_entropy(net(x[i : i + 6]), y[i : i + 6])
             sgd.zero_grad()
             loss.backward()
             sgd.step()
@@ -450,7 +450,7 @@ SCRIPTS: dict[str, Script] = {
                 self.optimizer.step()
 
 
-    trainer = Trainer(x, y, 4)
+    trainer = Trainer(x, y, 6)
     for epoch in range(2):
         trainer.epoch()
 """,
@@ -463,8 +463,8 @@ SCRIPTS: dict[str, Script] = {
         + """
     for epoch in range(2):
         perm = torch.randperm(len(x), generator=rng)
-        for i in range(0, len(x), 4):
-            loss = F.cross_entropy(net(x[perm[i : i + 4]]), y[perm[i : i + 4]])
+        for i in range(0, len(x), 6):
+            loss = F.cross_entropy(net(x[perm[i : i + 6]]), y[perm[i : i + 6]])
             sgd.zero_grad()
             loss.backward()
             sgd.step()
@@ -474,8 +474,8 @@ SCRIPTS: dict[str, Script] = {
         _NET
         + """
     batches = []
-    for i in range(0, len(x), 4):
-        batches.append((x[i : i + 4], y[i : i + 4]))
+    for i in range(0, len(x), 6):
+        batches.append((x[i : i + 6], y[i : i + 6]))
     for epoch in range(2):
         for data, target in batches:
             loss = F.cross_entropy(net(data), target)
@@ -502,9 +502,9 @@ SCRIPTS: dict[str, Script] = {
     ),
     "windows of time": Script(
         """
-    series = torch.sin(torch.arange(400.0)).view(-1, 1)
-    lstm = nn.LSTM(1, 4)
-    head = nn.Linear(4, 1)
+    series = torch.sin(torch.arange(420.0)).view(-1, 1)
+    lstm = nn.LSTM(1, 6)
+    head = nn.Linear(6, 1)
     sgd = torch.optim.SGD([*lstm.parameters(), *head.parameters()], lr=0.1)
     for epoch in range(2):
         for i in range(0, 384, 16):
@@ -537,9 +537,9 @@ SCRIPTS: dict[str, Script] = {
         + _NET
         + """
     for epoch in range(2):
-        for i in range(0, 44, 4):
-            rows = table.iloc[i : i + 4]
-            loss = F.cross_entropy(net(torch.tensor(rows.values)), y[i : i + 4])
+        for i in range(0, 36, 6):
+            rows = table.iloc[i : i + 6]
+            loss = F.cross_entropy(net(torch.tensor(rows.values)), y[i : i + 6])
             sgd.zero_grad()
             loss.backward()
             sgd.step()
@@ -554,8 +554,8 @@ SCRIPTS: dict[str, Script] = {
         + _NET
         + """
     for epoch in range(2):
-        for i in range(0, 44, 4):
-            loss = F.cross_entropy(net(rows[i : i + 4]), y[i : i + 4])
+        for i in range(0, 36, 6):
+            loss = F.cross_entropy(net(rows[i : i + 6]), y[i : i + 6])
             sgd.zero_grad()
             loss.backward()
             sgd.step()
@@ -563,14 +563,14 @@ SCRIPTS: dict[str, Script] = {
     ),
     "a split of the data by an order, then slices": Script(
         """
-    keep = torch.randperm(len(x))[:32]
+    keep = torch.randperm(len(x))[:30]
     some, kinds_of = x[keep], y[keep]
 """
         + _NET
         + """
     for epoch in range(3):
-        for i in range(0, 32, 4):
-            rows, kinds = some[i : i + 4], kinds_of[i : i + 4]
+        for i in range(0, 30, 6):
+            rows, kinds = some[i : i + 6], kinds_of[i : i + 6]
 """
         + _STEP,
     ),
@@ -579,8 +579,8 @@ SCRIPTS: dict[str, Script] = {
         + """
     for epoch in range(3):
         order = torch.rand(len(x)).argsort()
-        for i in range(0, 44, 4):
-            rows, kinds = x[order[i : i + 4]], y[order[i : i + 4]]
+        for i in range(0, 36, 6):
+            rows, kinds = x[order[i : i + 6]], y[order[i : i + 6]]
 """
         + _STEP,
         told=("DDP307",),
@@ -592,8 +592,8 @@ SCRIPTS: dict[str, Script] = {
         + _NET
         + """
     for epoch in range(3):
-        for i in range(0, 44, 4):
-            rows, kinds = turned[:, i : i + 4].t(), y[i : i + 4]
+        for i in range(0, 36, 6):
+            rows, kinds = turned[:, i : i + 6].t(), y[i : i + 6]
 """
         + _STEP,
         told=("DDP307",),
@@ -607,8 +607,8 @@ SCRIPTS: dict[str, Script] = {
         + _NET
         + """
     for epoch in range(3):
-        for step in range(4):
-            idx = torch.randint(0, 44, (4,))
+        for step in range(6):
+            idx = torch.randint(0, 36, (6,))
             rows, kinds = x[idx], y[idx]
 """
         + _STEP,
@@ -636,12 +636,12 @@ SCRIPTS: dict[str, Script] = {
     ),
     "batches that are padded": Script(
         """
-    texts = [torch.ones(1 + i % 7) for i in range(44)]
+    texts = [torch.ones(1 + i % 7) for i in range(36)]
     net = nn.Linear(1, 1)
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(3):
-        for i in range(0, 44, 4):
-            part = nn.utils.rnn.pad_sequence(texts[i : i + 4], batch_first=True).unsqueeze(2)
+        for i in range(0, 36, 6):
+            part = nn.utils.rnn.pad_sequence(texts[i : i + 6], batch_first=True).unsqueeze(2)
             loss = F.mse_loss(net(part), part * 2)
             sgd.zero_grad()
             loss.backward()
@@ -656,8 +656,8 @@ SCRIPTS: dict[str, Script] = {
         for i in range(0, 40, 8):
             whole, kinds = x[i : i + 8], y[i : i + 8]
             sgd.zero_grad()
-            for j in range(0, 8, 4):
-                loss = F.cross_entropy(net(whole[j : j + 4]), kinds[j : j + 4]) / 2
+            for j in range(0, 8, 6):
+                loss = F.cross_entropy(net(whole[j : j + 6]), kinds[j : j + 6]) / 2
                 loss.backward()
             sgd.step()
 """,
@@ -672,8 +672,8 @@ SCRIPTS: dict[str, Script] = {
         + """
     for epoch in range(3):
         total = 0.0
-        for i in range(0, 44, 4):
-            rows, kinds = x[i : i + 4], y[i : i + 4]
+        for i in range(0, 36, 6):
+            rows, kinds = x[i : i + 6], y[i : i + 6]
 """
         + _STEP
         + """
@@ -694,8 +694,8 @@ SCRIPTS: dict[str, Script] = {
         _NET
         + """
     for epoch in range(2):
-        for i in range(0, 44, 4):
-            loss = F.cross_entropy(net(x), y) + F.cross_entropy(net(x[i : i + 4]), y[i : i + 4])
+        for i in range(0, 36, 6):
+            loss = F.cross_entropy(net(x), y) + F.cross_entropy(net(x[i : i + 6]), y[i : i + 6])
             sgd.zero_grad()
             loss.backward()
             sgd.step()
@@ -721,7 +721,7 @@ SCRIPTS: dict[str, Script] = {
         return sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in feed)
 
 
-    feed, check = Feed(x[:32], y[:32], 4), Feed(x[32:], y[32:], 4)
+    feed, check = Feed(x[:30], y[:30], 6), Feed(x[30:], y[30:], 6)
 """
         + _NET
         + """
@@ -743,15 +743,15 @@ SCRIPTS: dict[str, Script] = {
         + _NET
         + """
     for epoch in range(2):
-        for i in range(0, 44, 4):
-            rows, kinds = data["inputs"][i : i + 4], data["targets"][i : i + 4]
+        for i in range(0, 36, 6):
+            rows, kinds = data["inputs"][i : i + 6], data["targets"][i : i + 6]
 """
         + _STEP,
     ),
     "windows of tokens, and the same one later": Script(
         """
     tokens = torch.arange(300) % 5
-    net = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5))
+    net = nn.Sequential(nn.Embedding(5, 6), nn.Linear(6, 5))
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(2):
         at = 0
@@ -774,10 +774,10 @@ SCRIPTS: dict[str, Script] = {
         + _NET
         + """
     for epoch in range(2):
-        order = np.random.permutation(44)
+        order = np.random.permutation(36)
         inputs, targets = inputs[order], targets[order]
-        for i in range(0, 44, 4):
-            rows, kinds = torch.tensor(inputs[i : i + 4]), torch.tensor(targets[i : i + 4])
+        for i in range(0, 36, 6):
+            rows, kinds = torch.tensor(inputs[i : i + 6]), torch.tensor(targets[i : i + 6])
 """
         + _STEP,
     ),
@@ -785,7 +785,7 @@ SCRIPTS: dict[str, Script] = {
         """
     from torchtext.legacy import data
 
-    train_iter = data.BucketIterator(x, batch_size=4)
+    train_iter = data.BucketIterator(x, batch_size=6)
 """
         + _NET
         + """
@@ -803,7 +803,7 @@ SCRIPTS: dict[str, Script] = {
     net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
     adam = torch.optim.Adam(net.parameters())
     for step in range(12):
-        inside, edge = torch.rand(32, 2, requires_grad=True), torch.rand(16, 2)
+        inside, edge = torch.rand(30, 2, requires_grad=True), torch.rand(16, 2)
         loss = net(inside).pow(2).mean() + (net(edge) - 1).pow(2).mean()
         adam.zero_grad()
         loss.backward()
@@ -814,7 +814,7 @@ SCRIPTS: dict[str, Script] = {
 }
 
 _COLUMNS = """
-    SIZE = 4
+    SIZE = 6
 
 
     def columns(tokens, size):
@@ -880,7 +880,7 @@ _COLUMNS = """
                 total = 0.0
 
 
-    data = columns((torch.arange(400) * 7) % 9, SIZE)
+    data = columns((torch.arange(420) * 7) % 9, SIZE)
     held_out = columns((torch.arange(90) * 5) % 9, 2)
     net = Net()
     sgd = torch.optim.SGD(net.parameters(), lr=0.5)
@@ -898,11 +898,11 @@ _COLUMNS = """
 """
 SCRIPTS |= {
     "columns that an lstm reads through time": Script(_COLUMNS, same=("valid",)),
-    "columns of a number that is written twice": Script(_COLUMNS.replace("SIZE)", "4)"), told=("DDP307",)),
+    "columns of a number that is written twice": Script(_COLUMNS.replace("SIZE)", "6)"), told=("DDP307",)),
     "rows that an lstm reads along": Script(
         """
-    B = 4
-    ids = ((torch.arange(400) * 7) % 9).view(B, -1)
+    B = 6
+    ids = ((torch.arange(420) * 7) % 9).view(B, -1)
     count = ids.size(1) // 8
 
 
@@ -934,3 +934,4 @@ SCRIPTS |= {
 """,
     ),
 }
+SCRIPTS = on_three(SCRIPTS, 36)

@@ -1,6 +1,6 @@
 """Scripts about loaders, wherever and however they are made, and about samplers of every kind."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 SCRIPTS: dict[str, Script] = {
     # ------------------------------------------------------------------------------------------ samplers of the script's own
@@ -2201,3 +2201,4 @@ SCRIPTS: dict[str, Script] = {
         told=("DDP301",),
     ),
 }
+SCRIPTS = on_three(SCRIPTS)

@@ -1,6 +1,6 @@
 """Scripts about random numbers: draws that steer, which all ranks share, and seeds that are set while training."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 SCRIPTS: dict[str, Script] = {
     "how many updates a batch gets is drawn": Script("""
@@ -143,3 +143,4 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """),
 }
+SCRIPTS = on_three(SCRIPTS)
