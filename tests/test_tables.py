@@ -1,5 +1,7 @@
 """Tables of scripts, each converted and executed: ranks must train, print, write and decide as the one process did."""
 
+import ast
+import collections
 from pathlib import Path
 from types import ModuleType
 
@@ -54,6 +56,15 @@ def test_what_is_left_to_do_is_told(conversions: dict[str, Conversion], title: s
     if not SCRIPTS[title].told:
         assert findings == []
     assert (done.status, done.exit_code) == ("convert", int(bool(SCRIPTS[title].told)))
+
+
+@pytest.mark.parametrize("title", SCRIPTS)
+def test_nothing_is_defined_twice(conversions: dict[str, Conversion], title: str) -> None:
+    before, after = (
+        collections.Counter(n.name for n in ast.walk(ast.parse(t)) if isinstance(n, (ast.FunctionDef, ast.ClassDef)))
+        for t in (conversions[title].source.text, conversions[title].code)
+    )
+    assert {name for name, count in (after - before).items() if before[name] or count > 1} == set()
 
 
 @pytest.mark.parametrize("title", WHOLE)

@@ -508,6 +508,8 @@ def _fit(new: Any, parent: type[Any], old: Any = None) -> Any:
         return new
     if issubclass(parent, cst.BooleanOperation) and power >= _POWER[cst.Not]:
         return new
+    if issubclass(parent, (cst.Comparison, cst.ComparisonTarget)) and power > _POWER[cst.Comparison]:
+        return new
     return emit.parenthesize(new)
 
 

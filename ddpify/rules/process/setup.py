@@ -95,7 +95,6 @@ _ORDER = (
     "from_rank_zero",
     "same_on_all_ranks",
     "on_any_rank",
-    "from_all_ranks",
     "share_of_ranks",
     "from_all_ranks",
     "agree_on_seed",
