@@ -1,9 +1,10 @@
-"""Find the batch size's other readers.
+"""Divide the batch size wherever it means this rank's batch.
 
-What it does: reports where the number given to a training loader as its batch size also shapes a tensor, divides a loss, or is compared
-    with a batch's length: there it means this rank's batch, not the global one.
+What it does: where the number given to a training loader as its batch size also shapes a tensor, cuts or counts rows of a batch, divides a
+    loss, or is compared with a batch's length, it becomes this rank's share. Intervals, schedules, names and messages go on meaning the
+    global batch.
 Why: left global, a comparison skips every batch and a shape does not fit.
-Safety: MANUAL; intervals, schedules, names and messages rightly go on meaning the global batch.
+Safety: safe; MANUAL where a number is only equal to the batch size, or one read serves training and evaluation and cannot be told apart.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
 
