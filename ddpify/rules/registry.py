@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ddpify.rules.data import batch_size, cut, download, evaluation, loader, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
-from ddpify.rules.loop import carried, decisions, draws, learning_rate, loss, metrics, set_epoch
+from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, steering
 from ddpify.rules.model import dataparallel, device, names, wrap
 from ddpify.rules.process import cuda_visible_devices, seed, setup, worker_seed
 
@@ -27,7 +27,7 @@ PLANNING = (
     carried,
     loss,
     decisions,
-    draws,
+    steering,
     learning_rate,
     metrics,
     writers,
