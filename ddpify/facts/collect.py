@@ -116,6 +116,12 @@ class Run:
         return self.interpreter.is_a(obj, library.DATALOADER)
 
 
+def _place(obj: Obj) -> tuple[int, int, str]:
+    """Where an object is made."""
+    node = getattr(obj, "node", None)
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0), str(getattr(obj, "path", getattr(obj, "name", "")))
+
+
 @dataclass(eq=False)
 class TrainedModel:
     """A model whose parameters an optimizer moves: the objects it may be (alternatives of one variable)."""
@@ -128,7 +134,7 @@ class TrainedModel:
     @property
     def first(self) -> Obj:
         """One of the objects, the same each time."""
-        return min(self.objs, key=lambda o: (getattr(getattr(o, "node", None), "lineno", 0), str(getattr(o, "path", ""))))
+        return min(self.objs, key=_place)
 
 
 @dataclass(eq=False)
@@ -225,7 +231,7 @@ def collect(project: Project) -> Facts:
         if before.is_optimizer(o)
     ]
     facts.optimizers = frozenset(o for o in steps if isinstance(o, New))
-    facts.models = list(_trained(facts))
+    facts.models = sorted(_trained(facts), key=lambda m: _place(m.first))
     return facts
 
 
