@@ -358,7 +358,7 @@ SCRIPTS: dict[str, Script] = {
     "evaluation in slices": Script(
         _NET
         + """
-    for epoch in range(2):
+    for epoch in range(3):
         net.train()
         for i in range(0, 30, 6):
             loss = F.cross_entropy(net(x[i : i + 6]), y[i : i + 6])
@@ -380,7 +380,7 @@ SCRIPTS: dict[str, Script] = {
         _NET
         + """
     test_loader = DataLoader(TensorDataset(x[30:], y[30:]), batch_size=6)
-    for epoch in range(2):
+    for epoch in range(3):
         net.train()
         perm = torch.randperm(30)
         for i in range(0, 30, 6):

@@ -208,7 +208,6 @@ SCRIPTS: dict[str, Script] = {
     print(f"mean {sum(results) / len(results):.4f}")
 """,
         same=("fold", "mean"),
-        told=("DDP201",),
     ),
     "an iterable data set": Script(
         """
