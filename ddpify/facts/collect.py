@@ -263,6 +263,8 @@ def _loop(run: Run, call: Call) -> TrainingLoop:
     loss = loss_of(call)
     loaders = frozenset(o for o in loss.of_kind("batch") | loss.of_kind("whole") if isinstance(o, New))
     around = [loop for loop in call.loops if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))]
+    if loaders and not any(run.is_loader(o) for o in loaders):  # batches are drawn in a loop that a loader counts
+        loaders |= frozenset(o for loop in around[-1:] for o in loop.element.batches() if run.is_loader(o))
     feeding = [i for i, loop in enumerate(around) if loaders & frozenset(o for o in loop.element.batches() if isinstance(o, New))]
     if feeding:
         at = feeding[-1]

@@ -943,7 +943,7 @@ class Interpreter:
                 return Value(
                     frozenset(), base.origins | frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index"), whole
                 )
-            if base.scale is None and index.scale == "sample" and self.cuts:
+            if base.scale is None and index.scale == "sample":
                 return Value(frozenset(), base.origins | index.origins, "sample")  # the rows that a batch of indices picks
             if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
                 if index.scale in ("sample", "weighted"):  # a mask or a choice of rows: how many, differs from rank to rank
@@ -1059,6 +1059,8 @@ class Interpreter:
         if isinstance(op, ast.Div) and texts:
             return Value(left.objs, origins)
         scale = "other" if scales.uneven([left, right]) else scales.binary(op, left.scale, right.scale)
+        if scales.coupled(left.scale, right.scale):
+            origins |= {Origin("coupled")}
         if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
             scale = "mean"  # an average by weights, times this rank's part of them
         if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
@@ -1066,8 +1068,11 @@ class Interpreter:
                 frozenset(o for o in origins if o.kind != "batch"),
                 None,
             )  # all ranks' batches have one length: this counts them all
-        if isinstance(op, ast.Div) and left.scale == "sum" and right.scale is None and self._is_batch_size(right, left.of_kind("batch")):
-            scale = "mean"
+        if isinstance(op, ast.Div) and right.scale is None and self._is_batch_size(right, left.of_kind("batch")):
+            if left.scale == "sum":
+                scale = "mean"
+            elif left.scale == "count":  # how full a batch is: the same on all ranks
+                origins, scale = frozenset(o for o in origins if o.kind != "batch"), None
         if scale in ("mean", "sum", "count", "total") and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
             scale = "other"  # a number chosen by a rank's own batch
         constant = right if left.scale == "sum" else left
@@ -1078,6 +1083,10 @@ class Interpreter:
         if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
         return Value(frozenset(), origins, scale)
+
+    def add(self, left: Value, right: Value) -> Value:
+        """What `left + right` is."""
+        return self._binary(ast.Add(), left, right)
 
     def _is_batch_size(self, value: Value, loaders: frozenset[Any]) -> bool:
         """Whether a number is the batch size of one of `loaders`."""
@@ -1422,14 +1431,15 @@ class Interpreter:
             obj.path if isinstance(obj, New) else "",
             self.memory.get((obj, "reduction"), NOTHING),
             flow.scale,
-            any((obj, n) in self.memory for n in ("weight", "ignore_index", "pos_weight")),
+            any((obj, n) in self.memory for n in ("weight", "ignore_index", "pos_weight")) or self.ignores(),
         )
         labelled = isinstance(obj, New) and "labels" in keywords and library.averages(obj.path)
         out = self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
         return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale) if labelled else out
 
     def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value) -> Value:
-        if out.scale == "other" and flow.scale == "sample" and self.is_network(obj):
+        couples = out.of_kind("coupled") and not flow.of_kind("coupled")
+        if out.scale == "other" and flow.scale == "sample" and self.is_network(obj) and not couples:
             out = Value(out.objs, out.origins, "sample")  # what a network makes of a sample is one entry of the batch it returns
         kept = frozenset(o for o in out.origins if o.kind != "forward" or o in flow.origins)
         mark = frozenset() if self.no_grad else frozenset((Origin("forward", (obj, call.node)),))
@@ -1461,6 +1471,17 @@ class Interpreter:
                         self.memory[key] = Value(held.objs, held.origins | mark, held.scale)
                 objs.add(obj)
         return Value(frozenset(objs), value.origins, value.scale)
+
+    def ignores(self) -> bool:
+        """Whether the project writes -100, the target that a cross entropy ignores of itself."""
+        key = ("ignores", self.project.entry.tree)
+        if key not in self.project.memo:
+            self.project.memo[key] = any(
+                isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
+                for file in (self.project.entry, *self.project.files.values())
+                for n in ast.walk(file.tree)
+            )
+        return bool(self.project.memo[key])
 
     def is_network(self, obj: New | Part) -> bool:
         """Whether a module holds layers, as losses do not."""

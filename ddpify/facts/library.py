@@ -195,6 +195,10 @@ def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[
     if receiver.scale is None or scales.uneven([receiver, *args, *keywords.values()]):
         scale = flow.scale
     turned = frozenset((Origin("turned", call.node),)) if scale == "sample" and scales.turns(name, args, keywords) else frozenset[Origin]()
+    if receiver.scale is None and name in scales.INTO_CELLS and scale == "sample":
+        scale = "other"  # the cells are no samples
+    if scales.couples(name, receiver.scale, args, keywords):
+        turned |= {Origin("coupled")}
     value = Value(frozenset(), flow.origins | turned, scale)
     if name in ("size", "numel", "nelement") and (how := run.timed(receiver)):
         along = name == "size" and len(args) == 1 and _is_index(args[0], 0 if how == "columns" else 1)
@@ -241,7 +245,7 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         for name in ("weight", "ignore_index", "pos_weight", "reduction", "size_average", "reduce", "label_smoothing"):
             if name in keywords and not _is(keywords[name], None):
                 run.memory[made, name] = keywords[name]
-        if _is(keywords.get("size_average", NOTHING), False):
+        if _is(keywords.get("size_average", NOTHING), False) or ("Loss" in made.path and any(_is(a, False) for a in args[:2])):
             run.memory[made, "reduction"] = just(Lit("sum"))
         if _is(keywords.get("reduce", NOTHING), False):
             run.memory[made, "reduction"] = just(Lit("none"))
@@ -368,9 +372,13 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     ):
         flow = mixed(args, keywords)
         scale = scales.function(last, _flat(args), keywords)
+        if scale == "mean" and last in scales.BY_WEIGHT and run.ignores():
+            scale = "weighted"
         turned = (
             frozenset((Origin("turned", node),)) if scale == "sample" and scales.turns(last, args[1:], keywords) else frozenset[Origin]()
         )
+        if args and scales.couples(last, args[0].scale, args[1:], keywords):
+            turned |= {Origin("coupled")}
         value = Value(frozenset(), flow.origins | turned, scale)
         return without_graph(value) if last in _DETACHING else value
     if path in (
@@ -541,7 +549,21 @@ def _sum(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, V
     value = run.element(args[0]) if args else NOTHING
     origins = value.origins | (args[0].origins if args else frozenset())
     samples = bool(args) and args[0].scale == "sample" and bool(args[0].objs)  # one entry a sample
+    listed = [v for o in args[0].made() if o.path == "list" for v in _written_out(run, o)] if len(args) == 1 else []
+    if len({v.scale for v in listed}) > 1:
+        added = listed[0]
+        for item in listed[1:]:
+            added = run.add(added, item)
+        return Value(frozenset(), origins, added.scale)
     return Value(frozenset(), origins, "sum" if samples else value.scale)
+
+
+def _written_out(run: Interpreter, made: New) -> list[Value]:
+    """The entries of a list that was written out."""
+    out: list[Value] = []
+    while (made, str(len(out))) in run.memory:
+        out.append(run.memory[made, str(len(out))])
+    return out
 
 
 def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

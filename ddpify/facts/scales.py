@@ -63,6 +63,32 @@ def uneven(parts: Sequence[Value]) -> bool:
     return any(p.scale == "sample" for p in parts) and any(p.scale is None and p.of_kind("whole") for p in parts)
 
 
+_OF_SEVERAL = frozenset(("mean", "sum", "total", "weighted", "other"))
+_ELEMENTWISE = frozenset(
+    """
+        add sub mul div add_ sub_ mul_ div_ true_divide clamp clip clamp_ clamp_min clamp_max masked_fill masked_fill_ where eq ne gt lt
+        ge le
+        pow lerp addcmul maximum minimum fill_ copy_
+    """.split()
+)
+_OVER = frozenset("std var std_mean var_mean max min amax amin median norm logsumexp softmax log_softmax normalize cumsum".split())
+INTO_CELLS = frozenset("index_add index_add_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_put index_put_ put_".split())
+
+
+def coupled(left: Scale | None, right: Scale | None) -> bool:
+    """Whether the samples of a batch meet a number that was made of all of them."""
+    return "sample" in (left, right) and bool({left, right} & {"mean", "sum"})
+
+
+def couples(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict[str, Value]) -> bool:
+    """Whether `tensor.name(...)` lets the samples of a batch meet: by a number made of all, or by going over the first dimension."""
+    if scale != "sample":
+        return False
+    if name in _ELEMENTWISE:
+        return any(v.scale in ("mean", "sum") for v in (*args, *keywords.values()))
+    return name in _OVER and _literal(keywords.get("dim", keywords.get("axis", args[0] if args else Value()))) == 0
+
+
 def mixed(parts: Sequence[Value]) -> Scale | None:
     """What an unknown function of `parts` gives."""
     if uneven(parts):
@@ -132,6 +158,8 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
     if name in ("size", "__len__", "shape", "numel", "nelement", "dim"):
         if scale is None or name == "dim":
             return None
+        if scale == "weighted" and name in ("numel", "nelement"):
+            return "sum"  # of the rows that were chosen: other ranks have chosen other ones
         return "count" if name in ("numel", "nelement", "__len__", "shape") or not args or _literal(args[0]) == 0 else None
     if scale == "mean" and name in ("int", "long", "round"):
         return "other"
@@ -146,6 +174,8 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         over = _literal(dim) if dim is not None else None
         if dim is None or over is None or over == 0 or isinstance(over, tuple):
             return "mean" if "mean" in name else "sum"
+        if type(over) is int and over < -1:
+            return "other"  # of two dimensions, the first
         return "sample"
     if name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "new"):
         flat = [i for a in args for i in (a, *_items(a))]
@@ -158,6 +188,12 @@ def method(name: str, scale: Scale | None, args: Sequence[Value], keywords: dict
         over = _literal(dim) if dim is not None else None
         if name in ("mm", "matmul", "mv") and args and args[0].scale is None:
             return "sample"
+        if name in _ELEMENTWISE and any(v.scale in _OF_SEVERAL for v in (*args, *keywords.values())):
+            return "other"
+        if name == "index_select" and over == 0:
+            return "other"  # rows paired with other rows
+        if type(over) is int and over < -1 and name in _OVER:
+            return "other"  # of two dimensions, the first
         if name in _WHOLE:
             return "sample" if dim is not None and over != 0 and not isinstance(over, tuple) else "other"
         if (name in ("softmax", "log_softmax", "unsqueeze", "cumsum") and over == 0) or (
@@ -201,6 +237,9 @@ def function(name: str, args: Sequence[Value], keywords: dict[str, Value]) -> Sc
         rows = 3 if name.startswith(("triplet", "margin", "cosine")) else 2
         inner = mixed(args[:rows] if args else list(keywords.values()))
         weighted = name in BY_WEIGHT and ("weight" in keywords or "ignore_index" in keywords or len(args) > 2)
+        more = [*args[rows:], *(v for k, v in keywords.items() if k in ("weight", "pos_weight"))]
+        if any(v.scale in _OF_SEVERAL | {"count"} or _literal(v) is False or isinstance(_literal(v), str) for v in more):
+            return "other"  # weights that are each rank's own, or a reduction given by its place
         return _reduced(keywords, inner, weighted)
     if not args:
         return mixed(list(keywords.values()))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.edits import Replace
 from ddpify.facts.model import Call, Func, Lit, New, Obj, Part, Value, join
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -106,6 +107,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if context.options.batch_size == "per-rank":
         return
     yield from _indivisible(context)
+    yield from _of_loaders(context)
     if not sources:
         return
     by_hand = [context.facts.cuts[o.node].size for o in context.facts.feeding if o.node in context.facts.cuts]
@@ -141,6 +143,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 sides = [node.left, *node.comparators]
                 lengths = [run.value(s).of_kind("batch") for s in sides if run.value(s).scale == "count"]
                 if lengths and all(n and n <= trained for n in lengths):
+                    if any(isinstance(s, ast.Constant) and type(s.value) is int and s.value for s in sides):
+                        yield from _whole_length(context, sides)
                     for side in sides:
                         if _reads(run.value(side), sources) and side not in arguments:
                             yield from _divide(context, side, "a batch's length is compared with one rank's batch size")
@@ -249,6 +253,51 @@ def _composed(context: Context) -> Iterator[Finding]:
             "batches are composed by this number, and every rank now has its share of each",
             "take it from the batch: x.size(0)",
         )
+
+
+def _whole_length(context: Context, sides: list[ast.expr]) -> Iterator[Change | Finding]:
+    """A batch's length, compared with a number: that of all ranks' together."""
+    world = context.names["world_size"]
+    for side in sides:
+        if context.facts.after.value(side).scale == "count":
+            why = "a batch is spread over the ranks: together they have this many samples"
+            if not context.facts.is_entry(side):
+                yield context.manual(CODE, side, why, f"{ast.unparse(side)} * dist.get_world_size()")
+            else:
+                yield Change(CODE, why, context.tree.shown, side, (Replace(side, f"{{0}} * {world}", (side,)),))
+
+
+def _of_loaders(context: Context) -> Iterator[Change]:
+    """`loader.batch_size`: the loader has this rank's, and what does not divide or count this rank's rows means all ranks'."""
+    run, tree, trained = context.facts.after, context.tree, set(context.facts.loaders)
+    for node in tree.nodes():
+        if not (isinstance(node, ast.Attribute) and node.attr == "batch_size" and isinstance(node.ctx, ast.Load)):
+            continue
+        made = run.value(node.value).made()
+        if made and made <= trained and not _of_this_rank(context, node):
+            why = "the loader's own number is this rank's: all ranks' together is meant here"
+            yield Change(CODE, why, tree.shown, node, (Replace(node, f"{{0}} * {context.names['world_size']}", (node,)),))
+
+
+def _of_this_rank(context: Context, node: ast.Attribute) -> bool:
+    """Whether a loader's batch size stands where this rank's rows are divided, compared, shaped or cut by it."""
+    run, tree = context.facts.after, context.tree
+    up: ast.AST = tree.parent[node]
+    if isinstance(up, ast.BinOp):
+        other = run.value(up.left if up.right is node else up.right)
+        if isinstance(up.op, ast.Mult) and other.of_kind("world") and not other.scale:
+            return True
+        if isinstance(up.op, (ast.Div, ast.FloorDiv)) and up.right is node and other.scale in ("sum", "count", "total", "other"):
+            return True
+    for around in tree.ancestors(node):
+        if isinstance(around, (ast.Compare, ast.Slice)):
+            return True
+        if isinstance(around, ast.Call):
+            name = ast.unparse(around.func).rpartition(".")[2]
+            return name in SHAPES or name in context.names.values() or name == "split"
+        if isinstance(around, ast.stmt):
+            return False
+    return False
 
 
 def _reads(value: Value, sources: set[Obj]) -> bool:

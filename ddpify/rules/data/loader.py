@@ -421,6 +421,11 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
     if spread is None and (finding := made.unbatched()) is not None:
         yield finding
         return
+    if any(isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) for up in context.tree.ancestors(node)) and not isinstance(
+        dataset, (ast.Name, ast.Attribute, ast.Subscript)
+    ):
+        yield made.refuse("the data set has no name of its own here", f"assign it to a name first: {ast.unparse(dataset)}")
+        return
     name, edits, needs = _named(made, dataset)
     if spread is not None:
         yield from _options(made, spread, name, edits, needs)

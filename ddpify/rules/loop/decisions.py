@@ -91,6 +91,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _schedulers(context)
     yield from _handlers(context)
     yield from _rates(context)
+    yield from _clips(context)
     yield from _closures(context)
     yield from _kept(context)
 
@@ -109,6 +110,21 @@ def _rates(context: Context) -> Iterator[Finding]:
                 node,
                 "this setting would follow each rank's own numbers, and the ranks' parameters drift apart",
                 "sum or average what it is computed from over the ranks first",
+            )
+
+
+def _clips(context: Context) -> Iterator[Finding]:
+    """Gradients that are clipped by a rank's own numbers."""
+    seen: set[ast.AST] = set()
+    for call in context.facts.after.trace.calls:
+        limit = call.argument(1, "max_norm") or call.argument(1, "clip_value")
+        if call.node not in seen and call.method.startswith("clip_grad_") and limit is not None and context.local(limit):
+            seen.add(call.node)
+            yield context.manual(
+                CODE,
+                call.node,
+                "gradients would be clipped by each rank's own number, and the ranks' parameters drift apart",
+                "average it over the ranks first: dist.all_reduce(value); value /= dist.get_world_size()",
             )
 
 

@@ -171,6 +171,9 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Proof(held[0], "computed from all ranks' rows")
         elif not loss.of_kind("batch"):
             yield context.manual(CODE, node, *_unseen(context, node), held)
+        elif loss.scale == "mean" and whole.thins(context, loss):
+            why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
+            yield context.manual(CODE, node, why, _FIX, held, Safety.REVIEW)
         elif loss.scale == "mean" and _padded(context, loss, node):
             yield context.manual(
                 CODE,

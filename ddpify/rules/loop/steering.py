@@ -95,6 +95,11 @@ def _steering(context: Context) -> Iterator[Value]:
         given = join([run.held(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size")])
         yield given
         yield from (value for (owner, _), value in run.memory.items() if owner in given.made())
+    for part in context.tree.nodes():  # which loader the next batch is taken from, which model it trains
+        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
+            made = run.value(part).made()
+            if any(run.is_loader(o) or (o, "iterable") in run.memory or run.interpreter.is_module(o) for o in made):
+                yield run.value(part.slice)
     for call in run.trace.calls:
         if _orders(context, call):
             yield Value(frozenset(), frozenset((Origin("drawn", call.node),)))  # of the data, whoever reads it
@@ -171,6 +176,8 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
     helper, tree = context.names["same_on_all_ranks"], context.tree
     calls = context.facts.after.calls(node)
     own = any(context.local(test) for call in calls for _, test in call.tests)
+    listed = [context.facts.after.interpreter.element(a) for call in calls for a in call.args]
+    own |= any(v.batches() & {*context.shares, *context.facts.feeding} for v in listed)  # batches of this rank's, kept in a list
     paths = {path for call in calls for path in call.func.paths()}
     if (
         not context.facts.is_entry(node)

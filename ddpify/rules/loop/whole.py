@@ -89,6 +89,8 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     ):
         return None
     last, rest = body[runs[-1]], body[runs[-1] + 1 :]
+    if any("torch.autograd.grad" in c.func.paths() for s in rest for n in ast.walk(s) for c in context.facts.after.calls(n)):
+        return None  # what it differentiates by must be what was computed from
     reads = _rows_read(context, around, last, rest)
     measured = {r.id for r in reads} - {r.id for r in reads if not _measured(context, r)}
     for some in ([r for r in reads if r.id not in measured], reads):  # of what is only measured, a rank's own length may do
@@ -188,6 +190,26 @@ def pads(context: Context, loss: Value) -> bool:
     return False
 
 
+def thins(context: Context, loss: Value) -> bool:
+    """Whether a collate function of the script's own leaves samples out, or puts several rows in the place of one."""
+    run = context.facts.after
+    for loader in loss.of_kind("batch"):
+        for obj in run.held(loader, "collate_fn").objs:
+            inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
+            for n in ast.walk(inner) if isinstance(inner, ast.AST) else ():
+                if isinstance(n, (ast.ListComp, ast.GeneratorExp)) and any(g.ifs for g in n.generators):
+                    return True
+                if isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in (
+                    "filter",
+                    "cat",
+                    "concat",
+                    "concatenate",
+                    "extend",
+                ):
+                    return True
+    return False
+
+
 def _varied(context: Context, loss: Value) -> bool:
     """Whether rows may have another shape on every rank: a collate function of the script's own, or padding to the longest of a batch."""
     run = context.facts.after
@@ -218,7 +240,8 @@ def _open(context: Context, backward: ast.Call, loss: Value) -> list[ast.Call]:
         given = [*call.args, *call.keywords.values()]
         trained = any(v.of_kind("forward") & forwards for v in given)
         left = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
-        if trained and left and not call.no_grad and not _runs_model(context, call, given):
+        grads = bool(call.func.paths() & {"torch.autograd.grad", "torch.autograd.backward"})  # of rows it was computed from: not of others
+        if trained and left and not grads and not call.no_grad and not _runs_model(context, call, given):
             out[call.node] = None
     return list(out)
 

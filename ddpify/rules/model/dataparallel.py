@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Drop, Replace
 from ddpify.facts import library
-from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP202"
@@ -90,6 +90,13 @@ def _keys_matter(context: Context, node: ast.Call) -> bool:
     )
 
 
+def _inside_saved(context: Context, node: ast.Call) -> bool:
+    """Whether what a DataParallel call makes is a part of a model whose state dict is saved or loaded."""
+    run = context.facts.before
+    around = {up for call in run.calls(node) for o in call.result.made() if o.node is node for up in run.roots(o) if up is not o}
+    return any(c.method in ("state_dict", "load_state_dict") and run.unwrap(c.receiver) & around for c in run.trace.calls)
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Remove each wrapper."""
     tree = context.tree
@@ -107,6 +114,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             )
             continue
         statement = tree.statement(call)
+        if _inside_saved(context, call):
+            yield context.manual(
+                CODE,
+                call,
+                "state dicts of the model around this part held keys with `module.` in them; from here on they do not",
+                "rename the keys where they are saved, or let what loads them take `module.` off",
+                level=Safety.REVIEW,
+            )
         why = "DistributedDataParallel replaces DataParallel"
         if (
             isinstance(statement, ast.Assign)

@@ -279,6 +279,20 @@ def _later(context: Context) -> Iterator[Finding]:
                 "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size",
             )
     for store in run.trace.stores:
+        if isinstance(store.node, ast.Attribute) and store.node.attr in ("grad", "data") and store.node not in seen:
+            inside = any(loop.node in training for loop in store.loops)
+            own = store.receiver.of_kind("parameters") or any(
+                isinstance(o, New) and o.path == "torch.nn.Parameter" for o in store.receiver.objs
+            )
+            if inside and own and (store.value.of_kind("drawn") or context.local(store.value)):
+                seen.add(store.node)
+                yield context.manual(
+                    CODE,
+                    store.node,
+                    "a parameter or its gradient is changed by numbers that differ between ranks",
+                    "draw them alike on all ranks, or average them first",
+                )
+    for store in run.trace.stores:
         attr = store.node.attr if isinstance(store.node, ast.Attribute) else ""
         if attr != "requires_grad" or store.node in seen or not any(loop.node in training for loop in store.loops):
             continue
