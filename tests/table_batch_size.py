@@ -396,5 +396,101 @@ SCRIPTS: dict[str, Script] = {
             step(data, target)
 """,
     ),
+    "a rate and a schedule by the loader's own number": Script(
+        """
+    rows = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(rows, batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01 * loader.batch_size)
+    last = 2 * (len(rows) // loader.batch_size)
+    done = 0
+    for epoch in range(2):
+        total = 0.0
+        for data, target in loader:
+            optimizer.param_groups[0]["lr"] = 0.06 * (1 - done / (2 * last))
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(data), target, reduction="sum") / loader.batch_size
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            done += 1
+        print(f"loss {total / len(loader):.6f}, batches of {loader.batch_size}")
+""",
+        same=("loss",),
+    ),
+    "short batches told by a number": Script(
+        """
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for data, target in loader:
+            if data.shape[0] < 6:
+                continue
+            if len(target) == 1:
+                break
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+    ),
+    "a collate function that leaves samples out": Script(
+        """
+    def kept(samples):
+        chosen = [s for s in samples if s[0].sum() > -0.5]
+        return torch.stack([s[0] for s in chosen]), torch.stack([s[1] for s in chosen])
+
+
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True, collate_fn=kept)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+        told=("DDP402",),
+    ),
+    "a model that norms by the batch itself": Script(
+        """
+    class Normed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(8, 5)
+            self.second = nn.Linear(5, 2)
+
+        def forward(self, rows):
+            inner = self.first(rows)
+            inner = inner - inner.mean(0)
+            return self.second(torch.relu(inner))
+
+
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    model = Normed()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+        told=("DDP402",),
+    ),
+    "gradients clipped by the loss": Script(
+        """
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            loss = F.cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), max_norm=loss.item())
+            optimizer.step()
+""",
+        told=("DDP403",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

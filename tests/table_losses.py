@@ -1221,4 +1221,49 @@ SCRIPTS: dict[str, Script] = {
         """,
         told=("DDP402",),
     ),
+    "weights looked up by the targets": Script(
+        """
+    by_class = torch.tensor([1.0, 3.0])
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        lost = 0.0
+        for rows, kinds in loader:
+            each = F.cross_entropy(net(rows), kinds, reduction="none")
+            loss = (each * by_class[kinds]).sum() / by_class[kinds].sum()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+    ),
+    "targets that a cross entropy ignores of itself": Script(
+        """
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            known = kinds.masked_fill(rows[:, 0] > 0.8, -100)
+            loss = F.cross_entropy(net(rows), known)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+    ),
+    "positives weighed by their share of the batch": Script(
+        """
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            out, wanted = net(rows)[:, 0], kinds.to(x.dtype)
+            rare = (wanted == 0).sum() / (wanted == 1).sum().clamp(min=1)
+            loss = F.binary_cross_entropy_with_logits(out, wanted, pos_weight=rare)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+    ),
 }

@@ -304,8 +304,8 @@ def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
     if _is_rows(context, value) or _are_rows(context, value):
         out.append(node)
         return True
-    if isinstance(node, ast.Call) and context.facts.after.value(node).of_kind("random") - _given(context, node):
-        return False
+    if isinstance(node, ast.Call) and (node in context.training or value.of_kind("random") - _given(context, node)):
+        return False  # a model that couples its rows would run over the whole batch on every rank
     inner = [n for n in expressions(node) if not (isinstance(node, ast.Call) and n is node.func)]
     return not isinstance(node, (ast.Name, ast.Lambda, *_COMPREHENSIONS)) and bool(inner) and all(_take(context, n, out) for n in inner)
 
