@@ -61,7 +61,7 @@ def test_what_is_left_to_do_is_told(conversions: dict[str, Conversion], title: s
 @pytest.mark.parametrize("title", SCRIPTS)
 def test_nothing_is_defined_twice(conversions: dict[str, Conversion], title: str) -> None:
     before, after = (
-        collections.Counter(n.name for n in ast.walk(ast.parse(t)) if isinstance(n, (ast.FunctionDef, ast.ClassDef)))
+        collections.Counter(n.name for n in ast.parse(t).body if isinstance(n, (ast.FunctionDef, ast.ClassDef)))
         for t in (conversions[title].source.text, conversions[title].code)
     )
     assert {name for name, count in (after - before).items() if before[name] or count > 1} == set()
