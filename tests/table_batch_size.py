@@ -420,7 +420,7 @@ SCRIPTS: dict[str, Script] = {
     ),
     "short batches told by a number": Script(
         """
-    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=6, shuffle=True)
+    loader = DataLoader(TensorDataset(x[:39], y[:39]), batch_size=6, shuffle=True)
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(3):

@@ -279,9 +279,9 @@ def _later(context: Context) -> Iterator[Finding]:
                 "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size",
             )
     for store in run.trace.stores:
-        added = isinstance(facts.tree_of(store.node).parent[store.node], ast.AugAssign)
-        attributes = ("grad", "data") if added else ("grad",)
-        if isinstance(store.node, ast.Attribute) and store.node.attr in attributes and store.node not in seen:
+        if isinstance(store.node, ast.Attribute) and store.node.attr in ("grad", "data") and store.node not in seen:
+            if store.node.attr == "data" and not isinstance(facts.tree_of(store.node).parent[store.node], ast.AugAssign):
+                continue
             inside = any(loop.node in training for loop in store.loops)
             own = store.receiver.of_kind("parameters") or any(
                 isinstance(o, New) and o.path == "torch.nn.Parameter" for o in store.receiver.objs
