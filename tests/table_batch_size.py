@@ -492,5 +492,59 @@ SCRIPTS: dict[str, Script] = {
 """,
         told=("DDP403",),
     ),
+    "total with a factor from the loader": Script("""
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(data + torch.zeros(loader.batch_size, 8)), target, reduction="sum")
+            loss.backward()
+            optimizer.step()
+"""),
+    "total times the loader's number": Script("""
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            loss = 0.01 * F.cross_entropy(model(data), target, reduction="sum") * loader.batch_size
+            loss.backward()
+            optimizer.step()
+"""),
+    "threshold on the loader's number": Script(
+        """
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    rate = 0.2 if loader.batch_size > 4 else 0.01
+    if loader.batch_size >= 6:
+        optimizer.param_groups[0]["lr"] = rate
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+    print("rate", rate)
+""",
+        same=("rate",),
+    ),
+    "even batches": Script(
+        """
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for data, target in loader:
+            if len(data) % 4 == 0:
+                continue
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+        told=("DDP303",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -170,6 +170,11 @@ class Facts:
         states = (c for c in self.before.trace.calls if c.method in ("state_dict", "load_state_dict"))
         return frozenset(node for c in states if library.DATAPARALLEL in c.receiver.kinds() for node in c.stack)
 
+    @cached_property
+    def training_loops(self) -> frozenset[ast.AST]:
+        """The loops around the backward calls, those over epochs and folds included."""
+        return frozenset(loop.node for t in self.loops for loop in t.backward.loops)
+
     @property
     def entry(self) -> Tree:
         """The entry's tree."""

@@ -843,7 +843,7 @@ class Interpreter:
                 if inner is not None and inner.objs and name not in library.MODULE_METHODS and obj not in inner.objs:
                     return self.attribute(inner, name)
             if name == "batch_size" and self.is_a(obj, library.DATALOADER):
-                return Value(frozenset(), frozenset((Origin("world", obj),)))  # this rank's already, once the loader is sharded
+                return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
             given = self.memory.get((obj, GIVEN), NOTHING)
             return Value(
                 frozenset((self.objects.part(obj, name), self.objects.method(obj, name))), base.origins | given.origins, given.scale
@@ -1091,7 +1091,7 @@ class Interpreter:
     def _is_batch_size(self, value: Value, loaders: frozenset[Any]) -> bool:
         """Whether a number is the batch size of one of `loaders`."""
         mine = {*value.objs, *value.of_kind("from")}
-        if {o.kind for o in value.origins} == {"world"} and value.of_kind("world") <= loaders:
+        if {o.kind for o in value.origins} == {"share"} and value.of_kind("share") <= loaders:
             return True  # the loader's own number
         batches = [o for loader in loaders for o in self.memory.get((loader, "batch_sampler"), NOTHING).made()]
         for loader in (*loaders, *batches):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,21 +53,29 @@ def read_back(body: list[ast.stmt]) -> frozenset[ast.AST]:
             reads.setdefault(ast.unparse(node), []).append(node)
     for node in nodes:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []:
-            whole = target
-            while isinstance(whole, ast.Subscript):
-                whole = whole.value
-            if isinstance(whole, (ast.Name, ast.Attribute)):
-                inside, found = set(ast.walk(node)), reads.get(ast.unparse(whole), [])
-                changed = isinstance(node, ast.AugAssign) or whole is not target or any(r in inside and r is not whole for r in found)
-                if changed and _from_before(found, node) and any(r not in inside and isinstance(r.ctx, ast.Load) for r in found):
+            base = whole(target)
+            if isinstance(base, (ast.Name, ast.Attribute)):
+                inside, found = set(ast.walk(node)), reads.get(ast.unparse(base), [])
+                changed = isinstance(node, ast.AugAssign) or base is not target or any(r in inside and r is not base for r in found)
+                if changed and from_before(body, ast.unparse(base)) and any(r not in inside and isinstance(r.ctx, ast.Load) for r in found):
                     out.add(node)
     return frozenset(out)
 
 
-def _from_before(found: list[ast.Name | ast.Attribute], node: ast.AST) -> bool:
-    """Whether the first that a loop's body does with something is to read it, or to add to it."""
-    first = min(found, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset))
-    return isinstance(first.ctx, ast.Load) or first is getattr(node, "target", None)
+def from_before(body: Sequence[ast.AST], text: str) -> bool:
+    """Whether the first that statements do with what `text` names is to read it, or to add to it."""
+    nodes = [n for s in body for n in ast.walk(s)]
+    added = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
+    found = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text]
+    first = min(found, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset), default=None)
+    return first is not None and (isinstance(first.ctx, ast.Load) or first in added)
+
+
+def whole(target: ast.expr) -> ast.expr:
+    """What an assignment changes, where its target is an element of it."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target
 
 
 def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
@@ -81,14 +89,12 @@ def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 def _write(target: ast.expr, how: How, node: ast.AST, added: ast.expr | None) -> Write:
     """A write to a name, an attribute, or an element: under a constant key it is named, under a computed one the whole is meant."""
-    whole = target
-    while isinstance(whole, ast.Subscript):
-        if not isinstance(whole.slice, ast.Constant):
-            base = whole.value
-            while isinstance(base, ast.Subscript):
-                base = base.value
+    part = target
+    while isinstance(part, ast.Subscript):
+        if not isinstance(part.slice, ast.Constant):
+            base = whole(part)
             return Write(ast.unparse(base), "cells" if how == "total" else how, node, added, base)
-        whole = whole.value
+        part = part.value
     return Write(ast.unparse(target), how, node, added, target)
 
 

@@ -156,7 +156,7 @@ class Origin:
     """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where the
     first dimension may not be that of the samples, or holds their places in the batch, ("forward", (model, call)), ("parameters", model),
     ("index", loop), ("from", object), ("random", library), ("drawn", call), ("time", None), ("rank", None), ("kept", statement),
-    ("coupled", None) where samples meet a number made of all of a batch."""
+    ("share", loader) for a loader's own batch size, ("coupled", None) where samples meet a number made of all of a batch."""
 
     kind: str
     of: object = None

@@ -34,8 +34,8 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         return
     edits, needs = made.divided()
     if found.made() and all(o.path == TORCHS for o in found.made()):
-        inner = _inside(context, found.made(), abouts)
-        if inner is None:
+        inside = _inside(context, found.made(), abouts)
+        if inside is None:
             yield made.refuse("the training loader draws by a batch sampler that is used in another way, too", _FIX, given)
             return
         yield Change(
@@ -43,11 +43,11 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
             made.why,
             context.tree.shown,
             made.node,
-            tuple(edits + inner),
+            tuple(edits + inside[0]),
             imports,
             made.level,
             discharges=made.held,
-            needs=("rank_sampler", *(() if context.options.batch_size == "per-rank" else ("per_rank",)), *needs, *fork),
+            needs=("rank_sampler", *inside[1], *needs, *fork),
         )
         return
     if context.options.batch_size == "per-rank":
@@ -68,9 +68,9 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     )
 
 
-def _inside(context: Context, made: frozenset[New], loaders: frozenset[ast.AST]) -> list[Edit] | None:
-    """The edits of `BatchSampler(inner, batch_size, drop_last)`; None where they cannot be made."""
-    run, edits = context.facts.after, list[Edit]()
+def _inside(context: Context, made: frozenset[New], loaders: frozenset[ast.AST]) -> tuple[list[Edit], set[str]] | None:
+    """The edits of `BatchSampler(inner, batch_size, drop_last)` and what they need; None where they cannot be made."""
+    run, edits, needs = context.facts.after, list[Edit](), set[str]()
     others = {o.node for call in run.trace.calls for o in call.result.made() if run.is_loader(o)} - loaders
     for other in others:
         if any(run.held(o, "batch_sampler").made() & made for c in run.calls(other) for o in c.result.made()):
@@ -84,5 +84,7 @@ def _inside(context: Context, made: frozenset[New], loaders: frozenset[ast.AST])
         no = isinstance(drop, ast.Constant) and drop.value is False
         dropping = "" if no else f", drop_last={context.source(drop)}".replace("{", "{{").replace("}", "}}")
         edits.append(Replace(inner, f"{context.names['rank_sampler']}({{0}}{dropping})", (inner,)))
-        edits += context.divided(size)[0]
-    return edits
+        share, helpers = context.divided(size)
+        edits += share
+        needs.update(helpers)
+    return edits, needs

@@ -81,6 +81,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
+_TOGETHER = "a batch is spread over the ranks: together they have this many samples"
 SHAPES = frozenset(
     """
         zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
@@ -148,6 +149,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     for side in sides:
                         if _reads(run.value(side), sources) and side not in arguments:
                             yield from _divide(context, side, "a batch's length is compared with one rank's batch size")
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                length = run.value(node.left)
+                if length.scale == "count" and length.of_kind("batch") and length.of_kind("batch") <= trained:
+                    yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
             elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)) and name == "__main__":
                 left, right = run.value(node.left), run.value(node.right)
                 own = left.of_kind("batch")
@@ -259,12 +264,11 @@ def _whole_length(context: Context, sides: list[ast.expr]) -> Iterator[Change | 
     """A batch's length, compared with a number: that of all ranks' together."""
     world = context.names["world_size"]
     for side in sides:
-        if context.facts.after.value(side).scale == "count":
-            why = "a batch is spread over the ranks: together they have this many samples"
-            if not context.facts.is_entry(side):
-                yield context.manual(CODE, side, why, f"{ast.unparse(side)} * dist.get_world_size()")
+        if context.facts.after.value(side).scale == "count" and not (isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod)):
+            if not context.facts.is_entry(side) or isinstance(side, ast.BinOp):
+                yield context.manual(CODE, side, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
             else:
-                yield Change(CODE, why, context.tree.shown, side, (Replace(side, f"{{0}} * {world}", (side,)),))
+                yield Change(CODE, _TOGETHER, context.tree.shown, side, (Replace(side, f"{{0}} * {world}", (side,)),))
 
 
 def _of_loaders(context: Context) -> Iterator[Change]:
@@ -290,8 +294,10 @@ def _of_this_rank(context: Context, node: ast.Attribute) -> bool:
         if isinstance(up.op, (ast.Div, ast.FloorDiv)) and up.right is node and other.scale in ("sum", "count", "total", "other"):
             return True
     for around in tree.ancestors(node):
-        if isinstance(around, (ast.Compare, ast.Slice)):
+        if isinstance(around, ast.Slice):
             return True
+        if isinstance(around, ast.Compare):
+            return any(run.value(s).scale == "count" for s in (around.left, *around.comparators))
         if isinstance(around, ast.Call):
             name = ast.unparse(around.func).rpartition(".")[2]
             return name in SHAPES or name in context.names.values() or name == "split"

@@ -16,13 +16,12 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
-from ddpify.facts import cuts
+from ddpify.facts import cuts, kept
 from ddpify.facts.model import Call, Class, Func, Lit, New, Origin, Part, Tup, Value, join, paths_of
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_size
-from ddpify.rules.loop.reductions import is_carried
 
 CODE = "DDP307"
 TITLE = "this rank's rows of batches made by hand"
@@ -214,7 +213,7 @@ def _varies(rows: ast.Slice) -> bool:
 def _otherwise(context: Context) -> ast.expr | None:
     """What else in a loss is picked from data by the number of the step, or by chance."""
     run = context.facts.after
-    steps = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    steps = context.facts.training_loops
     moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind == "random" or (o.kind == "index" and o.of in steps)}
     for tree in context.facts.trees.values() if moving else ():
         for node in tree.nodes():
@@ -285,7 +284,7 @@ def _carried(context: Context, value: Value, call: Call) -> bool:
         set_here = {ast.unparse(e) for t in statement.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])}
         taken = {ast.unparse(a) for a in (*node.args, *(k.value for k in node.keywords)) if context.facts.after.value(a) == value}
         known = {ast.unparse(n) for n in ast.walk(loop.target)} if isinstance(loop, ast.For) else set()
-        if any(is_carried(loop, text) for text in set_here & taken - known):
+        if any(kept.from_before(loop.body, text) for text in set_here & taken - known):
             return True
     return False
 

@@ -21,7 +21,7 @@ from ddpify.facts.model import NOTHING, Call, New
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.loop.reductions import Left, is_carried, left_behind, loader_of, meter, reduce
+from ddpify.rules.loop.reductions import Left, left_behind, loader_of, meter, reduce
 from ddpify.rules.model.wrap import may_hold_batch_norm
 
 CODE = "DDP304"
@@ -338,7 +338,7 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
         base = write.text.partition("[")[0].partition(".")[0]
         if write.text in left:
             continue
-        if write.how == "last" and is_carried(loop, write.text) and write.text not in bound:
+        if write.how == "last" and kept.from_before(loop.body, write.text) and write.text not in bound:
             return f"`{write.text}` goes on from batch to batch"
         if write.how != "last" and _read_inside(context, loop, Left(write.text, (write,), write.node, NOTHING, "")):
             return f"`{write.text}` goes on from batch to batch"

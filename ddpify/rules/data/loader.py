@@ -314,7 +314,7 @@ def _several(context: Context, loader: New, node: ast.Call) -> bool:
 
 def _evaluates(context: Context, loader: New) -> bool:
     """Whether a loop over a loader does not train."""
-    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    training = context.facts.training_loops
     return any(
         loader in loop.element.of_kind("batch") | loop.element.batches() and loop.node not in training
         for call in context.facts.after.trace.calls

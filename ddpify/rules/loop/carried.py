@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ddpify.edits import Edit
+from ddpify.facts import kept
 from ddpify.facts.collect import TrainingLoop, loss_of, settle
 from ddpify.facts.model import join
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import fed, of_rows, own_parts
-from ddpify.rules.loop.reductions import is_carried
 
 CODE = "DDP408"
 TITLE = "what steps keep for later ones"
@@ -75,16 +75,16 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         loss = join([loss_of(call) for call in run.calls(loop.backward.node)])
         for node in sorted(loss.of_kind("kept"), key=lambda n: n.lineno):
             if node not in found and _carried(context, loop, node):
-                found[node] = ast.unparse(_base(_target(node)))
+                found[node] = ast.unparse(kept.whole(_target(node)))
     if found:
         fed_before = _assuming(context, found)
         yield from (_of_all(fed_before, node, text) for node, text in found.items())
 
 
-def _assuming(context: Context, kept: dict[ast.Assign | ast.AugAssign, str]) -> Context:
+def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, str]) -> Context:
     """The context of a step before which all that is kept was the same on all ranks: then what it keeps must be so after it."""
     settled: dict[ast.stmt, tuple[str, ...]] = dict(context.settled)
-    for node, text in kept.items():
+    for node, text in found.items():
         settled[node] = (*settled.get(node, ()), text)
     facts = replace(context.facts)
     settle(facts, settled, context.agreed, context.shares, context.turned)
@@ -103,19 +103,17 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
         return False  # a loss that is added up; rows that meet the same rows of the next batch
     if index is None and run.interpreter.timed(value):
         return False  # a state that goes along with this rank's own sequences
-    text = ast.unparse(_base(target))
+    text = ast.unparse(kept.whole(target))
     batch = loop.batch.node if loop.batch is not None else None
     if isinstance(batch, (ast.For, ast.AsyncFor, ast.While)) and batch in tree.ancestors(node):
         fresh = {n.id for n in ast.walk(batch.target) if isinstance(n, ast.Name)} if not isinstance(batch, ast.While) else set()
-        return text not in fresh and is_carried(batch, text)
+        return text not in fresh and kept.from_before(batch.body, text)
     function = tree.function(node)
-    if isinstance(_base(target), ast.Name) and not any(
+    if isinstance(kept.whole(target), ast.Name) and not any(
         text in s.names for s in ast.walk(function) if isinstance(s, (ast.Global, ast.Nonlocal))
     ):
         return False  # a name of a function that is called anew
-    names = [n for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text]
-    first = min(names, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset))
-    return isinstance(first.ctx, ast.Load) or isinstance(tree.parent[first], ast.AugAssign)
+    return kept.from_before([function], text)
 
 
 def _of_all(context: Context, node: ast.Assign | ast.AugAssign, text: str) -> Change | Finding:
@@ -143,9 +141,3 @@ def _of_all(context: Context, node: ast.Assign | ast.AugAssign, text: str) -> Ch
 
 def _target(node: ast.Assign | ast.AugAssign) -> ast.expr:
     return node.target if isinstance(node, ast.AugAssign) else node.targets[0]
-
-
-def _base(target: ast.expr) -> ast.expr:
-    while isinstance(target, ast.Subscript):
-        target = target.value
-    return target

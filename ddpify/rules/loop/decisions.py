@@ -172,7 +172,7 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
         if isinstance(d.node, (ast.If, ast.While)):
             tests[d.node] = (d, tests[d.node][1] | d.test) if d.node in tests else (d, d.test)
     agreed: set[ast.AST] = set(context.agreed)
-    epochs = {loop.node for t in facts.loops for loop in t.backward.loops}
+    epochs = facts.training_loops
     for node, (decision, test) in tests.items():
         if not _evaluated(context, test) and not context.local(test):
             continue

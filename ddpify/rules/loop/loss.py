@@ -185,8 +185,6 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             )
         elif loss.scale == "mean":
             yield Proof(held[0], "an average over equally many samples on every rank")
-        elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
-            yield Proof(held[0], "a total, multiplied by the number of ranks")
         elif loss.scale == "sum" and context.facts.is_entry(node) and isinstance(node.func, ast.Attribute) and not node.args:
             world = context.names["world_size"]
             yield Change(

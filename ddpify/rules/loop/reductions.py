@@ -111,7 +111,7 @@ def _read_after(context: Context, loop: Batches, text: str, writes: list[Write])
         here = [n for n in here if n.lineno < min(o.lineno for o in ours)]
     if here:
         return min(here, key=lambda n: (ast.unparse(n) != text, n.lineno, n.col_offset))
-    totals = any(w.how == "total" for w in writes) and is_carried(loop, text)
+    totals = any(w.how == "total" for w in writes) and kept.from_before(loop.body, text)
     steering = _steered(context, loop, text) if totals else None
     if ours or rebound < 1 << 30 or steering is not None:
         return None if ours else steering
@@ -440,7 +440,7 @@ def _at_source(context: Context, loop: Batches, left: Left, out: Reduction) -> R
 
 
 def _steers_total(context: Context, loop: Batches, left: Left) -> bool:
-    return "total" in left.hows and is_carried(loop, left.text) and _steered(context, loop, left.text) is not None
+    return "total" in left.hows and kept.from_before(loop.body, left.text) and _steered(context, loop, left.text) is not None
 
 
 def _steered(context: Context, loop: Batches, text: str) -> ast.expr | None:
@@ -595,7 +595,7 @@ def is_fresh(context: Context, loop: Batches, text: str) -> bool:
     inside = [
         n for n in ast.walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text
     ]
-    return bool(inside) and not any(isinstance(tree.parent.get(n), ast.AugAssign) for n in inside) and not is_carried(loop, text)
+    return bool(inside) and not any(isinstance(tree.parent.get(n), ast.AugAssign) for n in inside) and not kept.from_before(loop.body, text)
 
 
 def _given(tree: Tree, target: ast.expr) -> ast.expr | None:
@@ -631,16 +631,4 @@ def _nothing(value: ast.expr) -> bool:
         if name in ("to", "cuda", "cpu", "double", "float", "long", "int", "copy", "clone"):
             return isinstance(value.func, ast.Attribute) and _nothing(value.func.value)
         return name[:1].isupper() or name in ("zeros", "zeros_like", "defaultdict", "namedtuple")
-    return False
-
-
-def is_carried(loop: Batches, text: str) -> bool:
-    """Whether the loop reads a name, or adds to it, before it sets it."""
-    nodes = [n for s in loop.body for n in ast.walk(s)]
-    added = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
-    for node in sorted(
-        (n for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text),
-        key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset),
-    ):
-        return isinstance(node.ctx, ast.Load) or node in added
     return False

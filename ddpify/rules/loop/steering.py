@@ -80,7 +80,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _steering(context: Context) -> Iterator[Value]:
     """What decides about steps, their settings and their samples."""
     run = context.facts.after
-    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    training = context.facts.training_loops
     for decision in run.trace.decisions:
         node = decision.node
         if isinstance(node, (ast.If, ast.While)) and any(up.node in training for up in decision.loops) and _parts_ways(context, node):
@@ -168,7 +168,7 @@ def _trains(context: Context, node: ast.Call) -> bool:
 
 def _in_training(context: Context, node: ast.AST) -> bool:
     """Whether a draw is made again and again while training: before it, all ranks draw from one seed."""
-    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    training = context.facts.training_loops
     return any(loop.node in training for call in context.facts.after.calls(node) for loop in call.loops)
 
 

@@ -214,7 +214,7 @@ def _later(context: Context) -> Iterator[Finding]:
     """Writes to a wrapped model that its wrapper does not see."""
     facts, run = context.facts, context.facts.after
     seen: set[ast.AST] = set()
-    training = {loop.node for t in facts.loops for loop in t.backward.loops}
+    training = facts.training_loops
     training -= {
         node for m in facts.models for node in made_in(facts.before, m)
     }  # folds, in which a model is made, filled and wrapped anew

@@ -124,7 +124,7 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     run = context.facts.after
     first = min((loop.backward.order for loop in context.facts.loops), default=0)
     seeded = {p for c in run.trace.calls for p in c.func.paths() if p in _SEEDS.values()}
-    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    training = context.facts.training_loops
     out = []
     for call in run.trace.calls:
         for path in call.func.paths():
@@ -341,7 +341,7 @@ def _undisclosed(context: Context) -> Iterator[Finding]:
 def _reordered(context: Context) -> Iterator[Finding]:
     """Orders of the training data that a method of the data set or sampler draws between epochs."""
     run = context.facts.after
-    training = {loop.node for t in context.facts.loops for loop in t.backward.loops}
+    training = context.facts.training_loops
     batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
     held = {o for x in context.facts.loaders for n in ("dataset", "sampler", "batch_sampler") for o in run.held(x, n).made()}
     seen: set[ast.AST] = set()
