@@ -22,7 +22,7 @@ from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.loop.reductions import Left, left_behind, loader_of, meter, reduce
-from ddpify.rules.model.wrap import may_hold_batch_norm
+from ddpify.rules.model.batch_norm import may_hold_batch_norm
 
 CODE = "DDP304"
 TITLE = "deal out the evaluation"
