@@ -185,6 +185,8 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             )
         elif loss.scale == "mean":
             yield Proof(held[0], "an average over equally many samples on every rank")
+        elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
+            yield Proof(held[0], "a total over this rank's share of the batch")
         elif loss.scale == "sum" and context.facts.is_entry(node) and isinstance(node.func, ast.Attribute) and not node.args:
             world = context.names["world_size"]
             yield Change(
