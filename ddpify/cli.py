@@ -85,7 +85,7 @@ def convert(
         conversion = _convert(path, options)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         if target:
-            _write(conversion, target, path, allow_dirty)
+            _write(conversion, target, path, output is not None and _is_folder(output), allow_dirty)
         if format == "json":
             from ddpify.report.json import render
 
@@ -166,7 +166,7 @@ def _target(path: str, output: str | None) -> Path | None:
     if not output:
         raise DdpifyError("-o got an empty path", "name a file or a folder")
     target = Path(output)
-    if output.endswith(("/", os.sep)) or target.is_dir():
+    if _is_folder(output):
         if path == "-":
             raise DdpifyError("standard input has no name to use in a folder", "name the file: -o FILE")
         target = target / Path(path).name
@@ -175,15 +175,32 @@ def _target(path: str, output: str | None) -> Path | None:
     return target
 
 
-def _write(conversion: Conversion, target: Path, path: str, allow_dirty: bool) -> None:
-    from ddpify.source import is_dirty, write_atomic
+def _is_folder(output: str) -> bool:
+    return output.endswith(("/", os.sep)) or Path(output).is_dir()
+
+
+def _write(conversion: Conversion, target: Path, path: str, into_folder: bool, allow_dirty: bool) -> None:
+    from ddpify.source import is_dirty, write_all
 
     in_place = path != "-" and target.exists() and target.samefile(path)
-    if in_place and not conversion.changed:
-        return
-    if in_place and not allow_dirty and is_dirty(target):
-        raise DdpifyError(f"{target} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
-    write_atomic(target, conversion.bytes)
+    if in_place:
+        files = {target: conversion.bytes} if conversion.code != conversion.original else {}
+        files |= {module.path: module.bytes for module in conversion.edited}
+    elif into_folder:
+        here = Path(path).absolute().parent
+        files = {target: conversion.bytes}
+        files |= {target.parent / m.path.relative_to(here): m.bytes for m in conversion.modules if here in m.path.parents}
+    elif conversion.edited:
+        names = ", ".join(module.shown for module in conversion.edited)
+        raise DdpifyError(f"one file cannot hold this: {names} changes, too", "write in place with -w, or into a folder with -o DIR")
+    else:
+        files = {target: conversion.bytes}
+    dirty = [file for file in files if in_place and not allow_dirty and file.exists() and is_dirty(file)]
+    if dirty:
+        raise DdpifyError(f"{dirty[0]} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
+    for folder in {file.parent for file in files} if into_folder else ():
+        folder.mkdir(parents=True, exist_ok=True)
+    write_all(files)
 
 
 def _show(conversion: Conversion, code: bool, quiet: bool) -> None:

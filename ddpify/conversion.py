@@ -21,10 +21,40 @@ Status = Literal["convert", "nothing", "refuse"]
 
 
 @dataclass(frozen=True)
+class Module:
+    """A local module that the script imports, or one that its conversion adds, and what became of it."""
+
+    path: Path
+    shown: str
+    source: Source
+    code: str
+    added: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether the module differs from what it was."""
+        return self.added or self.code != self.source.original
+
+    @property
+    def bytes(self) -> bytes:
+        """The module as it is written."""
+        return self.source.encode(self.code)
+
+    def diff(self) -> str:
+        """A unified diff of the module."""
+        from ddpify.report.diff import relative_name, unified
+
+        bom = "\ufeff" if self.source.bom else ""
+        name = relative_name(self.path, self.shown)
+        return unified("" if self.added else bom + self.source.original, bom + self.code, name, self.added)
+
+
+@dataclass(frozen=True)
 class Conversion:
     """A script, what became of it, and why.
 
-    `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path.
+    `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `modules` the
+    local modules that the script needs, changed or not.
     """
 
     source: Source
@@ -36,6 +66,7 @@ class Conversion:
     findings: tuple[Finding, ...] = ()
     command: str = ""
     reason: str = ""
+    modules: tuple[Module, ...] = ()
 
     @property
     def original(self) -> str:
@@ -45,7 +76,12 @@ class Conversion:
     @property
     def changed(self) -> bool:
         """Whether the result differs from the original."""
-        return self.code != self.original
+        return self.code != self.original or bool(self.edited)
+
+    @property
+    def edited(self) -> tuple[Module, ...]:
+        """The modules that are changed, or added."""
+        return tuple(module for module in self.modules if module.changed)
 
     @property
     def bytes(self) -> bytes:
@@ -69,7 +105,8 @@ class Conversion:
         from ddpify.report.diff import relative_name, unified
 
         bom = "\ufeff" if self.source.bom else ""
-        return unified(bom + self.original, bom + self.code, relative_name(self.path, self.shown))
+        script = unified(bom + self.original, bom + self.code, relative_name(self.path, self.shown))
+        return script + "".join(module.diff() for module in self.edited)
 
     def run_command(self, script: str) -> str:
         """The command that runs the result when it lies at `script`."""
@@ -111,34 +148,46 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     if plan.status != "convert" or not plan.changes:
         return kept
     try:
-        code, unapplied = _rewritten(project, plan)
+        code, modules, unapplied = _rewritten(project, plan)
     except Exception as error:  # a failure of ours must not cost the user anything but the conversion
         return replace(kept, findings=(*plan.findings, _internal(entry.shown, "the file is left as it was", error)))
     changes = tuple(change for change in plan.changes if change not in unapplied)
-    findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, plan))
-    return replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)))
+    findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, modules, plan))
+    return replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules)
 
 
-def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Change, ...]]:
-    """The new text, and the changes that found no place in it."""
+def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:
+    """The new texts of the script and its modules, and the changes that found no place in them."""
     from ddpify.apply import rewrite
 
-    entry = project.entry
-    here = tuple(change for change in plan.changes if change.file == entry.shown)
-    elsewhere = tuple(change for change in plan.changes if change.file != entry.shown)
-    code, unapplied = rewrite(entry.source.text, entry.tree, here)
-    ast.parse(code)
-    return code, (*unapplied, *elsewhere)
+    texts: list[str] = []
+    unapplied: list[Change] = []
+    for file in (project.entry, *project.files.values()):
+        here = tuple(change for change in plan.changes if change.file == file.shown)
+        code, left = rewrite(file.source.text, file.tree, here) if here else (file.source.original, ())
+        if here:
+            ast.parse(code)
+        texts.append(code)
+        unapplied += left
+    files = zip(project.files.values(), texts[1:], strict=True)
+    modules = [Module(file.path, file.shown, file.source, code) for file, code in files]
+    if plan.added is not None:
+        ast.parse(plan.added.text)
+        shown = str(Path(project.entry.shown).parent / plan.added.path.name)
+        modules.append(Module(plan.added.path, shown, from_text(""), plan.added.text, True))
+    return texts[0], tuple(modules), tuple(unapplied)
 
 
-def _checked(project: Project, path: Path | None, code: str, plan: Plan) -> tuple[Finding, ...]:
+def _checked(project: Project, path: Path | None, code: str, modules: tuple[Module, ...], plan: Plan) -> tuple[Finding, ...]:
     """What is wrong with the output, were it the input."""
     from ddpify.plan import check
 
     entry = project.entry
     try:
-        output = replace(entry.source, text=code, original=code, mended=())
-        return tuple(check(of_source(output, path, entry.shown), plan))
+        output = of_source(replace(entry.source, text=code, original=code, mended=()), path, entry.shown)
+        for module in modules:
+            output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
+        return tuple(check(output, plan))
     except Exception as error:  # an unchecked output is not a proven one
         return (_internal(entry.shown, "the result is not checked; review every line", error),)
 

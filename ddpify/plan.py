@@ -16,7 +16,8 @@ from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.process import cuda_visible_devices, setup
+from ddpify.rules.process import cuda_visible_devices, module, setup
+from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
 
 _LEDGER = {
@@ -37,6 +38,8 @@ class Plan:
     command: str = ""
     reason: str = ""
     options: Options = field(default_factory=Options)
+    added: NewFile | None = None
+    edited: tuple[str, ...] = ()  # the modules that may be edited beside the entry
 
 
 def make_plan(project: Project, options: Options) -> Plan:
@@ -51,16 +54,19 @@ def make_plan(project: Project, options: Options) -> Plan:
     blocked = _blocked(context, findings)
     if blocked:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
-    changes += setup.change(context, changes)
-    return Plan("convert", tuple(changes), tuple(sorted(findings, key=_rank)), command(context), options=options)
+    changes, told = module.by_file(context, changes)
+    first, added = setup.change(context, changes)
+    findings = sorted([*findings, *told], key=_rank)
+    return Plan("convert", (*changes, *first), tuple(findings), command(context), options=options, added=added, edited=context.facts.edited)
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:
     return -finding.level, finding.file, finding.line
 
 
-def _context(project: Project, options: Options) -> Context:
+def _context(project: Project, options: Options, edited: tuple[str, ...] | None = None) -> Context:
     facts = collect.collect(project)
+    facts.edited = facts.edited if edited is None else edited
     collect.place_wraps(facts)
     return Context(facts, options)
 
@@ -129,7 +135,7 @@ def _unreached(context: Context) -> list[Finding]:
     facts = context.facts
     reached = {loop.backward.node for loop in facts.loops}
     out = []
-    for tree in facts.trees.values() if not reached else [facts.entry]:
+    for tree in facts.trees.values() if not reached else [facts.trees["__main__"]]:
         for node in tree.nodes():
             if (
                 isinstance(node, ast.Call)
@@ -183,8 +189,10 @@ def command(context: Context) -> str:
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     """Plan the output once more: whatever a rule would still change was not carried out."""
-    context = _context(project, plan.options)
+    context = _context(project, plan.options, plan.edited)
     changes, findings = _decide(context)
+    changes, told = module.by_file(context, changes)
+    findings += told
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
     if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant
@@ -195,14 +203,8 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
                 c.code == "DDP203" and (isinstance(c.node, (ast.Name)) or getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))
             )
         ]
-    left = [
-        replace(
-            context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}"),
-            file=f"{context.tree.shown} (converted)",
-        )
-        for c in changes
-    ]
+    left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
     findings += metrics.residue(context)
-    findings = [replace(f, file=f"{f.file} (converted)") if f.file == context.tree.shown else f for f in findings]
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
-    return tuple(dict.fromkeys(left))
+    edited = {tree.shown for tree in context.tree.trees}
+    return tuple(dict.fromkeys(replace(f, file=f"{f.file} (converted)") if f.file in edited else f for f in left))

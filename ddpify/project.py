@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +16,9 @@ from ddpify.source import Source, parse, read
 
 if TYPE_CHECKING:
     from ddpify.facts.model import Objects
+
+ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
+_MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)
 
 
 def _objects() -> Objects:
@@ -45,6 +52,7 @@ class Project:
     files: dict[str, SourceFile] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
+    overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
     _missing: set[str] = field(default_factory=set)
 
@@ -56,7 +64,7 @@ class Project:
             return None
         for path in self._candidates(name):
             try:
-                source = read(path)
+                source = self.overlay.get(path) or read(path)
                 tree = parse(source, str(path))
             except Exception as error:  # an imported module that no Python 3 can read: its values are unknown, and the plan says so
                 self.broken[name] = str(error)
@@ -66,6 +74,39 @@ class Project:
         self._missing.add(name)
         return None
 
+    def may_edit(self, name: str) -> bool:
+        """Whether a module's file belongs to the project: it lies where the entry does, or below, and is no one else's."""
+        path = self.files[name].path.resolve()
+        folder = self.entry.path.parent.resolve()
+        return (
+            folder in path.parents
+            and not self.is_ours(name)
+            and not {"site-packages", "dist-packages", "third_party", "vendor"} & set(path.parts)
+        )
+
+    def is_ours(self, name: str) -> bool:
+        """Whether a module is one that a conversion has added."""
+        file = self.module(name)
+        return file is not None and file.source.text.startswith(f'"""{ADDED}"""')
+
+    @cached_property
+    def scripts(self) -> list[str]:
+        """The texts of the folder's other scripts, and of the modules that the entry does not import."""
+        folder = self.entry.path.parent
+        known = {f.path: f.source.text for f in self.files.values()}
+        out = [text for text in known.values() if _MAIN.search(text)]
+        for path in itertools.islice(folder.rglob("*.py"), 1000) if self.files else ():
+            if path not in known and path != self.entry.path:
+                with contextlib.suppress(OSError):
+                    out.append(path.read_text(encoding="utf-8", errors="replace"))
+        return out
+
+    def is_shared(self, name: str) -> bool:
+        """Whether a module is a script, too, or other scripts than the entry may import it."""
+        last = re.escape(name.rpartition(".")[2])
+        imports = re.compile(rf"^\s*(?:from\s+[\w.]*\b{last}\s+import|import\s+.*\b{last}\b|from\s+[\w.]+\s+import\s+.*\b{last}\b)", re.M)
+        return bool(_MAIN.search(self.files[name].source.text)) or any(imports.search(text) for text in self.scripts)
+
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""
         return self.module(name) is not None or any((root / name.replace(".", "/")).is_dir() for root in self.roots)
@@ -74,7 +115,7 @@ class Project:
         relative = name.replace(".", "/")
         for root in self.roots:
             for path in (root / relative / "__init__.py", root / f"{relative}.py"):
-                if path.is_file() and path != self.entry.path:
+                if (path in self.overlay or path.is_file()) and path != self.entry.path:
                     yield path
 
 

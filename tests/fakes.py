@@ -20,6 +20,7 @@ class FakePlan:
     findings: tuple[Finding, ...] = ()
     command: str = "torchrun --nproc-per-node 2 {script}"
     reason: str = ""
+    added: None = None
 
 
 def finding(level: Safety = Safety.MANUAL, line: int = 1, fix: str = "", file: str = "train.py") -> Finding:

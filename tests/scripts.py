@@ -62,3 +62,9 @@ def converted(script: Script, folder: Path) -> Conversion:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     return ddpify.convert(folder / "train.py")
+
+
+def modules(conversion: Conversion) -> dict[str, str | bytes]:
+    """The modules that a conversion has changed or added, by their path beside the script."""
+    assert conversion.path is not None
+    return {str(module.path.relative_to(conversion.path.parent)): module.code for module in conversion.edited}

@@ -101,22 +101,6 @@ def test_unapplied_changes_are_to_do_by_hand(monkeypatch) -> None:
     assert "each rank loads" in told.message
 
 
-def test_a_change_of_another_file_is_to_do_by_hand(monkeypatch) -> None:
-    def elsewhere(project, options):
-        here = fakes.halve_batch(project)
-        there = fakes.Change("DDP301", "sampler", "data.py", here.node, ())
-        return fakes.FakePlan(changes=(here, there))
-
-    def rewrite(text, tree, changes):
-        assert [change.code for change in changes] == ["DDP303"]
-        return fakes.apply_halving(text, tree, changes)
-
-    fakes.install(monkeypatch, elsewhere, rewrite)
-    done = convert(fakes.SCRIPT)
-    assert done.code == fakes.CONVERTED
-    assert [(told.level, told.file) for told in done.findings] == [(Safety.MANUAL, "data.py")]
-
-
 def crash(text, tree, changes):
     raise RuntimeError("lost the thread\nhere")
 

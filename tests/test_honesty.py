@@ -357,14 +357,15 @@ SCRIPTS = {
         if __name__ == "__main__":
             globals()[sys.argv[1]]()
         """,
-    "a loader made in another module": {
+    "a loader made in another module, by arguments that cannot be seen": {
         "data.py": """
             import torch
             from torch.utils.data import DataLoader, TensorDataset
 
             def make_loader(batch_size):
                 dataset = TensorDataset(torch.randn(320, 8), torch.randint(0, 2, (320,)))
-                return DataLoader(dataset, batch_size=batch_size, shuffle=True)  # <- here
+                options = [dataset, batch_size, True]
+                return DataLoader(*options)  # <- here
             """,
         "train.py": """
             import torch

@@ -16,7 +16,7 @@ import table_losses
 import table_numbers
 import table_random
 from ranks import Case, Outcome, run_many
-from scripts import Script, converted, text, told
+from scripts import Script, converted, modules, text, told
 
 import ddpify
 from ddpify import Conversion
@@ -42,7 +42,10 @@ def outcomes(conversions: dict[str, Conversion]) -> dict[tuple[str, int], Outcom
     for ranks in sorted({ranks for _, ranks in RUNS}):
         titles = [title for title, n in RUNS if n == ranks]
         scripts = {title: SCRIPTS[title] for title in titles}
-        cases = [Case(text(s), conversions[title].code, s.args, s.files | s.stand_ins) for title, s in scripts.items()]
+        cases = [
+            Case(text(s), conversions[title].code, s.args, s.files | s.stand_ins, modules(conversions[title]))
+            for title, s in scripts.items()
+        ]
         out |= {(title, ranks): one for title, one in zip(titles, run_many(cases, ranks), strict=True)}
     return out
 

@@ -11,7 +11,7 @@ from ddpify.facts import cuts, library
 from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Tup, Value, join
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Forest, Tree
 from ddpify.project import Project
 
 
@@ -115,6 +115,17 @@ class Run:
         """Whether an object is a DataLoader."""
         return self.interpreter.is_a(obj, library.DATALOADER)
 
+    def feeds(self, value: Value, depth: int = 0) -> bool:
+        """Whether iterating over a value draws from a loader."""
+        for obj in value.objs:
+            if self.is_loader(obj):
+                return True
+            if isinstance(obj, New) and obj.path not in library.COLLECTIONS and depth < 4:
+                inner = [self.held(obj, name) for name in ("iterable", "0", "1", "2")]
+                if any(self.feeds(v, depth + 1) for v in inner):
+                    return True
+        return False
+
 
 def _place(obj: Obj) -> tuple[int, int, str]:
     """Where an object is made."""
@@ -161,6 +172,7 @@ class Facts:
     optimizers: frozenset[New] = frozenset()
     passed: frozenset[ast.expr] = frozenset()
     cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
+    edited: tuple[str, ...] = ()  # the modules that are edited beside the entry
     tried: dict[frozenset[tuple[ast.expr, str]], Run] = field(default_factory=dict)  # what edits would make of the script
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
 
@@ -175,10 +187,10 @@ class Facts:
         """The loops around the backward calls, those over epochs and folds included."""
         return frozenset(loop.node for t in self.loops for loop in t.backward.loops)
 
-    @property
-    def entry(self) -> Tree:
-        """The entry's tree."""
-        return self.trees["__main__"]
+    @cached_property
+    def entry(self) -> Forest:
+        """The files that are edited: the entry, and the modules that make its batches or run over them."""
+        return Forest([self.trees[name] for name in ("__main__", *self.edited)])
 
     def tree_of(self, node: ast.AST) -> Tree:
         """The tree that a node stands in."""
@@ -188,8 +200,12 @@ class Facts:
         raise KeyError(ast.dump(node))
 
     def is_entry(self, node: ast.AST) -> bool:
-        """Whether a node stands in the entry, where edits are made."""
+        """Whether a node stands where edits are made."""
         return node in self.entry.parent
+
+    def in_main(self, node: ast.AST) -> bool:
+        """Whether a node stands in the entry itself."""
+        return node in self.trees["__main__"].parent
 
     @property
     def loaders(self) -> list[New]:
@@ -237,7 +253,24 @@ def collect(project: Project) -> Facts:
     ]
     facts.optimizers = frozenset(o for o in steps if isinstance(o, New))
     facts.models = sorted(_trained(facts), key=lambda m: _place(m.first))
+    facts.edited = tuple(_edited(facts))
     return facts
+
+
+def _edited(facts: Facts) -> Iterator[str]:
+    """The modules that may be edited, and make the batches of the training or run over those of a loader."""
+    run, project = facts.before, facts.project
+    if any(isinstance(n, ast.ImportFrom) and n.level for n in facts.trees["__main__"].nodes()):
+        return  # an entry inside a package
+    nodes: list[ast.AST] = [o.node for o in facts.loaders]
+    nodes += [n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack)]
+    around = [loop for call in run.trace.calls for loop in call.loops]
+    nodes += [loop.node for loop in around if run.feeds(loop.over)]
+    nodes += [c.node for c in run.trace.calls if any(p.startswith("tqdm.") for p in c.func.paths())]
+    wanted = set(nodes)
+    for name, tree in facts.trees.items():
+        if name != "__main__" and project.may_edit(name) and any(n in tree.parent for n in wanted):
+            yield name
 
 
 def _by_hand(facts: Facts) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from ddpify.facts.collect import Facts
-from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value
 
 Effect = Literal["print", "file", "folder"]
@@ -70,6 +69,7 @@ _READS = frozenset(
         "matplotlib.pyplot.imread",
         "shutil.get_terminal_size",
         "imageio.get_reader",
+        *(f"wandb.{kind}" for kind in ("Audio", "Graph", "Histogram", "Html", "Image", "Object3D", "Plotly", "Table", "Video")),
         "matplotlib.pyplot.switch_backend",
     )
 )
@@ -223,8 +223,8 @@ class Effects:
     def _boards(self) -> Iterator[New]:
         """The objects of other modules' classes that open files, or writers, when they are made, and do no more."""
         for call in self.facts.after.trace.calls:
-            for obj in call.result.made() if call.file == "__main__" else ():
-                elsewhere = obj.cls is not None and obj.cls.file != "__main__"
+            for obj in call.result.made() if self.facts.is_entry(call.node) else ():
+                elsewhere = obj.cls is not None and not self.facts.is_entry(obj.cls.node)
                 if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.marks(call.node):
                     yield obj
 
@@ -287,9 +287,9 @@ class Effects:
         if any(run.interpreter.is_module(o) and run.interpreter.is_network(o) for o in call.func.made()):
             return True
         outside = {loop.node for c in run.calls(root) for loop in c.loops}
-        if any(self._feeds(loop.over) for loop in call.loops if loop.node not in outside):
+        if any(self.facts.after.feeds(loop.over) for loop in call.loops if loop.node not in outside):
             return True
-        if paths & {"iter", "list", "tuple", "sorted", "sum"} and any(self._feeds(a) for a in call.args):
+        if paths & {"iter", "list", "tuple", "sorted", "sum"} and any(self.facts.after.feeds(a) for a in call.args):
             return True
         return self._method_marks(call, root)
 
@@ -308,18 +308,6 @@ class Effects:
         if held:
             return any(self._outer(m, root) and not m.path.startswith(_PASSIVE) and not is_writer(m) for m in held)
         return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
-
-    def _feeds(self, value: Value, depth: int = 0) -> bool:
-        """Whether iterating over a value draws from a loader."""
-        run = self.facts.after
-        for obj in value.objs:
-            if run.is_loader(obj):
-                return True
-            if isinstance(obj, New) and obj.path not in COLLECTIONS and depth < 4:
-                inner = [run.held(obj, name) for name in ("iterable", "0", "1", "2")]
-                if any(self._feeds(v, depth + 1) for v in inner):
-                    return True
-        return False
 
     def _store_marks(self, store: Store, root: ast.AST) -> bool:
         if not store.receiver.objs:

@@ -421,6 +421,8 @@ class Interpreter:
             and len(node.args) == 2
         ):
             return self._wrapped_test(node)
+        if isinstance(node, ast.Call) and self.trace.values.get(node.func, NOTHING).paths() & library.JOINED:
+            return True  # once the script is converted
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.truth(node.operand, self.trace.values.get(node.operand, NOTHING))
             return None if inner is None else not inner
@@ -806,7 +808,7 @@ class Interpreter:
 
     def attribute(self, base: Value, name: str) -> Value:
         """What `base.name` is."""
-        if not base.objs:
+        if not base.objs or (name in ("device", "dtype") and all(isinstance(o, New) and o.path in library.COLLECTIONS for o in base.objs)):
             return library.tensor_attribute(base, name)
         held = join([self._attribute_of(obj, name, base) for obj in base.objs])
         picked = self.cuts and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
@@ -1244,8 +1246,11 @@ class Interpreter:
         """The parts of `a, b = value`."""
         out = [NOTHING] * len(targets)
         star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+        fitting = {o for o in value.objs if isinstance(o, Tup) and len(o.items) == len(targets)} if star is None else set()
         for obj in value.objs or (None,):
-            if isinstance(obj, Tup) and star is None and len(obj.items) == len(targets):
+            if fitting and isinstance(obj, Tup) and obj not in fitting:
+                continue  # what a function returns in another case
+            if obj in fitting and isinstance(obj, Tup):
                 parts = list(obj.items)
             elif isinstance(obj, New) and all((obj, str(i)) in self.memory for i in range(len(targets))):
                 parts = [self.memory[obj, str(i)] for i in range(len(targets))]

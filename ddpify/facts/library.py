@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 DATALOADER = "torch.utils.data.DataLoader"
 DATAPARALLEL = "torch.nn.DataParallel"
+JOINED = frozenset(("torch.distributed.is_initialized", "torch.distributed.is_available"))
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 DICTS = frozenset(("dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"))
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back

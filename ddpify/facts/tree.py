@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -45,7 +45,7 @@ class Tree:
     def function(self, node: ast.AST) -> ast.AST:
         """The innermost function around `node`, or the module."""
         for up in self.ancestors(node):
-            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)):
                 return up
         return self.root
 
@@ -97,3 +97,13 @@ class Tree:
         while f"{preferred[-1]}{number}" in self.bound:
             number += 1
         return f"{preferred[-1]}{number}"
+
+
+class Forest(Tree):
+    """The files that are edited, asked as one: the first is the entry."""
+
+    def __init__(self, trees: Sequence[Tree]) -> None:
+        self.name, self.shown, self.root = trees[0].name, trees[0].shown, trees[0].root
+        self.trees = tuple(trees)
+        self._order = [node for tree in trees for node in tree.nodes()]
+        self.parent = {node: up for tree in trees for node, up in tree.parent.items()}

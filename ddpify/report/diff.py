@@ -9,12 +9,15 @@ from pathlib import Path
 _COLOURS = (("+++", "1"), ("---", "1"), ("@@", "36"), ("+", "32"), ("-", "31"))
 
 
-def unified(before: str, after: str, name: str) -> str:
-    """The diff from `before` to `after`, the empty string where they agree. Carriage returns stay inside their lines."""
+def unified(before: str, after: str, name: str, new: bool = False) -> str:
+    """The diff from `before` to `after`, the empty string where they agree; `new` for a file that was not there before.
+
+    Carriage returns stay inside their lines.
+    """
     from difflib import unified_diff
 
     end = "\t" if " " in name else ""  # ends a file name that holds blanks
-    lines = unified_diff(_lines(before), _lines(after), f"a/{name}{end}", f"b/{name}{end}")
+    lines = unified_diff(_lines(before), _lines(after), "/dev/null" if new else f"a/{name}{end}", f"b/{name}{end}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 

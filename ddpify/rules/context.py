@@ -11,7 +11,7 @@ from ddpify.edits import Edit, Replace
 from ddpify.facts import cuts, library
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Forest
 from ddpify.options import Options
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 
@@ -64,8 +64,8 @@ class Context:
     turned: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up
 
     @property
-    def tree(self) -> Tree:
-        """The entry's tree: the file that is edited."""
+    def tree(self) -> Forest:
+        """The files that are edited, the entry first."""
         return self.facts.entry
 
     @cached_property
@@ -124,10 +124,11 @@ class Context:
 
     def device_at(self, node: ast.AST) -> tuple[str, tuple[str, ...]]:
         """This rank's device by its name at a place, the script's own where it has one, and what the runtime block needs for it."""
-        if self.own_device is None:
+        away = self.facts.tree_of(node).name != "__main__"
+        if self.own_device is None or away:
             function = self.tree.function(node)
             before = [s for up in self.tree.path(node) for s in self._earlier(up)]
-            for statement in before if function is self.tree.root else [*before, *self._bound_once()]:
+            for statement in before if away or function is self.tree.root else [*before, *self._bound_once()]:
                 if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and self._is_device(statement.value):
                     return statement.targets[0].id, ()
             names = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
@@ -293,7 +294,7 @@ class Context:
 
     def calls(self) -> list[Call]:
         """All calls of the entry."""
-        return [c for c in self.facts.after.trace.calls if c.file == "__main__"]
+        return [c for c in self.facts.after.trace.calls if self.facts.is_entry(c.node)]
 
     def quoted(self, text: str) -> str:
         """A string as the file would write it."""

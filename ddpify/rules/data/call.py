@@ -28,6 +28,9 @@ RECIPE = (
     "and loader.sampler.set_epoch(epoch) before each epoch"
 )
 
+_SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
+JOINED = "dist.is_initialized()"  # in a module that other scripts import, which train in one process
+
 
 @dataclass(frozen=True, eq=False)
 class LoaderCall:
@@ -82,7 +85,7 @@ class LoaderCall:
         needs: list[str] = []
         size, workers = self.argument("batch_size"), self.argument("num_workers")
         if size is not None:
-            whole = f" if {escaped(self.only)} else {{0}}" if self.only else ""
+            whole = f" if {escaped(self.only)} else {{0}}" if self.only not in ("", JOINED) else ""
             shared, need = self.context.divided(size, whole)
             edits += shared
             needs += need
@@ -94,11 +97,18 @@ class LoaderCall:
         return edits, needs
 
     @property
+    def imports(self) -> tuple[str, ...]:
+        """What the change of the loader must have imported."""
+        return (_SAMPLER, "import torch.distributed as dist") if self.only == JOINED else (_SAMPLER,)
+
+    @property
     def why(self) -> str:
         """What the change of the loader is for."""
         if self.context.options.batch_size == "per-rank":
             return "each rank loads batches of its own: together they are as many times as large as there are ranks"
-        return WHY if not self.only else "each rank loads its own share of each training batch; the other phases are evaluated whole"
+        if self.only in ("", JOINED):
+            return WHY
+        return "each rank loads its own share of each training batch; the other phases are evaluated whole"
 
     @property
     def level(self) -> Safety:

@@ -75,7 +75,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 for up in context.tree.ancestors(n)
             ):
                 continue
-            if tree is not context.tree:
+            if tree.name != "__main__":
                 caller = _caller(context, node)
                 if caller is not None:
                     if caller not in done:
@@ -125,7 +125,7 @@ def _caller(context: Context, node: ast.AST) -> ast.stmt | None:
     """The one statement of the entry that leads to a download in another module and does nothing that all ranks must do together."""
     statements = set()
     for call in context.facts.after.calls(node):
-        calls = [n for n in call.stack if context.facts.is_entry(n)]
+        calls = [n for n in call.stack if context.facts.in_main(n)]
         if not calls or calls[-1] in context.training:
             return None
         statements.add(context.tree.statement(calls[-1]))

@@ -260,7 +260,7 @@ def _seen(context: Context, loader: New) -> bool:
         takes = any(loader in v.objs for v in (*call.args, *call.keywords.values()))
         if takes and (not call.func.objs or (paths and not paths <= _HARMLESS)):
             return False
-        if takes and call.file != "__main__":
+        if takes and not context.facts.is_entry(call.node):
             return False
         if takes and "len" in paths and not _divides(context, call.node, loader):
             return False

@@ -26,7 +26,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, download, factory, sampler, stream, uses
-from ddpify.rules.data.call import POSITIONS, RECIPE, LoaderCall, escaped
+from ddpify.rules.data.call import JOINED, POSITIONS, RECIPE, LoaderCall, escaped
 
 CODE = "DDP301"
 TITLE = "shard the training data"
@@ -221,8 +221,6 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
-
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Shard every loader that feeds a training loop."""
@@ -269,7 +267,7 @@ def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Chang
         problem = "the training loader is of a class of its own" if loaders[0].cls is not None else "this loader feeds training"
         node = loaders[0].node
     elif not facts.is_entry(node):
-        problem = "the training loader is made in another module, and every rank would load all of it"
+        problem = "the training loader is made in a module that is not this project's, and every rank would load all of it"
     elif loaders[0].cls is None and library.DATALOADER not in run.value(node.func).paths():
         problem = "the training loader is of a class of its own"
     elif any(_several(context, loader, node) and _evaluates(context, loader) for loader in loaders):
@@ -277,6 +275,9 @@ def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Chang
     only = factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and others and not problem else ""
     if others and not only:
         problem = problem or "this call makes the training loader and an evaluation loader"
+    if facts.is_entry(node) and not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name):
+        problem = problem or ("other scripts make their loaders by this call, too" if only else "")
+        only = JOINED
     if problem or not isinstance(node, ast.Call):
         yield context.manual(CODE, node, problem, RECIPE, held)
     else:
@@ -433,7 +434,7 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
     divided, more = made.divided()
     edits += [*_sampler_edits(made, name), *divided]
     wanted = (*needs, *more)
-    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), (_SAMPLER,), made.level, discharges=made.held, needs=wanted)
+    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), made.imports, made.level, discharges=made.held, needs=wanted)
 
 
 def _maybe_none(context: Context, given: ast.expr) -> bool:
@@ -468,7 +469,7 @@ def _either(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     edits += [SetArgument(made.node, "sampler", f"{ours} if {text} is not None else {own}", position=POSITIONS["sampler"]), *divided]
     edits += [DropArgument(made.node, "shuffle")] if shuffle is not None else []
     wanted = ("rank_sampler", *needs, *more, *fork)
-    needed = (_SAMPLER, *imports)
+    needed = (*made.imports, *imports)
     yield Change(CODE, made.why, context.tree.shown, made.node, tuple(edits), needed, made.level, discharges=made.held, needs=wanted)
 
 
@@ -530,7 +531,7 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
         edits += [DropArgument(node, str(k.arg)) for k in given]
     edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
     wanted = ("per_rank" if context.options.batch_size == "global" else "sharded:whole", *needs, "sharded")
-    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), (_SAMPLER,), made.level, discharges=made.held, needs=wanted)
+    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), made.imports, made.level, discharges=made.held, needs=wanted)
 
 
 _PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))

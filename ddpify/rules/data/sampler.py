@@ -183,6 +183,6 @@ def bound(context: Context, root: str) -> str:
     for node in context.tree.nodes():
         if isinstance(node, ast.alias):
             imported = context.tree.parent[node]
-            if isinstance(imported, ast.Import) and node.name == root and context.tree.function(node) is context.tree.root:
+            if isinstance(imported, ast.Import) and node.name == root and isinstance(context.tree.function(node), ast.Module):
                 return (node.asname or node.name) + (".random" if root == "numpy" else "")
     return ""

@@ -41,7 +41,7 @@ def _logs(call: Call) -> bool:
 def _said(context: Context, guards: Guards) -> Iterator[Call]:
     """The output of other modules that every rank would make."""
     for call in context.facts.after.trace.calls:
-        if call.file == "__main__" or guards.effects.at.get(call.node) != "print":
+        if context.facts.is_entry(call.node) or guards.effects.at.get(call.node) != "print":
             continue
         if not guards.guarded_call(call.node, call.stack) and not _own_guard(context, call.node):
             yield call
@@ -73,7 +73,7 @@ def _assigned(context: Context, target: str, value: str) -> bool:
 
 def _disabled(context: Context) -> bool:
     """Whether other ranks' logging is switched off already."""
-    return any("logging.disable" in c.func.paths() and c.file == "__main__" for c in context.facts.after.trace.calls)
+    return any("logging.disable" in c.func.paths() and context.facts.is_entry(c.node) for c in context.facts.after.trace.calls)
 
 
 def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
@@ -84,7 +84,7 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     edited: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
         kind = guards.effects.at.get(call.node)
-        if call.file == "__main__" or call.node in seen or kind not in ("file", "folder") or call.file not in context.facts.trees:
+        if context.facts.is_entry(call.node) or call.node in seen or kind not in ("file", "folder") or call.file not in context.facts.trees:
             continue
         if context.prepared(call):
             seen.add(call.node)  # a later call finds the files there

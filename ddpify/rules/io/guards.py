@@ -206,7 +206,7 @@ class Guards:
         if called and all(isinstance(f, ast.Lambda) for f in called) and self.effects.output_only(call):
             return not self.quiet or self.effects.kinds(call) > {"print"}
         inner = self.effects.under.get(call, [])
-        elsewhere = bool(inner) and all(c.file != "__main__" or c.node not in self.effects.at for c in inner)
+        elsewhere = bool(inner) and all(not self.context.facts.is_entry(c.node) or c.node not in self.effects.at for c in inner)
         return elsewhere and self.effects.output_only(call) and not (self.quiet and self.effects.kinds(call) <= {"print"})
 
     def of_writer(self, value: Value) -> bool:
@@ -307,7 +307,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Guard what speaks and writes in the entry; report what is written elsewhere."""
     guards = context.guards
     header = f"if {context.names['rank']} == 0"
-    guarding = list(_block(context, guards, context.tree.root.body, header))
+    guarding = [c for file in context.tree.trees for c in _block(context, guards, file.root.body, header)]
     yield from guarding
     yield from _unguarded(context, guards, [c.node for c in guarding if isinstance(c, Change)])
     yield from elsewhere.changes(context, guards)
@@ -378,7 +378,7 @@ def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iter
     told: set[ast.AST] = set()
     for call in guards.run.trace.calls:
         kind = guards.effects.at.get(call.node)
-        if call.file != "__main__" or kind not in ("print", "file") or call.node in covered or call.node in told:
+        if not context.facts.is_entry(call.node) or kind not in ("print", "file") or call.node in covered or call.node in told:
             continue
         if guards.guarded_call(call.node, call.stack) or guards.silenced(call.node) or _handled(guards, call.node):
             continue

@@ -105,7 +105,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if not paths & _BARS:
                 continue
             given = argument(node, None, "disable")
-            if tree is not context.tree:
+            if tree not in context.tree.trees:
                 if given is None:
                     yield context.manual(CODE, node, "every rank draws this progress bar", "disable=dist.get_rank() != 0")
                 continue

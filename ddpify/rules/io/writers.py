@@ -99,7 +99,7 @@ def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str,
     for call in context.facts.after.trace.calls:
         for path in call.func.paths() & SWITCHES.keys():
             root = path.partition(".")[0]
-            here = call.file == "__main__" and not guarded(call.node) and _settled(context, call.node, path)
+            here = context.facts.is_entry(call.node) and not guarded(call.node) and _settled(context, call.node, path)
             opened[f"{root}."] = opened.get(f"{root}.", True) and here
     return tuple(root for root, here in opened.items() if here and _read_by_all(context, guarded, root))
 
@@ -265,7 +265,7 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
     parent = tree.parent[use]
     if _passed_on(context, use, parent, tree.parent.get(parent)):
         return True
-    if tree is not context.tree:
+    if tree not in context.tree.trees:
         if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
             return True
         return isinstance(parent, ast.Attribute) and _called_by_output(context, guards, parent, tree.parent[parent])

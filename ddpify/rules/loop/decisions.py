@@ -332,7 +332,7 @@ def _handlers(context: Context) -> Iterator[Change | Finding]:
                 caught = ast.unparse(handler.type) if handler.type is not None else "everything"
                 if _quits(context, handler) or caught in _PASSED or tree.statement(node) not in context.facts.after.trace.visited:
                     continue
-                if tree is not context.tree:
+                if tree not in context.tree.trees:
                     yield context.manual(
                         CODE,
                         handler,

@@ -263,6 +263,8 @@ def _advance(
     node = loop.node
     assert isinstance(node, (ast.For, ast.AsyncFor))
     places = [node, *(context.tree.statement(n) for n in reversed(training.backward.stack) if context.facts.is_entry(n))]
+    if not context.facts.in_main(node):  # a module runs the batches, and the script the epochs
+        places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(context, training, p)))
     for place in places:
         if not context.facts.is_entry(place):
             continue
@@ -314,7 +316,7 @@ def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
     """A name in reach at `place` that holds the loader and nothing else."""
     run, tree = context.facts.after, context.tree
     function = tree.function(place)
-    for scope in (function, tree.root):
+    for scope in (function, context.facts.tree_of(place).root):
         for node in ast.walk(scope):
             name = (
                 node.id

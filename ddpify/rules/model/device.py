@@ -94,6 +94,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 and func.attr == "cuda"
                 and not any(isinstance(o, (Func, Class)) for o in run.value(func).objs)
                 and not run.value(func.value).paths() & {"torch"}
+                and not _where_there_is_one(context, node)
             ):
                 yield _moved(context, node, func)
             elif "torch.cuda.set_device" in run.value(func).paths() and not _ours(context, node):
@@ -167,6 +168,18 @@ def _built(node: ast.expr) -> bool:
         and isinstance(first.value, str)
         and first.value in ("cuda:", "cuda:{}", "cuda:{0}", "cuda:%d", "cuda:%s")
     )
+
+
+def _where_there_is_one(context: Context, node: ast.Call) -> bool:
+    """Whether `.cuda()` only runs where there is a GPU: then it is this rank's, which the set-up has chosen."""
+    inner: ast.AST = node
+    for up in context.tree.ancestors(node):
+        if isinstance(up, ast.If) and inner in up.body:
+            tests = up.test.values if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.And) else [up.test]
+            if any(isinstance(t, ast.Call) and "torch.cuda.is_available" in context.facts.after.value(t.func).paths() for t in tests):
+                return not node.args and not node.keywords
+        inner = up
+    return False
 
 
 def _moved(context: Context, node: ast.Call, func: ast.Attribute) -> Change:

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts.model import New
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example
 from ddpify.rules.context import NAMES, Context
-from ddpify.rules.process import cuda_visible_devices
+from ddpify.rules.process import cuda_visible_devices, module
+from ddpify.rules.process.module import NewFile
 
 CODE = "DDP101"
 TITLE = "set up the process group"
@@ -121,11 +122,12 @@ _IMPORTS = {
     "quiet": ("import sys",),
     "quiet_logging": ("import logging",),
 }
+_MODULE = ("import os", "import torch", "import torch.distributed as dist")
 _BASE = ("import atexit", "import os", "import torch", "import torch.distributed as dist")
 
 
-def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
-    """The set-up that `changes` need."""
+def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], NewFile | None]:
+    """The set-up that `changes` need, and the module that holds what several files need of it."""
     tree = context.tree
     needs = {n for c in changes for n in c.needs}
     short = "reduce_meter:cnt" in needs
@@ -139,18 +141,27 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
     block = _template("setup", names)
     if "device" in needs and context.own_device is None:
         block += _template("device", names)
-    functions = [
-        _backend(context, _template("init_distributed", names)),
-        *(_forked(_template(p, names), needs) for p in _ORDER if p in needs and p not in _QUIET),
-    ]
+    pieces = {p: _forked(_template(p, names), needs) for p in _ORDER if p in needs and p not in _QUIET}
     if "sharded:whole" in needs:
-        functions = ["".join(line for line in f.splitlines(keepends=True) if "per_rank(options.get" not in line) for f in functions]
+        whole = (line for line in pieces["sharded"].splitlines(keepends=True) if "per_rank(options.get" not in line)
+        pieces["sharded"] = "".join(whole)
     if short:
-        functions = [f.replace("meter.count", "meter.cnt") if f.startswith(f"def {names['reduce_meter']}") else f for f in functions]
+        pieces["reduce_meter"] = pieces["reduce_meter"].replace("meter.count", "meter.cnt")
     call = f"{names['init_distributed']}()\n"
     if "agree_on_seed" in needs:
-        functions = [f + _others(needs) if f.startswith(f"def {names['agree_on_seed']}") else f for f in functions]
+        pieces["agree_on_seed"] += _others(needs)
         call += f"{names['agree_on_seed']}()\n"
+    forks = tuple(
+        f"import {need.split(':')[1]} as {need.split(':')[2].partition('.')[0]}" for need in sorted(needs) if need.startswith("fork:")
+    )
+    wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in _IMPORTS.get(piece, ())))
+    away = module.new_file(context, changes, pieces, wanted)
+    here = {n for c in changes if c.file == tree.shown for n in c.needs}
+    for piece in list(here):
+        here |= set(_NEEDS.get(piece, ()))
+    kept = {p: text for p, text in pieces.items() if away is None or p not in away.pieces}
+    taken = [] if away is None else [f"from {away.name} import {names[p]}" for p in pieces if p in away.pieces and p in here]
+    functions = [_backend(context, _template("init_distributed", names)), *kept.values()]
     quiet = [_template(piece, names) for piece in _QUIET if piece in needs]
     call += "".join(text if i == 0 else text.partition("\n")[2] for i, text in enumerate(quiet))  # under one condition
     main = context.main_block
@@ -164,15 +175,9 @@ def change(context: Context, changes: Sequence[Change]) -> Iterator[Change]:
         first = next((s for s in main.body if not isinstance(s, (ast.Import, ast.ImportFrom))), main.body[0])
         edits.append(InsertBefore(first, call))
     base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
-    imports = base + tuple(i for piece in needs for i in _IMPORTS.get(piece, ()))
-    yield Change(
-        CODE,
-        "every process joins the process group first; without a launcher it is a group of one",
-        tree.shown,
-        anchor,
-        tuple(edits),
-        imports,
-    )
+    imports = base + tuple(i for piece in needs if away is None or piece not in away.pieces for i in _IMPORTS.get(piece, ()))
+    why = "every process joins the process group first; without a launcher it is a group of one"
+    return [Change(CODE, why, tree.shown, anchor, tuple(edits), (*imports, *taken))], away
 
 
 def _chosen(context: Context) -> ast.stmt | None:
@@ -211,11 +216,11 @@ def _forked(text: str, needs: set[str]) -> str:
     if fork is None or "seed(self.epoch)" not in lines[fork + 1]:
         return text
     before, seeds, after = [], [], []
-    for _, root, module in (need.split(":") for need in sorted(needs) if need.startswith("fork:")):
+    for _, root, name in (need.split(":") for need in sorted(needs) if need.startswith("fork:")):
         get, put = ("get_state", "set_state") if root == "numpy" else ("getstate", "setstate")
-        before.append(f"        {root}_state = {module}.{get}()\n")
-        seeds.append(f"            {module}.seed(self.epoch)\n")
-        after.append(f"        {module}.{put}({root}_state)\n")
+        before.append(f"        {root}_state = {name}.{get}()\n")
+        seeds.append(f"            {name}.seed(self.epoch)\n")
+        after.append(f"        {name}.{put}({root}_state)\n")
     return "".join([*lines[:fork], *before, *lines[fork : fork + 2], *seeds, lines[fork + 2], *after, *lines[fork + 3 :]])
 
 

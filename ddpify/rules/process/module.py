@@ -1,0 +1,174 @@
+"""What the edits of several files have in common: a small module of the project's own, beside the entry, that these files import.
+
+In it, and in all files but the entry, the rank is asked for when it is needed, since they are imported before the ranks have met; and
+without a process group there is one rank, so that scripts which are not converted go on using the modules.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from ddpify.edits import Edit, InsertAfter, InsertBefore
+from ddpify.project import ADDED
+from ddpify.rules.base import Change, Finding
+from ddpify.rules.context import NAMES, Context
+
+_USUAL = ("ddp_utils", "ddp_ranks", "distributed_utils")
+_ASKED = {
+    "rank": (
+        "get_rank",
+        'def get_rank():\n    """This process\'s place among the ranks."""\n    return dist.get_rank() if dist.is_initialized() else 0\n',
+    ),
+    "world_size": (
+        "get_world_size",
+        'def get_world_size():\n    """How many ranks there are."""\n    return dist.get_world_size() if dist.is_initialized() else 1\n',
+    ),
+    "device": (
+        "get_device",
+        "def get_device():\n"
+        '    """This rank\'s device."""\n'
+        '    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")\n',
+    ),
+}
+_ALONE = {  # what a function that asks other ranks returns where there are none
+    "sum_over_ranks": "value",
+    "gather_over_ranks": "values",
+    "reduce_meter": "",
+    "share_of_ranks": "torch.ones_like(amount)",
+    "on_any_rank": "bool(condition)",
+    "from_rank_zero": "value",
+    "same_on_all_ranks": "value",
+    "from_all_ranks": "rows",
+}
+# What also holds without a process group; other changes of a module would break the scripts that are not converted.
+_ALSO_ALONE = frozenset(("DDP301", "DDP303", "DDP404", "DDP403", "DDP501", "DDP502", "DDP503", "DDP505", "DDP506", "DDP204"))
+_IF_JOINED = frozenset(("DDP304", "DDP401", "DDP504"))  # what is done where there is one, and left out else
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A file that is written beside the entry; `pieces` are the parts of the runtime block that it holds."""
+
+    name: str
+    path: Path
+    text: str
+    pieces: frozenset[str]
+
+
+def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], list[Finding]]:
+    """The changes, each of one file and worded for it; and those that a module cannot have that other scripts use."""
+    out: list[Change] = []
+    told: list[Finding] = []
+    project, visited = context.facts.project, context.facts.after.trace.visited
+    name = module_name(context)
+    for change in changes:
+        if change.edits and not any(context.facts.in_main(e.node) or context.tree.statement(e.node) in visited for e in change.edits):
+            continue  # a part of a module that this script does not use
+        files = dict.fromkeys(context.facts.tree_of(e.node).name for e in change.edits)
+        if all(f == "__main__" for f in files):
+            out.append(change)
+            continue
+        bad = [f for f in files if f != "__main__" and change.code not in _ALSO_ALONE | _IF_JOINED and project.is_shared(f)]
+        if bad:
+            shown = project.files[bad[0]].shown
+            why = f"other scripts import {shown}, which this would break without a process group: {change.why}"
+            told.append(context.manual(change.code, change.node, why, "do it where a process group is initialised", change.discharges))
+            continue
+        for i, file in enumerate(files):
+            edits = [e for e in change.edits if context.facts.tree_of(e.node).name == file]
+            if file != "__main__":
+                joined = change.code in _IF_JOINED and project.is_shared(file)
+                edits = [_worded(context, _if_joined(context, e) if joined else e) for e in edits]
+            group = ("import torch.distributed as dist",) if file != "__main__" and change.code in _IF_JOINED else ()
+            imports = (*change.imports, *group, *(f"from {name} import {n}" for n in _called(context, edits, file)))
+            node = change.node if context.facts.tree_of(change.node).name == file else edits[0].node
+            shown = context.facts.trees[file].shown
+            rest = replace(change, discharges=(), settles=(), agrees=(), turns=()) if i else change
+            out.append(replace(rest, edits=tuple(edits), imports=imports, node=node, file=shown))
+    return out, told
+
+
+def module_name(context: Context) -> str:
+    """The name of the module: one that nothing of the project has."""
+    project = context.facts.project
+    free = (n for n in (*_USUAL, *(f"{_USUAL[-1]}{i}" for i in range(2, 99))) if not project.is_local(n) or project.is_ours(n))
+    return next(free)
+
+
+def _if_joined(context: Context, edit: Edit) -> Edit:
+    """Lines that stand under the condition that there is a process group."""
+    if isinstance(edit, (InsertBefore, InsertAfter)):
+        return replace(edit, code=f"if {context.names['dist']}.is_initialized():\n{textwrap.indent(edit.code, '    ')}")
+    return edit
+
+
+def _worded(context: Context, edit: Edit) -> Edit:
+    """An edit with the rank and its like asked for when they are needed."""
+    found = {f.name: _asked(context, getattr(edit, f.name)) for f in fields(edit) if f.name in ("template", "code", "header")}
+    return replace(edit, **found)  # type: ignore[arg-type]
+
+
+def _asked(context: Context, text: str) -> str:
+    for key, (function, _) in _ASKED.items():
+        if key != "device" or context.own_device is None:
+            text = re.sub(rf"(?<![\w.\"']){context.names[key]}(?!\w|\s*=(?!=)|\()", f"{function}()", text)
+    return re.sub(rf"(?<![\w.]){context.names['local_rank']}(?!\w|\s*=(?!=))", "get_rank()", text)
+
+
+def _outside_docstring(context: Context, text: str) -> str:
+    parts = text.split('"""')
+    return '"""'.join(_asked(context, part) if i % 2 == 0 else part for i, part in enumerate(parts))
+
+
+def _called(context: Context, edits: Sequence[Edit], file: str) -> Iterator[str]:
+    """The names of the module that a file's edits use."""
+    texts = [getattr(e, f.name) for e in edits for f in fields(e) if f.name in ("template", "code", "header")]
+    names = [n for n, _ in _ASKED.values()] if file != "__main__" else []
+    if file != "__main__":
+        names += [context.names[key] for key in NAMES if key not in (*_ASKED, "local_rank", "dist", "init_distributed")]
+    for name in names:
+        if any(re.search(rf"(?<![\w.]){name}\(", text) for text in texts):
+            yield name
+
+
+def new_file(context: Context, changes: Sequence[Change], functions: dict[str, str], imports: Sequence[str]) -> NewFile | None:
+    """The module that the changes of other files than the entry need, of the `functions` that there are; None where they need none."""
+    shown = context.facts.trees["__main__"].shown
+    away = [c for c in changes if c.file != shown]
+    name = module_name(context)
+    used = [line for c in away for line in c.imports if line.startswith(f"from {name} import ")]
+    if not used:
+        return None
+    texts: dict[str, str] = {}
+    todo = [line.rpartition(" ")[2] for line in used]
+    while todo:
+        wanted = todo.pop()
+        for key, text in functions.items():
+            if context.names.get(key) == wanted and key not in texts:
+                texts[key] = _alone(context, key, _outside_docstring(context, text))
+                todo += [n for k, n in context.names.items() if k in functions and re.search(rf"(?<![\w.]){n}\(", text)]
+    body = "\n\n".join(texts[key] for key in functions if key in texts)
+    asked = [text for n, text in _ASKED.values() if f"{n}(" in body or any(line.endswith(f" {n}") for line in used)]
+    whole = "\n\n".join([*asked, body]) if body else "\n\n".join(asked)
+    lines = [line for line in imports if _is_used(line, whole)]
+    groups = ["".join(f"{line}\n" for line in lines if ("torch" in line) is third) for third in (False, True)]
+    text = f'"""{ADDED}"""\n\n' + "\n".join(g for g in groups if g) + "\n\n" + whole.rstrip() + "\n"
+    return NewFile(name, context.facts.project.entry.path.parent / f"{name}.py", text, frozenset(texts))
+
+
+def _is_used(line: str, text: str) -> bool:
+    name = line.rpartition(" ")[2].rpartition(".")[2]
+    return bool(re.search(rf"(?<![\w.]){re.escape(line.rpartition(' ')[2])}\b|(?<![\w.]){name}\b", text))
+
+
+def _alone(context: Context, key: str, text: str) -> str:
+    """A function that also works where there is no process group."""
+    if key not in _ALONE:
+        return text
+    head, quotes, rest = text.partition('"""\n')
+    start = f"{head}{quotes}    if not {context.names['dist']}.is_initialized():\n        return {_ALONE[key]}".rstrip()
+    return f"{start}\n{rest}"
