@@ -108,7 +108,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         placed.setdefault(where, touch.call.order)
         yield from _barrier(context, touch, where, before)
     for touch in touched:
-        if touch.kind == "look" and context.facts.is_entry(touch.call.node):
+        if touch.kind == "look" and context.facts.in_main(touch.call.node):
             yield from _asked(context, paths, touch, touched, alone)
 
 
@@ -197,7 +197,7 @@ def _meet(paths: Paths, earlier: Touch, touch: Touch) -> bool:
 def _idle(context: Context, touch: Touch) -> bool:
     """Whether nothing but output and new folders depends on what is looked for."""
     tree = context.tree
-    if not context.facts.is_entry(touch.call.node):
+    if not context.facts.in_main(touch.call.node):
         return True
     statement = tree.statement(touch.call.node)
     if isinstance(statement, (ast.If, ast.While)):
@@ -227,7 +227,7 @@ def _told_only(context: Context, statement: ast.Assign, depth: int) -> bool:
 
 def _place(context: Context, touch: Touch) -> ast.stmt | None:
     """The statement of the entry that a barrier goes before."""
-    nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.is_entry(n)]
+    nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.in_main(n)]
     return context.tree.statement(nodes[-1]) if nodes else None
 
 

@@ -46,7 +46,7 @@ _ALONE = {  # what a function that asks other ranks returns where there are none
 }
 # What also holds without a process group; other changes of a module would break the scripts that are not converted.
 _ALSO_ALONE = frozenset(("DDP301", "DDP303", "DDP404", "DDP403", "DDP501", "DDP502", "DDP503", "DDP505", "DDP506", "DDP204"))
-_IF_JOINED = frozenset(("DDP304", "DDP401", "DDP504"))  # what is done where there is one, and left out else
+_IF_JOINED = frozenset(("DDP304", "DDP401"))  # what is done where there is one, and left out else
 
 
 @dataclass(frozen=True)
