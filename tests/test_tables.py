@@ -14,6 +14,7 @@ import table_files
 import table_loaders
 import table_losses
 import table_numbers
+import table_projects
 import table_random
 from ranks import Case, Outcome, run_many
 from scripts import Script, converted, modules, text, told
@@ -24,7 +25,7 @@ from ddpify.rules.base import Safety
 
 TABLES: tuple[ModuleType, ...] = (
     *(table_numbers, table_data, table_files, table_loaders, table_losses),
-    *(table_random, table_carried, table_batch_size, table_cuts),
+    *(table_random, table_carried, table_batch_size, table_cuts, table_projects),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]

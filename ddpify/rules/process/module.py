@@ -44,8 +44,8 @@ _ALONE = {  # what a function that asks other ranks returns where there are none
     "same_on_all_ranks": "value",
     "from_all_ranks": "rows",
 }
-# What also holds without a process group; other changes of a module would break the scripts that are not converted.
-_ALSO_ALONE = frozenset(("DDP301", "DDP303", "DDP404", "DDP403", "DDP501", "DDP502", "DDP503", "DDP505", "DDP506", "DDP204"))
+# What does not hold without a process group, and would break the scripts that are not converted.
+_ONLY_JOINED = frozenset(("DDP201", "DDP203", "DDP302", "DDP305", "DDP504"))
 _IF_JOINED = frozenset(("DDP304", "DDP401"))  # what is done where there is one, and left out else
 
 
@@ -72,7 +72,7 @@ def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], 
         if all(f == "__main__" for f in files):
             out.append(change)
             continue
-        bad = [f for f in files if f != "__main__" and change.code not in _ALSO_ALONE | _IF_JOINED and project.is_shared(f)]
+        bad = [f for f in files if f != "__main__" and change.code in _ONLY_JOINED and project.is_shared(f)]
         if bad:
             shown = project.files[bad[0]].shown
             why = f"other scripts import {shown}, which this would break without a process group: {change.why}"
@@ -100,8 +100,8 @@ def module_name(context: Context) -> str:
 
 
 def _if_joined(context: Context, edit: Edit) -> Edit:
-    """Lines that stand under the condition that there is a process group."""
-    if isinstance(edit, (InsertBefore, InsertAfter)):
+    """Lines that ask other ranks, under the condition that there is a process group."""
+    if isinstance(edit, (InsertBefore, InsertAfter)) and re.search(rf"\b{context.names['dist']}\.|\.set_epoch\(", edit.code):
         return replace(edit, code=f"if {context.names['dist']}.is_initialized():\n{textwrap.indent(edit.code, '    ')}")
     return edit
 

@@ -1,0 +1,273 @@
+"""Scripts whose training lies in several files: loaders, loops, trainers and meters in modules of their own."""
+
+from scripts import Script
+
+DATA = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+y = (x.sum(1) > 0).long()
+
+
+def get_loaders(batch_size, workers=0):
+    train = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=batch_size, shuffle=True, num_workers=workers)
+    test = DataLoader(TensorDataset(x[36:], y[36:]), batch_size=batch_size, shuffle=False, num_workers=workers)
+    return train, test
+"""
+METERS = """\
+class Meter:
+    def __init__(self):
+        self.sum, self.count, self.avg = 0.0, 0, 0.0
+
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
+        self.avg = self.sum / self.count
+"""
+ENGINE = """\
+import torch
+import torch.nn.functional as F
+
+from meters import Meter
+
+
+def train_one_epoch(model, loader, optimizer, epoch):
+    model.train()
+    losses = Meter()
+    for data, target in loader:
+        loss = F.cross_entropy(model(data), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.update(loss.item(), data.size(0))
+    print(f"epoch {epoch} loss {losses.avg:.6f}")
+    return losses.avg
+
+
+def evaluate(model, loader):
+    model.eval()
+    right = total = 0
+    with torch.no_grad():
+        for data, target in loader:
+            right += (model(data).argmax(1) == target).sum().item()
+            total += target.size(0)
+    return right / total
+"""
+MAIN = """
+    from data import get_loaders
+    from engine import evaluate, train_one_epoch
+
+    train_loader, test_loader = get_loaders(6)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        train_one_epoch(model, train_loader, optimizer, epoch)
+        print(f"accuracy {evaluate(model, test_loader):.6f}")
+    torch.save(model.state_dict(), "last.pt")
+"""
+
+SCRIPTS: dict[str, Script] = {
+    "loaders, loops and meters in three modules": Script(
+        MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
+    ),
+    "modules that another script uses, too": Script(
+        MAIN,
+        ("epoch", "accuracy"),
+        files={
+            "data.py": DATA,
+            "engine.py": ENGINE,
+            "meters.py": METERS,
+            "alone.py": "from data import get_loaders\nfrom engine import evaluate\n",
+        },
+    ),
+    "packages": Script(
+        """
+    from project.data.digits import make_loader
+    from project.train import fit
+
+    model = nn.Linear(8, 2)
+    fit(model, make_loader(x[:40], y[:40], train=True), make_loader(x[40:], y[40:], train=False), epochs=3)
+""",
+        ("loss", "hits"),
+        files={
+            "project/__init__.py": "",
+            "project/data/__init__.py": "",
+            "project/data/digits.py": """\
+from torch.utils import data
+
+
+def make_loader(x, y, train):
+    return data.DataLoader(data.TensorDataset(x, y), batch_size=8, shuffle=train, drop_last=train)
+""",
+            "project/train.py": """\
+import torch
+from torch import nn
+
+from .report import say
+
+
+def fit(model, train_loader, test_loader, epochs):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    criterion = nn.CrossEntropyLoss()
+    for epoch in range(epochs):
+        total = 0.0
+        for inputs, labels in train_loader:
+            optimizer.zero_grad()
+            loss = criterion(model(inputs), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        say("loss", total / len(train_loader))
+        with torch.no_grad():
+            hits = sum((model(inputs).argmax(1) == labels).sum().item() for inputs, labels in test_loader)
+        say("hits", hits)
+""",
+            "project/report.py": 'def say(name, value):\n    print(f"{name} {value:.6f}")\n',
+        },
+    ),
+    "a trainer class": Script(
+        """
+    from trainer import Trainer
+
+    Trainer(nn.Linear(8, 2), TensorDataset(x[:36], y[:36]), lr=0.1).run(3)
+""",
+        ("epoch",),
+        files={
+            "trainer.py": """\
+import os
+
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+
+
+class Trainer:
+    def __init__(self, model, dataset, lr):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model = model.to(self.device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=lr, momentum=0.9)
+        self.loader = DataLoader(dataset, batch_size=6, shuffle=True)
+        self.best = float("inf")
+
+    def run(self, epochs):
+        for epoch in range(epochs):
+            loss = self.train_epoch()
+            print(f"epoch {epoch} {loss:.6f}")
+            if loss < self.best:
+                self.best = loss
+                self.save("best.pt")
+
+    def train_epoch(self):
+        total, count = 0.0, 0
+        for data, target in self.loader:
+            data, target = data.to(self.device), target.to(self.device)
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.model(data), target)
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item() * len(data)
+            count += len(data)
+        return total / count
+
+    def save(self, name):
+        os.makedirs("out", exist_ok=True)
+        torch.save(self.model.state_dict(), os.path.join("out", name))
+""",
+        },
+    ),
+    "a bar in a module": Script(
+        """
+    from loop import train
+
+    model = nn.Linear(8, 2)
+    train(model, DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True), torch.optim.SGD(model.parameters(), lr=0.1))
+""",
+        files={
+            "loop.py": """\
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+
+
+def train(model, loader, optimizer, epochs=2):
+    for epoch in range(epochs):
+        bar = tqdm(loader, desc=f"epoch {epoch}")
+        for data, target in bar:
+            loss = cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            bar.set_postfix(loss=loss.item())
+""",
+        },
+        stand_ins={
+            "tqdm.py": """\
+import sys
+
+
+class tqdm:
+    def __init__(self, iterable=None, desc="", disable=False, **kwargs):
+        self.iterable, self.disable = iterable, disable
+        if not disable:
+            sys.stderr.write(f"bar {desc}\\n")
+
+    def __iter__(self):
+        return iter(self.iterable)
+
+    def set_postfix(self, **kwargs):
+        pass
+"""
+        },
+    ),
+    "a loader for training in a module that evaluates by itself": Script(
+        """
+    from data import loader_of
+    from score import accuracy
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train_loader, test_loader = loader_of("train"), loader_of("test")
+    for epoch in range(2):
+        for data, target in train_loader:
+            loss = F.cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(f"accuracy {accuracy(model, test_loader):.6f}")
+""",
+        ("accuracy",),
+        files={
+            "data.py": """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+y = (x.sum(1) > 0).long()
+
+
+def loader_of(split):
+    if split == "train":
+        return DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    return DataLoader(TensorDataset(x[36:], y[36:]), batch_size=3)
+""",
+            "score.py": """\
+import torch
+
+
+def accuracy(model, loader):
+    outputs, targets = [], []
+    with torch.no_grad():
+        for data, target in loader:
+            outputs.append(model(data))
+            targets.append(target)
+    return (torch.cat(outputs).argmax(1) == torch.cat(targets)).float().mean().item()
+
+
+if __name__ == "__main__":
+    from data import loader_of
+
+    print(accuracy(torch.nn.Linear(8, 2), loader_of("test")))
+""",
+        },
+    ),
+}

@@ -1,0 +1,106 @@
+"""Projects of several files: how they are written, and that scripts which are not converted go on using the modules."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripts import Script, text
+from table_projects import DATA, ENGINE, MAIN, METERS
+
+import ddpify
+from ddpify.source import read
+
+ALONE = """\
+import torch
+
+from data import get_loaders
+from engine import evaluate, train_one_epoch
+
+torch.manual_seed(3)
+train, test = get_loaders(6)
+model = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    print([int(label) for _, target in train for label in target])
+    train_one_epoch(model, train, optimizer, epoch)
+print(evaluate(model, test), [p.sum().item() for p in model.parameters()])
+"""
+FILES = {"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS, "alone.py": ALONE, "train.py": text(Script(MAIN))}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.glob("*.py")}
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_script_that_is_not_converted_trains_as_before(project: Path) -> None:
+    before = run(project, "alone.py")
+    assert before.returncode == 0, before.stderr
+    assert run(project, "-m", "ddpify", "convert", "train.py", "-w").returncode == 0
+    assert (project / "ddp_utils.py").exists()
+    assert contents(project)["alone.py"] == ALONE
+    after = run(project, "alone.py")
+    assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr
+
+
+def test_a_folder_gets_all_that_runs(project: Path) -> None:
+    (project / "out").mkdir()
+    assert run(project, "-m", "ddpify", "convert", "train.py", "-o", "out").returncode == 0
+    assert contents(project) == FILES
+    assert sorted(contents(project / "out")) == ["data.py", "ddp_utils.py", "engine.py", "meters.py", "train.py"]
+    assert run(project / "out", "train.py").returncode == 0
+
+
+def test_one_file_cannot_hold_several(project: Path) -> None:
+    done = run(project, "-m", "ddpify", "convert", "train.py", "-o", "one.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "data.py" in done.stderr and "-o DIR" in done.stderr
+    assert contents(project) == FILES
+
+
+def test_all_or_none_is_written(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ddpify import source
+
+    done = ddpify.convert(project / "train.py")
+    files = {module.path: module.bytes for module in done.edited} | {project / "missing" / "train.py": done.bytes}
+    with pytest.raises(ddpify.DdpifyError):
+        source.write_all(files)
+    assert contents(project) == FILES
+
+
+def test_the_diff_applies(project: Path) -> None:
+    diff = run(project, "-m", "ddpify", "convert", "train.py").stdout
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    subprocess.run(["git", "apply"], cwd=project, check=True, input=diff, text=True)
+    done = ddpify.convert(project / "train.py")
+    assert done.status == "nothing"
+    assert read(project / "ddp_utils.py").text.startswith('"""')
+
+
+def test_a_name_that_is_taken(project: Path) -> None:
+    (project / "ddp_utils.py").write_text("mine = 1\n")
+    done = ddpify.convert(project / "train.py")
+    assert [module.path.name for module in done.modules if module.added] == ["ddp_ranks.py"]
+
+
+@pytest.mark.parametrize("name", ["site-packages", "vendor"])
+def test_modules_of_others_are_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    for file in ("data.py", "engine.py", "meters.py"):
+        (tmp_path / name / file).write_text(FILES[file])
+    (tmp_path / "train.py").write_text(f"import sys\nsys.path.append({name!r})\n" + FILES["train.py"])
+    done = ddpify.convert(tmp_path / "train.py")
+    assert done.edited == ()
+    assert {finding.file.rpartition("/")[2] for finding in done.findings} >= {"data.py"}
+    assert done.exit_code == 1
