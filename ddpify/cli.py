@@ -12,7 +12,7 @@ import typer
 
 from ddpify import __version__
 from ddpify.errors import DdpifyError
-from ddpify.options import Backend, BatchSize, Evaluation, FindUnused, Guards, Launcher, Options, ScaleLR, SyncBN
+from ddpify.options import Amp, Backend, BatchSize, Evaluation, FindUnused, Guards, Launcher, Options, ScaleLR, SyncBN
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -59,6 +59,7 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 def convert(
     path: Annotated[str, typer.Argument(help="The script that starts the training, or - for standard input.")],
     launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
+    amp: Annotated[Amp, typer.Option(help="Mixed precision: as the script has it, off, float16 with a grad scaler, or bfloat16.")] = "keep",
     backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
     find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
     sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
@@ -81,7 +82,7 @@ def convert(
         raise typer.BadParameter("-w cannot write to standard input; use -o FILE, or nothing")
 
     def work() -> int:
-        options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr)
+        options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp)
         conversion = _convert(path, options)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         if target:

@@ -45,6 +45,32 @@ class DropArgument:
 
 
 @dataclass(frozen=True, eq=False)
+class AddFirst:
+    """Give `node` one more positional argument, before all others."""
+
+    node: ast.Call
+    template: str
+
+
+@dataclass(frozen=True, eq=False)
+class AddEntry:
+    """Give the dict display `node` one more entry, at its end."""
+
+    node: ast.Dict
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, eq=False)
+class AddParameter:
+    """Give the function `node` one more parameter, behind its positional ones; `default` is used where they end with defaults."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    name: str
+    default: str = "None"
+
+
+@dataclass(frozen=True, eq=False)
 class NameArgument:
     """Turn the positional argument at `position` into the keyword argument `keyword`."""
 
@@ -89,10 +115,33 @@ class Under:
 
 
 @dataclass(frozen=True, eq=False)
+class Within:
+    """Put the statements from `node` to `last`, of one block, into one new block `header:`; what is inserted between them goes along."""
+
+    node: ast.stmt
+    last: ast.stmt
+    header: str
+
+
+@dataclass(frozen=True, eq=False)
 class Unwrap:
     """Put the body of the compound statement `node` in its place, one level out."""
 
     node: ast.If | ast.With
 
 
-Edit = Replace | SetArgument | DropArgument | NameArgument | InsertBefore | InsertAfter | Drop | Under | Unwrap
+Edit = (
+    Replace
+    | SetArgument
+    | DropArgument
+    | NameArgument
+    | AddFirst
+    | AddEntry
+    | AddParameter
+    | InsertBefore
+    | InsertAfter
+    | Drop
+    | Under
+    | Within
+    | Unwrap
+)

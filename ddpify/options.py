@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from ddpify.errors import DdpifyError
 
 Launcher = Literal["torchrun"]
+Amp = Literal["keep", "none", "torch", "torch-bf16"]
 Guards = Literal["explicit", "quiet"]
 Backend = Literal["auto", "nccl", "gloo"]
 FindUnused = Literal["auto", "on", "off"]
@@ -18,6 +19,7 @@ ScaleLR = Literal["none", "linear", "sqrt"]
 
 _CHOICES = {
     "launcher": Launcher,
+    "amp": Amp,
     "backend": Backend,
     "guards": Guards,
     "find_unused_parameters": FindUnused,
@@ -40,6 +42,7 @@ class Options:
     eval: Evaluation = "auto"
     batch_size: BatchSize = "global"
     scale_lr: ScaleLR = "none"
+    amp: Amp = "keep"
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():

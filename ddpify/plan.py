@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
 
-from ddpify.facts import collect
+from ddpify.facts import averaged, collect
 from ddpify.facts.collect import Facts
 from ddpify.options import Options
 from ddpify.project import Project
@@ -46,7 +46,8 @@ def make_plan(project: Project, options: Options) -> Plan:
     """Decide what becomes of a project's entry."""
     said = verdict(project)
     if said is not None:
-        return Plan(said.status, reason=said.reason)
+        asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
+        return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))
     context = _context(project, options)
     changes, findings = _decide(context)
     entry = project.entry
@@ -68,6 +69,7 @@ def _context(project: Project, options: Options, edited: tuple[str, ...] | None 
     facts = collect.collect(project)
     facts.edited = facts.edited if edited is None else edited
     collect.place_wraps(facts)
+    averaged.fill(facts)
     return Context(facts, options)
 
 
@@ -171,9 +173,10 @@ def _owed(facts: Facts) -> list[Obligation]:
 
 def _blocked(context: Context, findings: list[Finding]) -> bool:
     """Whether the core of a conversion is missing: then no edit is made, since half of one would train wrongly."""
+    facts = context.facts
     return (
-        not context.facts.models
-        or all(m.wrap is None and not m.wrapped for m in context.facts.models)
+        (not facts.models and not facts.served)
+        or (bool(facts.models) and all(m.wrap is None and not m.wrapped and m not in facts.plain for m in facts.models))
         or any(f.level is Safety.MANUAL and f.code in ("DDP201",) for f in findings)
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ddpify.facts.model import Objects
 
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
+_NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
 _MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)
 
 
@@ -78,11 +80,7 @@ class Project:
         """Whether a module's file belongs to the project: it lies where the entry does, or below, and is no one else's."""
         path = self.files[name].path.resolve()
         folder = self.entry.path.parent.resolve()
-        return (
-            folder in path.parents
-            and not self.is_ours(name)
-            and not {"site-packages", "dist-packages", "third_party", "vendor"} & set(path.parts)
-        )
+        return folder in path.parents and not self.is_ours(name) and not _NOT_OURS & set(path.parts)
 
     def is_ours(self, name: str) -> bool:
         """Whether a module is one that a conversion has added."""
@@ -92,10 +90,9 @@ class Project:
     @cached_property
     def scripts(self) -> list[str]:
         """The texts of the folder's other scripts, and of the modules that the entry does not import."""
-        folder = self.entry.path.parent
         known = {f.path: f.source.text for f in self.files.values()}
         out = [text for text in known.values() if _MAIN.search(text)]
-        for path in itertools.islice(folder.rglob("*.py"), 1000) if self.files else ():
+        for path in itertools.islice(_scripts_below(self.entry.path.parent), 1000) if self.files else ():
             if path not in known and path != self.entry.path:
                 with contextlib.suppress(OSError):
                     out.append(path.read_text(encoding="utf-8", errors="replace"))
@@ -124,6 +121,13 @@ def _shown(path: Path, entry: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+def _scripts_below(folder: Path) -> Iterator[Path]:
+    """The Python files of a folder and those in it, installed packages and hidden folders left out."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _NOT_OURS)
+        yield from (Path(here, name) for name in sorted(names) if name.endswith(".py"))
 
 
 def load(path: Path) -> Project:

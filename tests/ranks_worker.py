@@ -5,7 +5,7 @@
 
 What legitimately differs between one process and N ranks is made equal on both sides:
   * samplers yield one global order, cut so that batch k of the ranks together is batch k of the single process;
-  * dropout is off, batch norm uses its running statistics, numbers are float64;
+  * dropout is off, batch norm uses its running statistics, numbers are float64, what is compiled runs as it is written;
   * rank 0 starts from the single process's seed. The other ranks start from their own, as they would in life.
 """
 
@@ -170,6 +170,14 @@ torch.nn.functional.batch_norm = _frozen_batch_norm
 for _name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
     setattr(torch.nn.functional, _name, lambda input, *args, **kwargs: input)
 torch.Tensor.float = torch.Tensor.double  # `.float()` means "a floating-point number" in scripts
+_unscale = torch.amp.GradScaler._unscale_grads_
+
+
+def _unscale_by_float32(scaler, optimizer, inv_scale, *args):
+    return _unscale(scaler, optimizer, inv_scale.to(torch.float32), *args)  # where torch itself says `.float()`
+
+
+torch.amp.GradScaler._unscale_grads_ = _unscale_by_float32
 
 
 class CudaIsTheCpu(TorchFunctionMode):
@@ -318,6 +326,8 @@ def run(job: dict[str, Any]) -> None:
             stack.enter_context(CudaIsTheCpu())
             for name in ("set_device", "synchronize"):
                 stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args: None))
+        if "compile" in Path(job["script"]).read_text(errors="ignore"):
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
         now = record
         error = _execute(f"{record.folder}/{job['script']}")
         now = None

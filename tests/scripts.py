@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import ddpify
-from ddpify import Conversion
+from ddpify import Conversion, Options
 
 HEAD = """\
 import argparse
@@ -27,7 +27,7 @@ class Script:
 
     `same` is how lines begin whose numbers are the whole data set's, and so the original's. `told` holds the codes of what is
     left to do by hand; without any, the conversion must be whole. It is run on as many ranks as each of `ranks` says, with the
-    first `rows` rows of HEAD's data.
+    first `rows` rows of HEAD's data. `options` are what the conversion is asked for.
     """
 
     text: str
@@ -38,6 +38,7 @@ class Script:
     stand_ins: dict[str, str] = field(default_factory=dict)
     ranks: tuple[int, ...] = (2,)
     rows: int = 44
+    options: Options = field(default_factory=Options)
 
 
 def on_three(scripts: dict[str, Script], rows: int = 44) -> dict[str, Script]:
@@ -61,7 +62,7 @@ def converted(script: Script, folder: Path) -> Conversion:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return ddpify.convert(folder / "train.py")
+    return ddpify.convert(folder / "train.py", script.options)
 
 
 def modules(conversion: Conversion) -> dict[str, str | bytes]:

@@ -546,5 +546,45 @@ SCRIPTS: dict[str, Script] = {
 """,
         told=("DDP303",),
     ),
+    "how many parts a batch has": Script(
+        """
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for batch in loader:
+            if len(batch) == 3:
+                data, target, _ = batch
+            else:
+                data, target = batch
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+    ),
+    "how many outputs a model has": Script(
+        """
+    class TwoHeads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(8, 2), nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.first(x), self.second(x)
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = TwoHeads()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for step, batch in enumerate(loader):
+            assert len(batch) == 2
+            out = model(batch[0])
+            assert len(out) == 2
+            logits, extra = out
+            optimizer.zero_grad()
+            (F.cross_entropy(logits, batch[1]) + F.cross_entropy(extra, batch[1])).backward()
+            optimizer.step()
+""",
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

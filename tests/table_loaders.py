@@ -1263,6 +1263,31 @@ SCRIPTS: dict[str, Script] = {
 """,
         told=("DDP301", "DDP303"),
     ),
+    "a flag that chooses the size, the order and the last batch": Script(
+        """
+    def batches(train, size, test_size):
+        data = TensorDataset(x[:36], y[:36]) if train else TensorDataset(x[36:], y[36:])
+        return DataLoader(
+            data,
+            batch_size=size if train else test_size,
+            shuffle=True if train else False,
+            drop_last=True if train else False,
+        )
+
+    loader, test_loader = batches(True, 6, 5), batches(False, 6, 5)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        with torch.no_grad():
+            right = sum((model(a).argmax(1) == b).sum().item() for a, b in test_loader)
+        print("right", right)
+""",
+        same=("right",),
+    ),
     "rows grouped by a number written out": Script(
         """
     class PK(torch.utils.data.Sampler):

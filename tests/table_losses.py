@@ -1266,4 +1266,48 @@ SCRIPTS: dict[str, Script] = {
             sgd.step()
 """
     ),
+    "targets cut to the length of the batch": Script("""
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(8, 6), nn.Linear(6, 4)
+
+        def forward(self, rows):
+            first = torch.tanh(self.a(rows))
+            return first, self.b(first)
+
+    model, fixed = nn.Linear(8, 8), Encoder()
+    for p in fixed.parameters():
+        p.requires_grad = False
+    wanted = [w.detach() for w in fixed(torch.linspace(-1, 1, 8).repeat(6, 1))]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    mse = nn.MSELoss()
+    for epoch in range(2):
+        for rows, _ in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=6, shuffle=True):
+            number = len(rows)
+            optimizer.zero_grad()
+            parts = fixed(model(rows))
+            loss = mse(parts[1], fixed(rows)[1])
+            for part, goal in zip(parts, wanted):
+                loss = loss + mse(part, goal[:number])
+            loss.backward()
+            optimizer.step()
+"""),
+    "only the samples above the median count": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, labels in loader:
+                with torch.no_grad():
+                    sure = net(rows).softmax(-1).max(-1)[0]
+                mask = (sure >= sure.median()).to(rows.dtype)
+                loss = (F.cross_entropy(net(rows), labels, reduction="none") * mask).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
 }

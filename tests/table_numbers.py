@@ -687,7 +687,6 @@ SCRIPTS: dict[str, Script] = {
             print(f"round {epoch}: learned {seen['learned']:.4f}, lost {seen['lost']:.4f}, right {seen['right']:.4f}")
         """,
         same=("round",),
-        told=("DDP201",),
     ),
     "losses stacked into a tensor": Script(
         """

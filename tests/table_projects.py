@@ -15,6 +15,29 @@ def get_loaders(batch_size, workers=0):
     test = DataLoader(TensorDataset(x[36:], y[36:]), batch_size=batch_size, shuffle=False, num_workers=workers)
     return train, test
 """
+WAVES = """\
+import os
+
+import torch
+from torch.utils.data import Dataset
+
+
+class MNIST(Dataset):
+    def __init__(self, root, train=True, download=False):
+        path = os.path.join(root, "train.pt" if train else "test.pt")
+        if download and not os.path.exists(path):
+            os.makedirs(root)
+            x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+            torch.save(x[:36], os.path.join(root, "train.pt"))
+            torch.save(x[36:], os.path.join(root, "test.pt"))
+        self.x = torch.load(path)
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i], int(self.x[i].sum() > 0)
+"""
 METERS = """\
 class Meter:
     def __init__(self):
@@ -269,5 +292,80 @@ if __name__ == "__main__":
     print(accuracy(torch.nn.Linear(8, 2), loader_of("test")))
 """,
         },
+    ),
+    "a loss of a module that needs the rows of all ranks": Script(
+        """
+    from trainer import Trainer
+
+    Trainer(nn.Linear(8, 1), TensorDataset(x, y.double().unsqueeze(1))).run()
+""",
+        files={
+            "trainer.py": """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+
+
+class RootError(nn.Module):
+    def __init__(self, eps=1e-6):
+        super().__init__()
+        self.mse = nn.MSELoss()
+        self.eps = eps
+
+    def forward(self, found, wanted):
+        return torch.sqrt(self.mse(found, wanted) + self.eps)
+
+
+class Trainer:
+    def __init__(self, model, data):
+        self.model, self.loader = model, DataLoader(data, batch_size=8, shuffle=True)
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.loss = RootError()
+
+    def run(self):
+        for epoch in range(2):
+            for rows, wanted in self.loader:
+                self.optimizer.zero_grad()
+                self.loss(self.model(rows), wanted).backward()
+                self.optimizer.step()
+""",
+        },
+    ),
+    "two downloads by the function of another module": Script(
+        """
+    from waves import loader_for
+
+    train_loader = loader_for(train=True)
+    test_loader = loader_for(train=False)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for data, target in test_loader:
+                right += (model(data).argmax(1) == target).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+        files={
+            "waves.py": """\
+from torch.utils.data import DataLoader
+from torchvision import datasets
+
+
+def fetch(train):
+    return datasets.MNIST("waves", train=train, download=True)
+
+
+def loader_for(train):
+    data = fetch(train)
+    return DataLoader(data, batch_size=6, shuffle=train)
+""",
+        },
+        stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": WAVES},
     ),
 }

@@ -13,7 +13,7 @@ import pytest
 from ddpify.apply import rewrite
 from ddpify.apply.pairing import pair_all
 from ddpify.apply.rewrite import BrokenOutput
-from ddpify.edits import Drop, DropArgument, Edit, InsertAfter, InsertBefore, NameArgument, Replace, SetArgument, Under, Unwrap
+from ddpify.edits import Drop, DropArgument, Edit, InsertAfter, InsertBefore, NameArgument, Replace, SetArgument, Under, Unwrap, Within
 from ddpify.rules.base import Change
 
 ROOT = Path(__file__).parent.parent
@@ -984,3 +984,12 @@ def test_an_import_alone() -> None:
     script = Script("import torch\na\n")
     got = rewrite(script.text, script.tree, [change(imports=(DIST,))])
     assert got == (f"import torch\n{DIST}\na\n", ())
+
+
+def test_blocks_around_statements_lie_in_one_another() -> None:
+    text = "a\nb\nc  # last\nd\n"
+    script = Script(text)
+    around = [(script.stmt("a"), script.stmt("b"), "with x"), (script.stmt("a"), script.stmt("c"), "with y")]
+    changes = [change(Within(first, last, header)) for first, last, header in around]
+    after, refused_ = rewrite(text, script.tree, changes)
+    assert (after, refused_) == ("with y:\n    with x:\n        a\n        b\n    c  # last\nd\n", ())

@@ -207,11 +207,11 @@ SCRIPTS = {
                     optimizer.zero_grad()
                     loss = nn.functional.mse_loss(model(a), b)
                     loss.backward()
-                    return loss
+                    return loss.sqrt()
 
                 optimizer.step(closure)  # <- here
         """,
-    "parameters that belong to no module": """
+    "parameters that belong to no module, and a step before the backward call": """
         import torch
         from torch import nn
         from torch.utils.data import DataLoader, TensorDataset
@@ -222,12 +222,12 @@ SCRIPTS = {
         optimizer = torch.optim.SGD([*model.parameters(), log_sigma], lr=0.1)  # <- here
         for epoch in range(3):
             for a, b in loader:
-                loss = ((model(a) - b) ** 2 / log_sigma.exp() + log_sigma).mean()
-                optimizer.zero_grad()
-                loss.backward()
                 optimizer.step()
+                optimizer.zero_grad()
+                loss = ((model(a) - b) ** 2 / log_sigma.exp() + log_sigma).mean()
+                loss.backward()
         """,
-    "training through a method of the model that is not its forward": """
+    "a method of the model that is not its forward, and gradients clipped before the last backward call": """
         import torch
         from torch import nn
         from torch.utils.data import DataLoader, TensorDataset
@@ -248,12 +248,14 @@ SCRIPTS = {
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for epoch in range(3):
             for a, b in loader:
-                loss = model.loss(a, b)
                 optimizer.zero_grad()
+                model.loss(a, b).backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                loss = model.loss(-a, -b) + model.fc(a).pow(2).mean()
                 loss.backward()  # <- here
                 optimizer.step()
         """,
-    "a part that is freed while the model trains": """
+    "a part that is freed while the model trains, and a step before the backward call": """
         import torch
         from torch import nn
         from torch.utils.data import DataLoader, TensorDataset
@@ -277,12 +279,12 @@ SCRIPTS = {
                 for p in model.backbone.parameters():
                     p.requires_grad = True  # <- here
             for a, b in loader:
-                loss = nn.functional.cross_entropy(model(a), b)
-                optimizer.zero_grad()
-                loss.backward()
                 optimizer.step()
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(a), b)
+                loss.backward()
         """,
-    "a model moved to the CPU and back for each save": """
+    "a model moved to the CPU and back for each save, whose gradients are read twice": """
         import torch
         from torch import nn
         from torch.utils.data import DataLoader, TensorDataset
@@ -295,6 +297,8 @@ SCRIPTS = {
                 loss = nn.functional.cross_entropy(model(a.cuda()), b.cuda())
                 optimizer.zero_grad()
                 loss.backward()
+                norms = [p.grad.norm().item() for p in model.parameters()]
+                model(a.cuda()).mean().backward()
                 optimizer.step()
             torch.save(model.cpu().state_dict(), "model.pt")  # <- here
             model.cuda()

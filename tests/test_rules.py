@@ -59,7 +59,7 @@ def test_a_rule_says_what_it_does(rule: ModuleType) -> None:
 def test_the_codes_are_each_ones_own_and_in_families() -> None:
     codes = [rule.CODE for rule in RULES]
     assert len(set(codes)) == len(codes)
-    family = {"process": "DDP1", "model": "DDP2", "data": "DDP3", "loop": "DDP4", "io": "DDP5"}
+    family = {"process": "DDP1", "model": "DDP2", "data": "DDP3", "loop": "DDP4", "precision": "DDP4", "io": "DDP5"}
     assert [(rule.CODE, rule.__name__) for rule in RULES if not rule.CODE.startswith(family[rule.__name__.split(".")[-2]])] == []
 
 

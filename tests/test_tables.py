@@ -6,16 +6,22 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import table_accumulation
+import table_amp
 import table_batch_size
 import table_carried
 import table_cuts
 import table_data
 import table_files
+import table_gradients
 import table_loaders
 import table_losses
+import table_models
 import table_numbers
 import table_projects
 import table_random
+import table_unused
+import table_wraps
 from ranks import Case, Outcome, run_many
 from scripts import Script, converted, modules, text, told
 
@@ -26,6 +32,7 @@ from ddpify.rules.base import Safety
 TABLES: tuple[ModuleType, ...] = (
     *(table_numbers, table_data, table_files, table_loaders, table_losses),
     *(table_random, table_carried, table_batch_size, table_cuts, table_projects),
+    *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_unused),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
@@ -80,8 +87,10 @@ def test_converting_again_changes_nothing(conversions: dict[str, Conversion], ti
 
 def _again(done: Conversion, script: Script, folder: Path) -> Conversion:
     converted(script, folder)
-    (folder / "train.py").write_text(done.code)
-    return ddpify.convert(folder / "train.py")
+    for name, content in {**modules(done), "train.py": done.code}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(str(content))
+    return ddpify.convert(folder / "train.py", script.options)
 
 
 @pytest.mark.parametrize(("title", "ranks"), RUNS)

@@ -335,36 +335,36 @@ SCRIPTS = {
     # --- losses and gradients -------------------------------------------------------------------------------------------
     "a loss that is a sum over the batch": Script(
         """
-        class VAE(nn.Module):
+        class Blur(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.encoder = nn.Linear(8, 6)
-                self.decoder = nn.Linear(3, 8)
+                self.look = nn.Linear(8, 6)
+                self.paint = nn.Linear(3, 8)
 
-            def forward(self, x):
-                mu, logvar = self.encoder(x).chunk(2, 1)
-                return self.decoder(mu), mu, logvar
-
-
-        def loss_function(recon, x, mu, logvar):
-            mse = F.mse_loss(recon, x, reduction="sum")
-            kld = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-            return mse + kld
+            def forward(self, rows):
+                place, spread = self.look(rows).chunk(2, 1)
+                return self.paint(place), place, spread
 
 
-        loader = DataLoader(TensorDataset(x), batch_size=8, shuffle=True)
-        model = VAE()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+        def blurred(painted, rows, place, spread):
+            unlike = (painted - rows).square().sum()
+            far = torch.sum(place.square() + spread.exp() - spread) / 2
+            return far + unlike
+
+
+        pages = DataLoader(TensorDataset(x), batch_size=8, shuffle=True)
+        blur = Blur()
+        sgd = torch.optim.SGD(blur.parameters(), lr=0.002)
         for epoch in range(3):
-            train_loss = 0
-            for (data,) in loader:
-                optimizer.zero_grad()
-                recon, mu, logvar = model(data)
-                loss = loss_function(recon, data, mu, logvar)
+            total = 0
+            for (rows,) in pages:
+                sgd.zero_grad()
+                painted, place, spread = blur(rows)
+                loss = blurred(painted, rows, place, spread)
                 loss.backward()
-                train_loss += loss.item()
-                optimizer.step()
-            print(f"epoch {epoch} average loss {train_loss / len(loader.dataset):.6f}")
+                total += loss.item()
+                sgd.step()
+            print(f"epoch {epoch}: {total / len(pages.dataset):.6f} for each row")
         """,
         same=("epoch",),
     ),
@@ -454,23 +454,23 @@ SCRIPTS = {
     # --- numbers and decisions ------------------------------------------------------------------------------------------
     "a total of losses and a count of hits": Script(
         """
-        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        pages = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
         model = nn.Linear(8, 2)
-        criterion = nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        miss = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
         for epoch in range(3):
-            running_loss, correct, total = 0.0, 0, 0
-            for inputs, labels in loader:
-                optimizer.zero_grad()
-                outputs = model(inputs)
-                loss = criterion(outputs, labels)
+            missed, hits, seen = 0.0, 0, 0
+            for rows, kinds in pages:
+                sgd.zero_grad()
+                said = model(rows)
+                loss = miss(said, kinds)
                 loss.backward()
-                optimizer.step()
-                running_loss += loss.item() * inputs.size(0)
-                _, predicted = outputs.max(1)
-                total += labels.size(0)
-                correct += predicted.eq(labels).sum().item()
-            print(f"epoch {epoch} loss {running_loss / total:.6f} accuracy {correct / total:.6f} of {total}")
+                sgd.step()
+                seen += kinds.size(0)
+                missed += rows.size(0) * loss.item()
+                _, chosen = said.max(1)
+                hits += chosen.eq(kinds).sum().item()
+            print(f"epoch {epoch} of {seen} rows: missed by {missed / seen:.6f}, hit {hits / seen:.6f}")
         """,
         same=("epoch",),
     ),
@@ -493,42 +493,40 @@ SCRIPTS = {
     ),
     "a meter of sum, count and average": Script(
         """
-        class AverageMeter:
+        class Tally:
             def __init__(self):
-                self.reset()
+                self.clear()
 
-            def reset(self):
-                self.val = 0
-                self.avg = 0
-                self.sum = 0
-                self.count = 0
+            def clear(self):
+                self.last = self.mean = 0
+                self.weight = self.total = 0
 
-            def update(self, val, n=1):
-                self.val = val
-                self.sum += val * n
-                self.count += n
-                self.avg = self.sum / self.count
+            def add(self, number, weight=1):
+                self.last = number
+                self.weight += weight
+                self.total += weight * number
+                self.mean = self.total / self.weight
 
 
-        def train(loader, model, optimizer):
-            losses, top1 = AverageMeter(), AverageMeter()
-            for data, target in loader:
-                output = model(data)
-                loss = F.cross_entropy(output, target)
-                hits = (output.argmax(1) == target).double().mean()
-                losses.update(loss.item(), data.size(0))
-                top1.update(hits.item(), data.size(0))
-                optimizer.zero_grad()
+        def practise(pages, model, sgd):
+            missed, right = Tally(), Tally()
+            for rows, kinds in pages:
+                said = model(rows)
+                loss = F.cross_entropy(said, kinds)
+                hits = (said.argmax(1) == kinds).double().mean()
+                right.add(hits.item(), rows.size(0))
+                missed.add(loss.item(), rows.size(0))
+                sgd.zero_grad()
                 loss.backward()
-                optimizer.step()
-            return losses.avg, top1.avg
+                sgd.step()
+            return missed.mean, right.mean
 
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        pages = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
         model = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
         for epoch in range(3):
-            loss, accuracy = train(loader, model, optimizer)
+            loss, accuracy = practise(pages, model, sgd)
             print(f"epoch {epoch} loss {loss:.6f} accuracy {accuracy:.6f}")
         """,
         same=("epoch",),
@@ -584,49 +582,47 @@ SCRIPTS = {
     ),
     "an early stopping object that saves the model": Script(
         """
-        class EarlyStopping:
-            def __init__(self, patience):
-                self.patience = patience
-                self.counter = 0
-                self.best = None
-                self.early_stop = False
+        class Patience:
+            def __init__(self, most):
+                self.most, self.waited = most, 0
+                self.lowest = None
+                self.over = False
 
-            def __call__(self, val_loss, model):
-                if self.best is None or val_loss < self.best:
-                    self.best = val_loss
-                    self.counter = 0
-                    self.save_checkpoint(model)
+            def __call__(self, missed, model):
+                if self.lowest is not None and missed >= self.lowest:
+                    self.waited += 1
+                    print(f"waited {self.waited}, at most {self.most}")
+                    if self.waited >= self.most:
+                        self.over = True
                 else:
-                    self.counter += 1
-                    print(f"counter {self.counter} of {self.patience}")
-                    if self.counter >= self.patience:
-                        self.early_stop = True
+                    self.lowest, self.waited = missed, 0
+                    self.keep(model)
 
-            def save_checkpoint(self, model):
-                torch.save(model.state_dict(), "checkpoint.pt")
+            def keep(self, model):
+                torch.save(model.state_dict(), "lowest.pt")
 
 
-        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
-        val_loader = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
+        pages = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        questions = DataLoader(TensorDataset(x[:10], 1 - y[:10]), batch_size=4)
         model = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        early_stopping = EarlyStopping(2)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        patience = Patience(2)
         for epoch in range(20):
-            for data, target in loader:
-                optimizer.zero_grad()
-                F.cross_entropy(model(data), target).backward()
-                optimizer.step()
-            val_loss = 0.0
+            for rows, kinds in pages:
+                sgd.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                sgd.step()
+            missed = 0.0
             with torch.no_grad():
-                for data, target in val_loader:
-                    val_loss += F.cross_entropy(model(data), target).item()
-            early_stopping(val_loss / len(val_loader), model)
-            if early_stopping.early_stop:
-                print("stop after epoch", epoch)
+                for rows, kinds in questions:
+                    missed += F.cross_entropy(model(rows), kinds).item()
+            patience(missed / len(questions), model)
+            if patience.over:
+                print("no patience after epoch", epoch)
                 break
-        model.load_state_dict(torch.load("checkpoint.pt"))
+        model.load_state_dict(torch.load("lowest.pt"))
         """,
-        same=("counter", "stop"),
+        same=("waited", "no patience"),
     ),
     "a learning rate that follows the training loss": Script(
         """
@@ -720,22 +716,22 @@ SCRIPTS = {
         test_loader = DataLoader(TensorDataset(x[:13], y[:13]), batch_size=5)
         model = nn.Linear(8, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        best_acc = 0
+        top = 0
         for epoch in range(3):
             model.train()
             for data, target in loader:
                 optimizer.zero_grad()
                 F.cross_entropy(model(data), target).backward()
                 optimizer.step()
-            acc = evaluate(model, test_loader)
-            if acc > best_acc:
-                print("Saving..")
-                state = {"net": model.state_dict(), "acc": acc, "epoch": epoch}
-                if not os.path.isdir("checkpoint"):
-                    os.mkdir("checkpoint")
-                torch.save(state, "./checkpoint/ckpt.pth")
-                best_acc = acc
-        print(f"best {best_acc:.6f}")
+            share = evaluate(model, test_loader)
+            if share > top:
+                print("a new best, kept")
+                if not os.path.isdir("kept"):
+                    os.mkdir("kept")
+                kept = {"epoch": epoch, "share": share, "weights": model.state_dict()}
+                torch.save(kept, "./kept/best.pth")
+                top = share
+        print(f"best {top:.6f}")
         """,
         same=("best",),
     ),
@@ -975,36 +971,36 @@ SCRIPTS = {
     ),
     "a generator and a discriminator": Script(
         """
-        class Discriminator(nn.Module):
+        class Guest(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.main = nn.Sequential(nn.Linear(8, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+                self.taste = nn.Sequential(nn.Linear(8, 16), nn.ELU(), nn.Linear(16, 1))
 
-            def forward(self, x):
-                return self.main(x)
+            def forward(self, dish):
+                return self.taste(dish)
 
 
-        loader = DataLoader(TensorDataset(x, x.flip(1)), batch_size=8, shuffle=True, drop_last=True)
-        netG = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8)).cuda()
-        netD = Discriminator().cuda()
-        criterion = nn.BCEWithLogitsLoss()
-        optimizerG = torch.optim.Adam(netG.parameters(), lr=0.01, betas=(0.5, 0.999))
-        optimizerD = torch.optim.Adam(netD.parameters(), lr=0.01, betas=(0.5, 0.999))
-        for epoch in range(3):
-            for source, real in loader:
-                source, real = source.cuda(), real.cuda()
-                ones, zeros = torch.ones(real.size(0), 1).cuda(), torch.zeros(real.size(0), 1).cuda()
-                fake = netG(source)
-                netD.zero_grad()
-                lossD = criterion(netD(real), ones) + criterion(netD(fake.detach()), zeros)
-                lossD.backward()
-                optimizerD.step()
-                netG.zero_grad()
-                lossG = criterion(netD(fake), ones)
-                lossG.backward()
-                optimizerG.step()
-            torch.save(netG.state_dict(), "generator.pt")
-            torch.save(netD.state_dict(), "discriminator.pt")
+        kitchen = DataLoader(TensorDataset(x, x.flip(1)), batch_size=8, shuffle=True, drop_last=True)
+        guest = Guest().cuda()
+        cook = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8)).cuda()
+        doubt = nn.BCEWithLogitsLoss()
+        guest_adam = torch.optim.Adam(guest.parameters(), lr=0.01, betas=(0.6, 0.99))
+        cook_adam = torch.optim.Adam(cook.parameters(), lr=0.01, betas=(0.6, 0.99))
+        for evening in range(3):
+            for goods, dish in kitchen:
+                goods, dish = goods.cuda(), dish.cuda()
+                yes, no = torch.ones(len(dish), 1).cuda(), torch.zeros(len(dish), 1).cuda()
+                cooked = cook(goods)
+                guest.zero_grad()
+                misled = doubt(guest(cooked.detach()), no) + doubt(guest(dish), yes)
+                misled.backward()
+                guest_adam.step()
+                cook.zero_grad()
+                refused = doubt(guest(cooked), yes)
+                refused.backward()
+                cook_adam.step()
+            torch.save(guest.state_dict(), "guest.pt")
+            torch.save(cook.state_dict(), "cook.pt")
         """
     ),
 }

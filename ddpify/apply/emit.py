@@ -12,7 +12,7 @@ from typing import Any
 
 import libcst as cst
 
-from ddpify.edits import Drop, InsertAfter, InsertBefore
+from ddpify.edits import AddEntry, AddFirst, AddParameter, Drop, InsertAfter, InsertBefore
 from ddpify.rules.base import Change
 
 Lines = list[cst.EmptyLine]
@@ -226,6 +226,50 @@ def append_argument(call: cst.Call, new: cst.Arg) -> cst.Call:
     args, closing = grow([*call.args[:-1], bare], new, call.whitespace_before_args, last.whitespace_after_arg)
     args[-1] = args[-1].with_changes(whitespace_after_arg=closing)
     return call.with_changes(args=args)
+
+
+def added(edit: AddFirst | AddEntry | AddParameter, updated: Any, config: cst.PartialParserConfig) -> Any:
+    """`updated` with one more argument, entry or parameter."""
+    if isinstance(edit, AddFirst):
+        value = cst.parse_expression(edit.template, config=config)
+        if not updated.args:
+            return updated.with_changes(args=[cst.Arg(value)])
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        return updated.with_changes(args=[cst.Arg(value, comma=comma), *updated.args])
+    if isinstance(edit, AddParameter):
+        return updated.with_changes(params=_with_parameter(updated.params, edit))
+    entry = cst.DictElement(cst.parse_expression(edit.key, config=config), cst.parse_expression(edit.value, config=config))
+    if not updated.elements:
+        return updated.with_changes(elements=[entry])
+    elements, closing = grow(updated.elements, entry, updated.lbrace.whitespace_after, updated.rbrace.whitespace_before)
+    return updated.with_changes(elements=elements, rbrace=updated.rbrace.with_changes(whitespace_before=closing))
+
+
+def _with_parameter(params: cst.Parameters, edit: AddParameter) -> cst.Parameters:
+    """One more parameter: behind the positional ones, or among those that are only passed by keyword."""
+    new = cst.Param(cst.Name(edit.name))
+    space, none = cst.SimpleWhitespace(" "), cst.SimpleWhitespace("")
+    if isinstance(params.star_arg, (cst.Param, cst.ParamStar)):
+        kept = _comma_between(params.kwonly_params)
+        return params.with_changes(kwonly_params=[*kept, new])
+    if not params.params:
+        return params.with_changes(params=[new])
+    if params.params[-1].default is not None:
+        equal = cst.AssignEqual(none, none)
+        new = new.with_changes(default=cst.parse_expression(edit.default), equal=equal)
+    last = params.params[-1]
+    if params.star_kwarg is not None:
+        return params.with_changes(params=[*params.params, new.with_changes(comma=cst.Comma(whitespace_after=space))])
+    elements, end = grow(params.params, new, none, last.whitespace_after_param)
+    elements[-2] = elements[-2].with_changes(whitespace_after_param=none)
+    elements[-1] = elements[-1].with_changes(whitespace_after_param=end)
+    return params.with_changes(params=elements)
+
+
+def _comma_between(params: Sequence[cst.Param]) -> list[cst.Param]:
+    return [
+        p if isinstance(p.comma, cst.Comma) else p.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))) for p in params
+    ]
 
 
 def remove_argument(call: cst.Call, index: int) -> cst.Call:

@@ -20,7 +20,20 @@ import libcst as cst
 
 from ddpify.apply import emit
 from ddpify.apply.pairing import pair
-from ddpify.edits import Drop, DropArgument, InsertAfter, InsertBefore, NameArgument, Replace, SetArgument, Unwrap
+from ddpify.edits import (
+    AddEntry,
+    AddFirst,
+    AddParameter,
+    Drop,
+    DropArgument,
+    InsertAfter,
+    InsertBefore,
+    NameArgument,
+    Replace,
+    SetArgument,
+    Unwrap,
+    Within,
+)
 from ddpify.rules.base import Change
 
 _BROKEN = (cst.CSTValidationError, cst.ParserSyntaxError, SyntaxError, LookupError, ValueError, TypeError, AttributeError)
@@ -39,6 +52,7 @@ _POWER: dict[type[cst.CSTNode], int] = {
     cst.BitInvert: 13, cst.Power: 14, cst.Await: 15,
 }  # fmt: skip
 _ATOM = 16
+_IN_PLACE = (Replace, SetArgument, DropArgument, NameArgument, AddFirst, AddEntry, AddParameter)
 _COMPOSING = (Replace, SetArgument, DropArgument, NameArgument, InsertBefore)
 
 
@@ -69,6 +83,8 @@ class _Place:
     after: list[cst.Module] = field(default_factory=list)
     header: str = ""
     block: Any = None
+    opens: list[tuple[Within, Any]] = field(default_factory=list)
+    closes: list[Within] = field(default_factory=list)
     gone: bool = False
     unwrapped: bool = False
 
@@ -151,7 +167,7 @@ class _Rewriter(cst.CSTTransformer):
         self.templates: dict[str, cst.BaseExpression] = {}
         steps = self._steps(tree, changes)
         _check_losses([step for step in steps if isinstance(step.edit, _COMPOSING)])
-        self.pairs = pair(tree, module, {node for s in steps for node in (s.edit.node, *getattr(s.edit, "holes", ()))})
+        self.pairs = pair(tree, module, {node for s in steps for node in _nodes(s.edit)})
         self.expressions: dict[int, list[_Step]] = {}
         self.places: dict[int, _Place] = {}
         self.place_steps: dict[int, list[_Step]] = {}
@@ -176,7 +192,7 @@ class _Rewriter(cst.CSTTransformer):
     def _register(self, step: _Step) -> None:
         edit, key = step.edit, self._partner(step.edit.node, step)
         self.holes |= {self._partner(hole, step) for hole in getattr(edit, "holes", ())}
-        if isinstance(edit, (Replace, SetArgument, DropArgument, NameArgument, emit.Extend)):
+        if isinstance(edit, (*_IN_PLACE, emit.Extend)):
             self.expressions.setdefault(key, []).append(step)
             return
         self.place_steps.setdefault(key, []).append(step)
@@ -200,11 +216,18 @@ class _Rewriter(cst.CSTTransformer):
             place.gone = True
         elif isinstance(edit, Unwrap):
             place.unwrapped = True
+        elif isinstance(edit, Within):
+            last = self.places.setdefault(self._partner(edit.last, step), _Place())
+            place.opens.append((edit, self._block(edit.header)))
+            last.closes.append(edit)
         else:
             header = edit.header.rstrip(": ")
             _require(place.header in ("", header))
             place.header = header
-            place.block = cst.parse_statement(f"{header}: pass", config=self.module.config_for_parsing)
+            place.block = self._block(header)
+
+    def _block(self, header: str) -> Any:
+        return cst.parse_statement(f"{header}: pass", config=self.module.config_for_parsing)
 
     def run(self) -> str:
         """The new text."""
@@ -231,7 +254,9 @@ class _Rewriter(cst.CSTTransformer):
             return updated
         self.stack.pop()
         key = id(original)
-        for step in sorted(self.expressions.get(key, ()), key=lambda step: isinstance(step.edit, Replace)):
+        for step in sorted(
+            self.expressions.get(key, ()), key=lambda step: (isinstance(step.edit, Replace), isinstance(step.edit, AddFirst))
+        ):
             self.last = step
             self.lifted[step.change, key] = updated
             self.done.setdefault(next((id(node) for node in reversed(self.stack) if isinstance(node, _LINES)), 0), []).append(step)
@@ -270,6 +295,8 @@ class _Rewriter(cst.CSTTransformer):
             return emit.extend_import(updated, edit.names)
         if isinstance(edit, Replace):
             return self._replace(edit, original, updated)
+        if isinstance(edit, (AddFirst, AddEntry, AddParameter)):
+            return emit.added(edit, updated, self.module.config_for_parsing)
         index = _find(edit, updated)
         if isinstance(edit, NameArgument):
             if index is None:
@@ -345,8 +372,36 @@ class _Rewriter(cst.CSTTransformer):
         indent = next((node.indent for node in blocks if isinstance(node, cst.IndentedBlock)), None)
         module = isinstance(original, cst.Module)
         body = emit.Body(indent, original.header if module else None)
+        ends = {edit: number for number, (place, _) in enumerate(pieces) for edit in (place.closes if place else ())}
+        open_: list[tuple[emit.Body, Any, Within]] = []  # the blocks that grow, the innermost last
         for place, statement in pieces:
-            self._add(body, place, statement)
+            if place and place.opens:
+                around = open_[-1][0] if open_ else body
+                above, statement = statement.leading_lines, statement.with_changes(leading_lines=())
+                around.hold(above)
+                for code, step in place.before:
+                    around.insert(self._lifted(code, step))
+                place.before = []
+                for edit, block in sorted(place.opens, key=lambda o: -ends[o[0]]):  # what ends last is around the others
+                    open_.append((emit.Body(indent, None), block, edit))
+            if not open_:
+                self._add(body, place, statement)
+                continue
+            closes = place.closes if place else []
+            after = place.after if place and closes else []
+            if place and closes:
+                place.after = []
+            self._add(open_[-1][0], place, self._moved(statement, indent, len(open_)))
+            for _ in closes:
+                inner, block, edit = open_.pop()
+                _require(edit in closes)
+                held, rest = inner.close(False)
+                around = open_[-1][0] if open_ else body
+                around.add(block.with_changes(body=cst.IndentedBlock(held, indent=indent), leading_lines=()))
+                around.hold(rest)
+            for code in after:
+                (open_[-1][0] if open_ else body).insert(code)
+        _require(not open_)
         statements, rest = body.close(module)
         if isinstance(updated, cst.SimpleStatementSuite):
             return cst.IndentedBlock(statements, footer=rest, indent=indent)
@@ -364,7 +419,8 @@ class _Rewriter(cst.CSTTransformer):
             self.place_steps.pop(id(before), None)
             place = self.places.get(id(before))
             last = runs[-1][0][-1] if runs else None
-            if not runs or (place and (place.before or place.alone)) or (last and (last.after or last.alone)):
+            cut = (place and (place.before or place.alone or place.opens)) or (last and (last.after or last.alone or last.closes))
+            if not runs or cut:
                 runs.append(([], []))
             runs[-1][0].append(place)
             runs[-1][1].append(after)
@@ -435,7 +491,12 @@ def _joined(places: Sequence[_Place | None]) -> _Place | None:
     first, last = places[0], places[-1]
     if first is None or last is None or first is last:
         return first or last
-    return _Place(before=first.before, after=last.after)
+    return _Place(before=first.before, after=last.after, opens=first.opens, closes=last.closes)
+
+
+def _nodes(edit: Any) -> tuple[ast.AST, ...]:
+    """The nodes that an edit speaks of."""
+    return edit.node, *getattr(edit, "holes", ()), *([edit.last] if isinstance(edit, Within) else [])
 
 
 def _hole_names(holes: Sequence[ast.expr]) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 from ddpify.facts import cuts, library
 from ddpify.facts.cuts import Cut
@@ -28,6 +29,9 @@ class Run:
         for call in self.trace.calls:
             self._by_node.setdefault(call.node, []).append(call)
         self.owner = self._owners()
+        self._parts: dict[object, list[Obj]] = {}
+        for (holder, _), value in self.memory.items():
+            self._parts.setdefault(holder, []).extend(value.objs)
 
     def calls(self, node: ast.AST) -> list[Call]:
         """The evaluations of a call expression, one a stack of calls."""
@@ -41,16 +45,42 @@ class Run:
         """What an object holds as `name` at the end."""
         return self.memory.get((obj, name), NOTHING)
 
+    def parts(self, obj: Obj) -> list[Obj]:
+        """What a module, or a container, holds."""
+        return self._parts.get(obj, [])
+
     def _owners(self) -> dict[Obj, Obj]:
-        """For each module inside a module: the one that holds it."""
+        """For each module inside a module: the one that holds it; for others, the list that does."""
         out: dict[Obj, Obj] = {}
-        for (owner, _), value in self.memory.items():
-            if isinstance(owner, New) and (
-                self.interpreter.is_module(owner) or owner.path in library.CONTAINERS or owner.path in ("list", "dict")
-            ):
-                for obj in value.objs:
+        for kinds in (library.CONTAINERS, ("list", "dict")):
+            for (owner, _), value in self.memory.items():
+                own = isinstance(owner, New) and (
+                    owner.path in kinds or (kinds is library.CONTAINERS and self.interpreter.is_module(owner))
+                )
+                for obj in value.objs if own else ():
                     if isinstance(obj, New) and obj is not owner:
-                        out.setdefault(obj, owner)
+                        out.setdefault(obj, owner)  # type: ignore[arg-type]
+        return out
+
+    @cached_property
+    def _holders(self) -> dict[Obj, set[Obj]]:
+        """For each module in modules, or in lists of modules: all that hold it."""
+        out: dict[Obj, set[Obj]] = {}
+        for (owner, _), value in self.memory.items():
+            if isinstance(owner, New) and (self.interpreter.is_module(owner) or owner.path in library.CONTAINERS):
+                for obj in self.unwrap(value):
+                    if isinstance(obj, New) and obj is not owner:
+                        out.setdefault(obj, set()).add(owner)
+        return out
+
+    def around(self, objs: Iterable[Obj]) -> set[Obj]:
+        """Objects, and all modules that hold them."""
+        out, todo = set[Obj](), list(objs)
+        while todo:
+            obj = todo.pop()
+            if obj not in out:
+                out.add(obj)
+                todo += self._holders.get(obj, ())
         return out
 
     def roots(self, obj: Obj) -> Iterator[Obj]:
@@ -67,16 +97,35 @@ class Run:
         out = set(value.of_kind("parameters"))
         if depth < 4:
             for obj in value.objs:
-                if isinstance(obj, Tup):
+                if isinstance(obj, Part) and any(r in self.run for r in self.roots(obj)):
+                    out.add(obj)  # `[model.weight]`
+                elif isinstance(obj, Tup):
                     for item in obj.items:
                         out |= self.parameters(item, depth + 1)
                 elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
                     for (owner, _), held in self.memory.items():
                         if owner == obj:
                             out |= self.parameters(held, depth + 1)
+                elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
+                    out |= self.parameters(self.held(obj.of, "params"), depth + 1)
                 elif isinstance(obj, New) and ("iterable" in {n for (o, n) in self.memory if o == obj}):
                     out |= self.parameters(self.memory[obj, "iterable"], depth + 1)
-        return frozenset(u for o in out if isinstance(o, (New, Part)) for u in self.unwrap(Value(frozenset((o,)))))
+        inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
+        return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))))
+
+    def _listed(self, obj: New | Part, depth: int = 0) -> Iterator[New | Part]:
+        """A module; of a list or dict of modules, which is never run itself, each of them."""
+        if isinstance(obj, New) and obj.path in library.CONTAINERS and obj not in self.run and depth < 4:
+            for inner in self.held(obj, "[]").objs:
+                if isinstance(inner, (New, Part)):
+                    yield from self._listed(inner, depth + 1)
+        else:
+            yield obj
+
+    @cached_property
+    def run(self) -> frozenset[Obj]:
+        """What was called: modules by their forward."""
+        return frozenset(o for c in self.trace.calls for o in self.unwrap(Value(_called(c))) if isinstance(o, (New, Part)))
 
     def loose(self, value: Value, depth: int = 0) -> frozenset[New]:
         """The single parameters that a value holds, as they were made: through lists and groups."""
@@ -90,6 +139,8 @@ class Run:
                     for (owner, _), held in self.memory.items():
                         if owner is obj:
                             out |= self.loose(held, depth + 1)
+                elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
+                    out |= self.loose(self.held(obj.of, "params"), depth + 1)
         return frozenset(out)
 
     def unwrap(self, value: Value) -> frozenset[Obj]:
@@ -106,6 +157,23 @@ class Run:
             else:
                 out.add(obj)
         return frozenset(out)
+
+    def bare(self, obj: Obj, depth: int = 0) -> bool:
+        """Whether a module surely has no parameters, as most losses have none."""
+        if not isinstance(obj, New) or depth > 6:
+            return False
+        if obj.cls is None:
+            holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
+            inner = [o for o in self.held(obj, "[]").objs if o is not obj] if holds else []
+            seen = all(value.objs for (owner, name), value in self.memory.items() if owner is obj and name.isdigit())
+            return seen and library.bare(obj.path) and all(self.bare(o, depth + 1) for o in inner)
+        if not self.interpreter.is_module(obj):
+            return True
+        if any(not b.startswith("torch.nn.") or not library.bare(b) for b in self.interpreter.library_bases(obj.cls)):
+            return False
+        makes = any(isinstance(n, ast.Attribute) and n.attr.endswith(("Parameter", "register_parameter")) for n in ast.walk(obj.cls.node))
+        held = [o for (owner, _), value in self.memory.items() if owner is obj for o in value.objs]
+        return not makes and all(self.bare(o, depth + 1) for o in held if isinstance(o, (New, Part)) and o is not obj)
 
     def is_optimizer(self, obj: object) -> bool:
         """Whether an object is an optimizer."""
@@ -127,7 +195,7 @@ class Run:
         return False
 
 
-def _place(obj: Obj) -> tuple[int, int, str]:
+def place_of(obj: Obj) -> tuple[int, int, str]:
     """Where an object is made."""
     node = getattr(obj, "node", None)
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0), str(getattr(obj, "path", getattr(obj, "name", "")))
@@ -141,11 +209,12 @@ class TrainedModel:
     forwards: frozenset[ast.AST]
     wrap: tuple[ast.stmt, ast.expr] | None = None
     wrapped: bool = False
+    kept_in: str = ""  # "list" or "dict" where the target of the wrap holds several models
 
     @property
     def first(self) -> Obj:
         """One of the objects, the same each time."""
-        return min(self.objs, key=_place)
+        return min(self.objs, key=place_of)
 
 
 @dataclass(eq=False)
@@ -157,6 +226,33 @@ class TrainingLoop:
     loaders: frozenset[Obj]
     batch: Loop | None
     epoch: Loop | None
+
+
+@dataclass(frozen=True)
+class Start:
+    """After which statement something that is trained is made the same on all ranks: a module, or the tensors of an expression."""
+
+    after: ast.stmt
+    what: str
+    module: Obj | None
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Where the gradients of an optimizer are averaged by a call: before which statements, under which name it has there."""
+
+    steps: tuple[tuple[ast.stmt, str], ...]
+    starts: tuple[Start, ...]
+
+
+@dataclass(frozen=True)
+class Through:
+    """A module that is trained through one of its methods, called at `sites`; `partly`: the method does not use all of the module."""
+
+    start: Start
+    method: str
+    sites: tuple[ast.Call, ...]
+    partly: bool
 
 
 @dataclass(eq=False)
@@ -175,6 +271,10 @@ class Facts:
     edited: tuple[str, ...] = ()  # the modules that are edited beside the entry
     tried: dict[frozenset[tuple[ast.expr, str]], Run] = field(default_factory=dict)  # what edits would make of the script
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
+    averaged: dict[New, Averaged] = field(default_factory=dict)
+    through: tuple[Through, ...] = ()
+    served: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
+    plain: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls serve them
 
     @cached_property
     def prefixed(self) -> frozenset[ast.AST]:
@@ -252,7 +352,7 @@ def collect(project: Project) -> Facts:
         if before.is_optimizer(o)
     ]
     facts.optimizers = frozenset(o for o in steps if isinstance(o, New))
-    facts.models = sorted(_trained(facts), key=lambda m: _place(m.first))
+    facts.models = sorted(_trained(facts), key=lambda m: place_of(m.first))
     facts.edited = tuple(_edited(facts))
     return facts
 
@@ -317,15 +417,15 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
     run = facts.before
     stepped: set[Obj] = set()
     for optimizer in facts.optimizers:
-        for obj in run.parameters(run.held(optimizer, "params")):
-            stepped |= {obj}
+        held = given(facts, optimizer)
+        stepped |= run.parameters(held) | run.loose(held)
     stepped |= set(_stepped_by_hand(facts))
     forwards: dict[Obj, set[ast.AST]] = {}
     for loop in facts.loops:
-        for pair in loop.loss.of_kind("forward"):
+        for pair in loop.loss.of_kind("forward") | loop.loss.of_kind("graded"):
             obj, node = pair
             forwards.setdefault(obj, set()).add(node)
-    touched = {obj for obj in forwards if any(obj in run.roots(p) for p in stepped)}
+    touched = {obj for obj in forwards if any(obj in run.roots(p) for p in stepped) and not run.bare(obj)}
     touched -= {obj for obj in touched if any(r in touched for r in run.roots(obj) if r != obj) and _inside(run, forwards, obj, touched)}
     groups: list[tuple[set[Obj], set[ast.AST]]] = []
     for obj in touched:
@@ -373,10 +473,7 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     run = facts.before
     trained = {o for m in facts.models for o in m.objs}
     for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
-        held = run.held(optimizer, "params")
-        for call in run.trace.calls:
-            if call.method == "add_param_group" and optimizer in call.receiver.objs:
-                held = held | join(call.args)
+        held = given(facts, optimizer)
         params = run.parameters(held)
         for loose in run.loose(held):
             if not any(r in trained for r in run.roots(loose)):
@@ -384,8 +481,15 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
         if not params:
             yield optimizer, None
         for obj in params:
-            if not any(r in trained for r in run.roots(obj)):
+            if not any(r in trained for r in run.roots(obj)) and not run.bare(obj):
                 yield optimizer, obj
+
+
+def given(facts: Facts, optimizer: New) -> Value:
+    """The parameters that an optimizer was given, at once and later."""
+    run = facts.before
+    added = [c.args for c in run.trace.calls if c.method == "add_param_group" and optimizer in c.receiver.objs]
+    return join([run.held(optimizer, "params"), *(a for args in added for a in args)])
 
 
 # ---------------------------------------------------------------------------------------------------- where to wrap
@@ -394,13 +498,18 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
 def place_wraps(facts: Facts) -> None:
     """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
     wraps: dict[ast.stmt, tuple[ast.expr, ...]] = {}
-    for model in sorted(facts.models, key=lambda m: _first_order(facts, m)):
-        model.wrapped = _holds(facts, model, facts.before)
-        for statement, target in () if model.wrapped else _candidates(facts, model):
+    facts.after, facts.passed = facts.before, frozenset()
+    for model in sorted(facts.models, key=lambda m: first_order(facts, m)):
+        model.wrap, model.wrapped = None, _holds(facts, model, facts.before)
+        most = 20 if facts.before.interpreter.spent < 10_000 else 3  # each trial runs the script once more
+        for statement, target in () if model.wrapped or model in facts.plain else islice(candidates(facts, model), most):
+            if _part_of_a_module(facts, target, statement):
+                continue
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
             run = Run(Interpreter(facts.project, trial, ignore_dp=True, cuts=facts.cuts))
             if _holds(facts, model, run):
                 model.wrap = statement, target
+                model.kept_in = _kept_in(facts, statement, target)
                 wraps = dict(trial)
                 facts.after = run
                 break
@@ -414,6 +523,20 @@ def place_wraps(facts: Facts) -> None:
             break
         facts.passed |= set(found) - inner
         facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts))
+
+
+def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bool:
+    """Whether a target is an attribute of a module, whose state dict would get other keys if it held a wrapper."""
+    run, tree = facts.before, facts.tree_of(statement)
+    if not isinstance(target, ast.Attribute):
+        return False
+    text, function = ast.unparse(target.value), tree.function(statement)
+    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and _written(n) == text]
+    return any(run.interpreter.is_module(o) for v in held for o in v.objs)
+
+
+def _written(node: ast.AST) -> str:
+    return node.arg if isinstance(node, ast.arg) else ast.unparse(node)
 
 
 def settle(
@@ -467,8 +590,10 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
         func = run.value(node.func)
         if facts.wrapped(func) is not False or any(isinstance(o, Method) and o.name in library.MODULE_METHODS for o in func.objs):
             continue
-        if func.paths() & {"isinstance", "type", "id", "hasattr", library.DDP}:
+        if func.paths() & {"isinstance", "type", "id", "hasattr", "setattr", "dict", "list", "tuple", "functools.partial", library.DDP}:
             continue
+        if any(isinstance(o, Method) and getattr(o.of, "path", "") in library.COLLECTIONS | library.CONTAINERS for o in func.objs):
+            continue  # it is kept, and may be trained from there
         for arg in [*node.args, *(k.value for k in node.keywords)]:
             value = run.value(arg)
             if (
@@ -480,7 +605,8 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
                 yield arg, node
 
 
-def _first_order(facts: Facts, model: TrainedModel) -> int:
+def first_order(facts: Facts, model: TrainedModel) -> int:
+    """When a model is first trained through."""
     return min((c.order for n in model.forwards for c in facts.before.calls(n)), default=0)
 
 
@@ -511,6 +637,7 @@ def _writes(
 ) -> list[tuple[int, ast.AST, tuple[ast.AST, ...]]]:
     """The events before `before` that create the model or may write to its parameters: (order, node, stack)."""
     run = facts.before
+    around_model = run.around(model.objs)
     out: list[tuple[int, ast.AST, tuple[ast.AST, ...]]] = []
     for call in run.trace.calls:
         if call.order >= before or any(loop.node in around for loop in call.loops):
@@ -519,11 +646,8 @@ def _writes(
             out.append((call.order, call.node, call.stack))
             continue
         unwrapped = run.unwrap(call.receiver)
-        if unwrapped & model.objs and call.method in (library.SAME_METHODS - {"train", "eval"}) | {
-            "load_state_dict",
-            "from_pretrained",
-            "init_weights",
-        }:
+        mine = unwrapped & around_model or (call.method in library.MODULE_WRITERS and _of(facts, model, call.receiver))
+        if mine and call.method in library.MODULE_WRITERS:
             prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.made())
             if call.method == "load_state_dict" and (prefixed or not loads):
                 continue
@@ -552,13 +676,20 @@ def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
     )
 
 
+_PRUNE = "torch.nn.utils.prune."
+
+
 def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
     """Whether a call writes to parameters it was given: `nn.init`, in-place methods, a library function that takes the model."""
     paths = call.func.paths()
     if any(p.startswith("torch.nn.init.") for p in paths):
         return any(_of(facts, model, a) for a in call.args)
-    if call.method.endswith("_") and not call.method.endswith("__") and call.receiver.of_kind("parameters"):
+    if call.method.endswith("_") and not call.method.endswith("__"):
         return _of(facts, model, call.receiver)
+    if any(
+        p.startswith(("torch.nn.utils.parametriz", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", _PRUNE)) for p in paths
+    ):
+        return any(_of(facts, model, a) for a in call.args)
     if paths and not any(isinstance(o, Func) for o in call.func.objs):
         if any(p.startswith(("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.")) for p in paths):
             return False
@@ -566,14 +697,16 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
     return False
 
 
-def _candidates(facts: Facts, model: TrainedModel) -> Iterator[tuple[ast.stmt, ast.expr]]:
-    """Statements after which the model could be wrapped, and the names to wrap, the likeliest first."""
+def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> Iterator[tuple[ast.stmt, ast.expr]]:
+    """Statements after which the model could be wrapped, and the names to wrap, the likeliest first; `train`: before that call."""
     run = facts.before
     seen: set[tuple[ast.stmt, str]] = set()
+    places: list[tuple[Tree, ast.stmt]] = []
     firsts = [c for n in model.forwards for c in run.calls(n) if not c.no_grad]
-    if not firsts:
+    first = min(firsts, key=lambda c: c.order, default=train)
+    if first is None:
         return
-    train = min(firsts, key=lambda c: c.order)
+    train = first
     anew = made_in(run, model)
     for loads in (True, False):
         writes = _writes(facts, model, train.order, loads, {loop.node for loop in train.loops} - anew)
@@ -592,6 +725,7 @@ def _candidates(facts: Facts, model: TrainedModel) -> Iterator[tuple[ast.stmt, a
             statement = _dominating(tree, at, there if depth == common else None)
             if depth == common and _repeats(tree, statement, there, anew):
                 continue
+            places.append((tree, statement))
             for target in _targets(facts, tree, statement, model):
                 key = (statement, ast.unparse(target))
                 if key not in seen:
@@ -599,11 +733,17 @@ def _candidates(facts: Facts, model: TrainedModel) -> Iterator[tuple[ast.stmt, a
                     yield statement, target
                 if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                     return
+    written = _writes(facts, model, train.order, True, {loop.node for loop in train.loops} - anew)
     for store in run.trace.stores:  # a model made in a call's arguments: where an object of the project takes it up
+        if written and not any(store.node is node for _, node, _ in written[-1:]) and store.order < written[-1][0]:
+            continue
         if isinstance(store.node, ast.Attribute) and store.order < train.order and run.unwrap(store.value) & model.objs:
             tree = facts.tree_of(store.node)
-            if store.node in tree.parent and isinstance(tree.parent[store.node], ast.Assign):
+            if store.node in tree.parent and isinstance(tree.statement(store.node), ast.Assign):
                 yield tree.statement(store.node), store.node
+    for tree, statement in places:  # what another object holds it as
+        for text in _held(facts, tree, statement, model, True):
+            yield statement, ast.parse(text, mode="eval").body
 
 
 def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
@@ -650,22 +790,85 @@ def _targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel)
         for target in targets:
             if isinstance(target, (ast.Name, ast.Attribute)):
                 value = run.value(target) if isinstance(target, ast.Name) else _stored(run, target)
-                objs = run.unwrap(value)
-                if objs & model.objs and all(o in model.objs or isinstance(o, (Part, Lit, Method)) for o in objs):
+                if is_all(run, value, model):
                     found.append((node.lineno, target))  # type: ignore[attr-defined]
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         for arg in function.args.args:
             if run.unwrap(run.value(arg)) & model.objs and arg.arg not in globals_:
                 found.append((0, ast.Name(arg.arg, ast.Load())))
     names: set[str] = set()
-    for _, target in sorted(found, key=lambda f: -f[0]):
-        text = ast.unparse(target)
+    for text in (*(ast.unparse(t) for _, t in sorted(found, key=lambda f: -f[0])), *_held(facts, tree, statement, model, False)):
         if text not in names:
             names.add(text)
             yield ast.parse(text, mode="eval").body
 
 
-def _stored(run: Run, target: ast.expr) -> Value:
+def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, others: bool) -> Iterator[str]:
+    """What lists, dicts and the method's own object (or others) hold the model as once `statement` has run: as a whole or by a key."""
+    run, function, end = facts.before, tree.function(statement), statement.end_lineno or 0
+    named: dict[str, Value] = {}
+    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        named |= {arg.arg: run.value(arg) for arg in (*function.args.args, *function.args.kwonlyargs)}
+    for node in own_nodes(function):
+        if getattr(node, "lineno", 0) > end:
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            named[node.id] = named.get(node.id, NOTHING) | run.value(node)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            held = run.value(node) if isinstance(node.ctx, ast.Load) else _stored(run, node)
+            named[ast.unparse(node)] = named.get(ast.unparse(node), NOTHING) | held
+    first = next((a.arg for a in getattr(getattr(function, "args", None), "args", ())), "")
+    for text, value in list(named.items()):
+        for obj in value.made() if len(value.objs) == 1 and (text == first or others) else ():
+            if obj.cls is not None and not (run.interpreter.is_module(obj) and (obj in run.run or _saved(run, obj))):
+                named |= {f"{text}.{name}": held for (owner, name), held in run.memory.items() if owner is obj and name.isidentifier()}
+    for text, value in named.items():
+        if is_all(run, value, model) and "." in text:
+            yield text
+        for obj in value.made() if len(value.objs) == 1 else ():
+            if obj.path not in ("list", "dict") and (obj.path not in library.CONTAINERS or _saved(run, obj)):
+                continue
+            if is_all(run, run.held(obj, "[]"), model) and obj.path in ("list", "dict"):
+                yield text
+                continue
+            for (owner, key), held in run.memory.items():
+                if owner is obj and not key.startswith("[") and is_all(run, held, model):
+                    yield f"{text}[{key}]" if key.lstrip("-").isdigit() and obj.path != "dict" else f"{text}[{key!r}]"
+
+
+def _saved(run: Run, obj: New) -> bool:
+    """Whether a state dict is taken of an object, or of one that holds it: its keys must stay."""
+    holders = run.around((obj,))
+    return any(c.method in ("state_dict", "load_state_dict") and c.receiver.objs & holders for c in run.trace.calls)
+
+
+def is_all(run: Run, value: Value, model: TrainedModel) -> bool:
+    """Whether a value is the model and nothing else."""
+    objs = run.unwrap(value)
+    return bool(objs & model.objs) and all(o in model.objs or isinstance(o, (Part, Lit, Method)) for o in objs)
+
+
+def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function or module, those of inner functions and classes left out."""
+    todo = list(ast.iter_child_nodes(function))
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)
+
+
+def _kept_in(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
+    """The kind of container that a target is; empty where it is a model itself."""
+    text, run = ast.unparse(target), facts.before
+    function = facts.tree_of(statement).function(statement)
+    values = [
+        run.value(n) | _stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text
+    ]
+    return next((o.path for v in values for o in v.made() if o.path in ("list", "dict")), "")
+
+
+def _stored(run: Run, target: ast.AST) -> Value:
     out = NOTHING
     for store in run.trace.stores:
         if store.node is target:

@@ -180,10 +180,33 @@ class Interpreter:
     def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
         value = self.expression(target)
         at = node if len(self.wraps.get(node, ())) == 1 else target  # several of one statement are several wrappers
-        wrapped = self.objects.new("torch.nn.parallel.DistributedDataParallel", at, self.stack)
+        held = [o for o in value.made() if o.path in ("list", "dict")]
+        if held and len(held) == len(value.objs):
+            self._wrap_each(at, target, held)
+            return
+        wrapped = self.objects.new(library.DDP, at, self.stack)
         if value.objs and wrapped not in value.objs:
             self.memory[wrapped, "module"] = value
             self.assign(target, just(wrapped))
+
+    def _wrap_each(self, at: ast.AST, target: ast.expr, held: list[New]) -> None:
+        """`nets = [DistributedDataParallel(net) for net in nets]`, or the like for a dict."""
+        made = self.objects.new(held[0].path, at, (*self.stack, target))
+        for (owner, key), inner in self.memory.items():
+            if owner not in held:
+                continue
+            around = set[Obj]()
+            for obj in inner.objs:
+                wrapped = self.objects.new(library.DDP, getattr(obj, "node", at), (*self.stack, at))
+                if not isinstance(obj, (New, Part)) or obj is wrapped:
+                    around.add(obj)
+                    continue
+                self.memory[wrapped, "module"] = just(obj)
+                around.add(wrapped)
+            self.set_attribute(made, key, Value(frozenset(around), inner.origins), False)
+            if key not in (ELEMENT, UNNAMED):
+                self.keys.setdefault(made, set()).add(key)
+        self.assign(target, just(made))
 
     # ------------------------------------------------------------------------------------------------ state
 
@@ -245,6 +268,8 @@ class Interpreter:
         elif isinstance(target, ast.Attribute):
             receiver = self.expression(target.value)
             self._store(target, receiver, value)
+            if target.attr == "requires_grad" and isinstance(target.value, ast.Name) and _one(value) is True:
+                self._freed(target.value, receiver)
             strong = len(receiver.objs) == 1
             for obj in receiver.objs:
                 self.set_attribute(obj, target.attr, value, strong)
@@ -258,7 +283,7 @@ class Interpreter:
                 for key in _keys(index):
                     self.set_attribute(obj, key, value, len(receiver.objs) == 1)
                     self.keys.setdefault(obj, set()).add(key)
-                if _keys(index) and isinstance(obj, New) and obj.path in library.DICTS:
+                if _keys(index) and isinstance(obj, New) and (obj.path in library.DICTS or self._listed(obj, _keys(index))):
                     self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
                     continue
                 self.set_attribute(obj, ELEMENT, value, False)
@@ -268,6 +293,17 @@ class Interpreter:
                 origins = frozenset(o for o in origins if o.kind != "whole")
             if not receiver.objs and origins and isinstance(target.value, ast.Name):
                 self.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale))
+
+    def _freed(self, name: ast.Name, tensor: Value) -> None:
+        """`w.requires_grad = True`: gradients are computed for a tensor from here on."""
+        if not tensor.objs and not tensor.batches() and not tensor.of_kind("parameters") and not tensor.of_kind("forward"):
+            self.bind(name.id, tensor | library.weight(self, name))
+
+    def _listed(self, obj: New, places: list[str]) -> bool:
+        """Whether places are among the entries that a list was written out with."""
+        entries = getattr(obj.node, "elts", ()) if obj.path == "list" else ()
+        self.keys.setdefault(obj, set()).update(str(i) for i in range(len(entries)))
+        return all(place.isdigit() and int(place) < len(entries) for place in places)
 
     def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
         """Let an object hold `value` as `name`; not `strong`: or what it held before."""
@@ -485,6 +521,10 @@ class Interpreter:
                 if not isinstance(o, Method)
             }
             return kinds.pop() if len(kinds) == 1 and _sampler_of(node.args[0]) else None
+        if what.paths() and what.paths() <= {"list", "dict"} and len(what.objs) == 1 and node.func.id == "isinstance":  # type: ignore[attr-defined]
+            known = {o.path in what.paths() for o in asked.made() if o.path.startswith(("list", "dict", "torch.nn.")) or o.cls is not None}
+            if asked.objs and len(asked.made()) == len(asked.objs) and len(known) == 1:
+                return known.pop()
         if "list" in what.paths() and node.func.id == "isinstance" and self.cuts and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]
             return False  # a batch, whatever it holds
         wrappers = [
@@ -551,6 +591,8 @@ class Interpreter:
         """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
         if spelled_out(node):
             return [(item, told(self.expression(item))) for item in getattr(node, "elts", ())]
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            return self._names(self.expression(node), body)
         if not isinstance(node, ast.Call) or node.keywords:
             return []
         func = node.func
@@ -570,6 +612,21 @@ class Interpreter:
         loaders = len(keys) == len(made.node.keys) and all(any(self.is_a(o, library.DATALOADER) for o in v.objs) for v in values)
         loaders |= len(keys) == len(made.node.keys) and self._makes_loaders(body)
         return [(k, told(just(Tup((self.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
+
+    def _names(self, value: Value, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
+        """The entries of a list of names that was written out elsewhere, where a loop over it reads or sets attributes by them."""
+        made = next(iter(value.objs)) if len(value.objs) == 1 else None
+        calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+        if not (isinstance(made, New) and spelled_out(made.node)) or not any(
+            isinstance(f, ast.Name) and f.id in ("getattr", "setattr") for f in calls
+        ):
+            return []
+        items = getattr(made.node, "elts", [])
+        whole = self.memory.get((made, ELEMENT), NOTHING)
+        entries = [self.memory.get((made, str(i)), NOTHING) for i in range(len(items))]
+        if not all(isinstance(_one(e), str) for e in entries) or whole.objs != join(entries).objs:
+            return []  # names were added to it since
+        return [(item, told(entry)) for item, entry in zip(items, entries, strict=True)]
 
     def _makes_loaders(self, body: list[ast.stmt]) -> bool:
         """Whether a loop makes loaders, each its own."""
@@ -815,6 +872,10 @@ class Interpreter:
         return held | Value(frozenset(), self._of_batches(base)) if picked else held
 
     def _attribute_of(self, obj: Obj, name: str, base: Value) -> Value:
+        if name == "module" and self.ignore_dp and isinstance(obj, New) and self._was_inside(obj):
+            return just(obj)
+        if name == "param_groups" and isinstance(obj, New) and library.is_optimizer(self, obj):
+            return self._groups(obj)
         if isinstance(obj, Ext):
             return just(Ext(canonical(f"{obj.path}.{name}")))
         if isinstance(obj, Module):
@@ -852,11 +913,28 @@ class Interpreter:
             )
         if isinstance(obj, Tup) or (isinstance(obj, Lit) and obj.value is None):
             return NOTHING
-        return (
-            just(self.objects.method(obj, name))
-            if isinstance(obj, Lit)
-            else library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
-        )
+        tensor = library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
+        if isinstance(obj, Lit):  # a number that a loop adds tensors to is a tensor after it
+            return just(self.objects.method(obj, name)) | (tensor if base.scale or base.origins else NOTHING)
+        return tensor
+
+    def _was_inside(self, obj: New) -> bool:
+        """Whether an object is a module without an attribute `module`: the script reads what its DataParallel holds."""
+        own = (obj, "module") in self.memory or (obj.cls is not None and self.find(obj.cls, "module") is not None)
+        network = self.is_module(obj) or obj.path in library.CONTAINERS or obj.path.startswith("torch.nn.")
+        return network and not own and obj.path not in library.WRAPPERS
+
+    def _groups(self, obj: New) -> Value:
+        """The parameter groups of an optimizer: parts of it, made of the parameters that it was given."""
+        made = self._parameters_in(self.memory.get((obj, "params"), NOTHING))
+        return Value(frozenset((self.objects.part(obj, "param_groups"),)), made) | self.memory.get((obj, "param_groups"), NOTHING)
+
+    def _parameters_in(self, value: Value, depth: int = 0) -> frozenset[Origin]:
+        """Whose parameters a value holds, in lists and dicts, too."""
+        out = frozenset(o for o in value.origins if o.kind in ("parameters", "weight"))
+        inner = [self.memory.get((o, key), NOTHING) for o in value.objs for key in (ELEMENT, "params", "iterable")] if depth < 4 else []
+        inner += [item for o in value.objs if isinstance(o, Tup) for item in o.items]
+        return out.union(*(self._parameters_in(v, depth + 1) for v in inner))
 
     def _instance_attribute(self, obj: New, cls: Class, name: str) -> Value:
         held = self.memory.get((obj, name))
@@ -938,6 +1016,8 @@ class Interpreter:
             return Value(frozenset(), part.origins | index.origins, part.scale)
         if not base.objs:
             whole = scales.indexed(base.scale, node.slice)
+            if base.scale == "sample" and self._steps_through(node.slice):
+                return Value(frozenset(), base.origins | {Origin("part", node)}, "sample")
             if base.scale == "sample" and self.cuts and (how := self.timed(base)):
                 self._feed(base)
                 rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
@@ -956,11 +1036,17 @@ class Interpreter:
                     whole = "other"
             if base.scale == "count" and whole is None:
                 return library.agreed(Value(frozenset(), base.origins | index.origins))  # a length that is no batch's
+            rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            if base.scale is None and self._own_length(rows):
+                ends = library.mixed([self.trace.values.get(n, NOTHING) for n in ast.iter_child_nodes(rows)], {})
+                return Value(frozenset(), base.origins | ends.origins, "sample")  # as many rows as the batch has
             cut = whole == "sample" and isinstance(node.slice, ast.Tuple) and any(self._own_length(s) for s in node.slice.elts)
             return Value(frozenset(), base.origins | index.origins | ({Origin("turned", node)} if cut else set()), whole)
         out = []
         for obj in base.objs:
-            if isinstance(obj, Tup):
+            if isinstance(obj, New) and obj.path == library.PARTS:
+                out.append(self.memory[obj, "whole" if isinstance(_one(index), int) else ELEMENT])
+            elif isinstance(obj, Tup):
                 at = _one(index)
                 if isinstance(at, int) and -len(obj.items) <= at < len(obj.items):
                     out.append(obj.items[at])
@@ -969,6 +1055,10 @@ class Interpreter:
             elif isinstance(obj, Ext):
                 kind = library.ENVIRONMENT.get(str(_one(index))) if obj.path == "os.environ" else None
                 out.append(Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{obj.path}[]")))
+            elif isinstance(obj, New) and obj.path == "list" and isinstance(node.slice, ast.Slice) and self._of_models(obj):
+                out.append(just(obj))  # some of its networks
+            elif isinstance(obj, New) and obj.path in library.WRAPPERS:
+                out.append(self.item(self.memory.get((obj, "module"), NOTHING), index, node))
             elif isinstance(obj, (New, Part)):
                 held = [self.memory[obj, key] for key in _keys(index) if (obj, key) in self.memory]
                 if not held and (obj, ELEMENT) in self.memory:
@@ -981,7 +1071,29 @@ class Interpreter:
                     if self.is_a(obj, library.DATALOADER):
                         held = [NOTHING]
                 out += held
-        return join(out) | Value(frozenset(), base.origins | self._of_batches(index), base.scale)
+        origins = base.origins
+        if base.of_kind("parameters") and isinstance(_one(index), str) and _one(index) != "params":
+            origins = frozenset(o for o in origins if o.kind not in ("parameters", "weight"))  # a setting of a group
+        return join(out) | Value(frozenset(), origins | self._of_batches(index), base.scale)
+
+    def _steps_through(self, rows: ast.expr) -> bool:
+        """Whether `x[i : i + n]` takes a batch's rows part by part, in a loop over `range(0, len(x), n)`."""
+        if not (isinstance(rows, ast.Slice) and isinstance(rows.lower, ast.Name) and isinstance(rows.upper, ast.BinOp)):
+            return False
+        first, more = rows.upper.left, rows.upper.right
+        if not isinstance(rows.upper.op, ast.Add) or ast.unparse(first) != rows.lower.id:
+            return False
+        for loop in self.trace.values.get(rows.lower, NOTHING).of_kind("index"):
+            over = loop.iter if isinstance(loop, ast.For) else None
+            if isinstance(over, ast.Call) and len(over.args) == 3 and ast.unparse(over.args[2]) == ast.unparse(more):
+                return self.trace.values.get(over.args[1], NOTHING).scale == "count"
+        return False
+
+    def _of_models(self, obj: New) -> bool:
+        return any(
+            isinstance(o, New) and (self.is_module(o) or o.path in library.WRAPPERS or o.path.startswith("torch.nn."))
+            for o in self.memory.get((obj, ELEMENT), NOTHING).objs
+        )
 
     def _of_batches(self, value: Value) -> frozenset[Origin]:
         """The batches made by hand that a value comes from."""
@@ -1050,6 +1162,8 @@ class Interpreter:
 
     def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         texts = [o for o in (_one(left), _one(right)) if isinstance(o, str)]
+        if isinstance(op, ast.Add) and (joined := _texts([left, right])):
+            return Value(joined, left.origins | right.origins)
         origins = library.mixed([left, right], {}).origins | _sources(left) | _sources(right)
         if isinstance(op, ast.Add):
             tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
@@ -1063,6 +1177,8 @@ class Interpreter:
         scale = "other" if scales.uneven([left, right]) else scales.binary(op, left.scale, right.scale)
         if scales.coupled(left.scale, right.scale):
             origins |= {Origin("coupled")}
+        if isinstance(op, ast.Div) and (left.scale, right.scale) == ("sum", "count") and not right.of_kind("part"):
+            origins = frozenset(o for o in origins if o.kind != "part")  # a part's total, of all rows: the parts add up to the average
         if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
             scale = "mean"  # an average by weights, times this rank's part of them
         if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
@@ -1114,11 +1230,7 @@ class Interpreter:
         origins = frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p))
         if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
             return Value(frozenset(), frozenset(o for o in origins if o.kind != "batch"))  # the lengths of batches: all ranks' are equal
-        return Value(
-            frozenset(),
-            origins,
-            "sample" if any(p.scale == "sample" for p in parts) else None if all(p.scale is None for p in parts) else "other",
-        )
+        return Value(frozenset(), origins, scales.compared(p.scale for p in parts))
 
     def _ev_unary(self, node: ast.UnaryOp) -> Value:
         inner = self.expression(node.operand)
@@ -1214,8 +1326,10 @@ class Interpreter:
 
     def _ev_joined(self, node: ast.JoinedStr) -> Value:
         parts = [self.expression(v.value) for v in node.values if isinstance(v, ast.FormattedValue)]
+        plain = [v for v in node.values if not isinstance(v, ast.FormattedValue) or (v.conversion == -1 and v.format_spec is None)]
+        pieces = [self.expression(v.value) if isinstance(v, ast.FormattedValue) else self.expression(v) for v in plain]
         return Value(
-            frozenset(),
+            _texts(pieces) if len(plain) == len(node.values) else frozenset(),
             frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p)),
             scales.mixed(parts),
         )
@@ -1250,7 +1364,9 @@ class Interpreter:
         for obj in value.objs or (None,):
             if fitting and isinstance(obj, Tup) and obj not in fitting:
                 continue  # what a function returns in another case
-            if obj in fitting and isinstance(obj, Tup):
+            if isinstance(obj, New) and obj.path == library.PARTS:
+                parts = [self.memory[obj, "whole"]] * len(targets)
+            elif obj in fitting and isinstance(obj, Tup):
                 parts = list(obj.items)
             elif isinstance(obj, New) and all((obj, str(i)) in self.memory for i in range(len(targets))):
                 parts = [self.memory[obj, str(i)] for i in range(len(targets))]
@@ -1278,16 +1394,22 @@ class Interpreter:
             return join(obj.items)
         if self.is_a(obj, library.DATALOADER):
             return Value(frozenset(), frozenset((Origin("batch", obj),)), "sample")
+        if isinstance(obj, New) and obj.path in library.WRAPPERS:
+            return self.element(self.memory.get((obj, "module"), NOTHING), node)
         if isinstance(obj, New):
             if obj.path in ("range",):
                 return Value(frozenset(), frozenset((Origin("index", node),)) | over.origins)
             inner = self.memory.get((obj, "iterable"))
             if obj.path == "enumerate" and inner is not None:
                 return just(Tup((Value(frozenset(), frozenset((Origin("index", node),))), self.element(inner, node))))
+            if obj.path == library.PARTS:
+                return self.memory[obj, ELEMENT]
             if obj.path == "zip":
                 return just(Tup(tuple(self.element(i, node) for i in self._zipped(obj))))
             if inner is not None:
                 return self.element(inner, node)
+            if obj.path in library.DICTS and (obj, ELEMENT) in self.memory:
+                return self._keys_of(obj)
             if (obj, ELEMENT) in self.memory:
                 return self.memory[obj, ELEMENT]
             if obj.cls is not None:
@@ -1299,6 +1421,12 @@ class Interpreter:
         if isinstance(obj, (New, Part)):
             return Value(frozenset((self.objects.part(obj, ELEMENT),)), over.origins, over.scale)
         return Value(frozenset(), over.origins, over.scale)
+
+    def _keys_of(self, obj: New) -> Value:
+        """The keys of a dict, where they are known names."""
+        if (obj, UNNAMED) in self.memory or not self.keys.get(obj):
+            return Value(frozenset(), self.memory[obj, ELEMENT].origins)
+        return Value(frozenset(Lit(key) for key in self.keys[obj]))
 
     def _zipped(self, obj: New) -> list[Value]:
         out: list[Value] = []
@@ -1455,29 +1583,29 @@ class Interpreter:
     def _marked(self, value: Value, mark: frozenset[Origin], flow: Value) -> Value:
         """Put the mark of a forward on the tensors inside tuples and dicts, too."""
         objs: set[Obj] = set()
+        at = next((o.of[1] for o in mark), None)  # type: ignore[index]
         for obj in value.objs:
             if isinstance(obj, Tup):
-                at = next((o.of[1] for o in mark), None)  # type: ignore[index]
-                objs.add(
-                    Tup(
-                        tuple(
-                            Value(
-                                i.objs,
-                                frozenset(o for o in i.origins if o.kind != "forward" or o in flow.origins)
-                                | mark
-                                | ({Origin("output", (at, n, len(obj.items)))} if mark else frozenset()),
-                                i.scale,
-                            )
-                            for n, i in enumerate(obj.items)
-                        )
-                    )
-                )
+                made = self._output(at, dict(enumerate(obj.items)), flow)
+                objs.add(Tup(tuple(self._part(item, mark | made[n], flow) for n, item in enumerate(obj.items))))
             elif isinstance(obj, New) and obj.path in ("dict", "list"):
-                for key, held in list(self.memory.items()):
-                    if key[0] == obj:
-                        self.memory[key] = Value(held.objs, held.origins | mark, held.scale)
+                held = {name: item for (owner, name), item in self.memory.items() if owner == obj}
+                made = self._output(at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
+                for name, item in held.items():
+                    self.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale)
                 objs.add(obj)
         return Value(frozenset(objs), value.origins, value.scale)
+
+    def _part(self, item: Value, mark: frozenset[Origin], flow: Value) -> Value:
+        kept = frozenset(o for o in item.origins if o.kind != "forward" or o in flow.origins)
+        return Value(item.objs, kept | mark, item.scale)
+
+    def _output(self, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
+        """The marks of a forward's several outputs: which one it is, and which parts of the model each of them comes from."""
+        if at is None:
+            return {name: frozenset() for name in items}
+        parts = tuple((n, frozenset(o.of[0] for o in i.origins - flow.origins if o.kind == "forward")) for n, i in items.items())  # type: ignore[index]
+        return {name: frozenset((Origin("output", (at, name, parts)),)) for name in items}
 
     def ignores(self) -> bool:
         """Whether the project writes -100, the target that a cross entropy ignores of itself."""
@@ -1627,7 +1755,7 @@ def told(value: Value) -> Value:
     return Value(objs, value.origins | {Origin("told")} if literal else value.origins, value.scale)
 
 
-def spelled_out(node: ast.expr) -> bool:
+def spelled_out(node: ast.AST) -> bool:
     """Whether an expression is a short list of names or flags, or of tuples with one each: phases that are treated differently."""
     if not isinstance(node, (ast.List, ast.Tuple)) or not 2 <= len(node.elts) <= 4:
         return False
@@ -1653,6 +1781,17 @@ def _mentions(node: ast.expr, target: ast.expr) -> bool:
         return False
     text = ast.unparse(target)
     return any(isinstance(n, ast.Attribute) and n.attr == target.attr and ast.unparse(n) == text for n in ast.walk(node))
+
+
+def _texts(parts: list[Value]) -> frozenset[Obj]:
+    """The texts that several put together make, where each is one of a few literals."""
+    made = [""]
+    for part in parts:
+        options = [o.value for o in part.objs if isinstance(o, Lit) and isinstance(o.value, str)]
+        if not options or len(options) != len(part.objs) or len(options) * len(made) > 16:
+            return frozenset()
+        made = [a + str(b) for a in made for b in options]
+    return frozenset(Lit(text) for text in made)
 
 
 def _sampler_of(node: ast.expr) -> bool:

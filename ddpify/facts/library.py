@@ -18,6 +18,7 @@ DATAPARALLEL = "torch.nn.DataParallel"
 JOINED = frozenset(("torch.distributed.is_initialized", "torch.distributed.is_available"))
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 DICTS = frozenset(("dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"))
+PARTS = "torch.Tensor.split"  # the parts of a batch that are trained on one after another
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
 _KNOWN = (
     "torch.",
@@ -48,6 +49,8 @@ _KNOWN = (
 DDP = "torch.nn.parallel.DistributedDataParallel"
 WRAPPERS = frozenset((DATAPARALLEL, DDP, "apex.parallel.DistributedDataParallel"))
 NO_GRAD = frozenset(("torch.no_grad", "torch.inference_mode"))
+AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"))
+SCALERS = frozenset(("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"))
 NO_RETURN = frozenset(("sys.exit", "exit", "quit", "os._exit"))
 STARS = {
     "torch.optim": ("SGD", "Adam", "AdamW", "RMSprop", "lr_scheduler"),
@@ -75,6 +78,12 @@ MODULE_METHODS = (
         """.split()
     )
 )
+MODULE_WRITERS = (SAME_METHODS - {"train", "eval"}) | frozenset(
+    """
+        load_state_dict from_pretrained init_weights add_module register_module register_parameter register_buffer append extend insert
+        set_submodule tie_weights resize_token_embeddings gradient_checkpointing_enable compile
+    """.split()
+)
 COLLECTIONS = frozenset(
     ("dict", "list", "set", "collections.defaultdict", "collections.OrderedDict", "collections.deque", "collections.Counter")
 )
@@ -82,6 +91,23 @@ CONTAINERS = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.
 _LOADER_ARGUMENTS = (
     *("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last"),
     *("timeout", "worker_init_fn", "multiprocessing_context", "generator"),
+)
+_BARE = (
+    *("Loss", "ReLU", "Softmax", "Softmax2d", "Sigmoid", "Softplus", "Softsign", "Tanh", "Shrink", "ELU", "SELU", "CELU", "GELU", "SiLU"),
+    *("Mish", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Pool1d", "Pool2d", "Pool3d", "Flatten", "Unflatten", "Identity"),
+    *(
+        "Upsample",
+        "PixelShuffle",
+        "Similarity",
+        "Distance",
+        "Pad1d",
+        "Pad2d",
+        "Pad3d",
+        "Fold",
+        "Unfold",
+        "ZeroPad2d",
+        "UpsamplingBilinear2d",
+    ),
 )
 _PASSING = frozenset(
     """
@@ -150,7 +176,20 @@ def _flat(parts: Sequence[Value]) -> list[Value]:
 
 def without_graph(value: Value) -> Value:
     """The value cut off from the autograd graph."""
-    return Value(value.objs, frozenset(o for o in value.origins if o.kind != "forward"), value.scale)
+    return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("forward", "graded")), value.scale)
+
+
+def bare(path: str) -> bool:
+    """Whether a library's class is a module without parameters of its own, or no module at all."""
+    if (
+        path in CONTAINERS
+        or path == "torch.nn.Module"
+        or path in COLLECTIONS
+        or path.startswith(("torch.device", "argparse.", "logging", "math."))
+    ):
+        return True
+    name = path.rpartition(".")[2]
+    return path.startswith("torch.nn.") and name not in ("AdaptiveLogSoftmaxWithLoss", "PReLU") and name.endswith(_BARE)
 
 
 def output_of(base: Value, loss: bool) -> Value:
@@ -172,7 +211,7 @@ def tensor_attribute(base: Value, name: str) -> Value:
         return NOTHING
     if name in ("data", "grad"):
         return without_graph(value)
-    if name in ("shape",):
+    if name in ("shape", "size"):
         return Value(frozenset(), base.origins, "count" if base.scale else None)
     if name in ("T", "mT") and base.scale == "sample":
         return Value(frozenset(), base.origins, "other")
@@ -190,8 +229,10 @@ def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[
         return Value(frozenset(), flow.origins, "sample")  # the same for each sample of the batch
     if not receiver.origins and not receiver.scale:
         return flow
+    if name in ("split", "chunk") and (cut := in_parts(run, call.node, receiver, args, keywords)) is not None:
+        return cut
     if name == "requires_grad_" and not receiver.of_kind("batch") and not receiver.of_kind("parameters"):
-        return receiver
+        return receiver if args else receiver | weight(run, call.node)
     scale = scales.method(name, receiver.scale, args, keywords)
     if receiver.scale is None or scales.uneven([receiver, *args, *keywords.values()]):
         scale = flow.scale
@@ -207,6 +248,19 @@ def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[
     if scale is None and name in ("size", "dim"):
         return agreed(value)  # a length that is no batch's
     return without_graph(value) if name in _DETACHING else value
+
+
+def in_parts(run: Interpreter, node: ast.AST, value: Value, args: list[Value], keywords: dict[str, Value]) -> Value | None:
+    """A batch that is cut into parts of its rows: all of them together, or one after another where something goes through them."""
+    lengths = args[0] if args else keywords.get("split_size", keywords.get("split_size_or_sections", keywords.get("chunks", NOTHING)))
+    along = args[1] if len(args) > 1 else keywords.get("dim", NOTHING)
+    listed = any(isinstance(o, Tup) or (isinstance(o, New) and o.path in COLLECTIONS) for o in lengths.objs)
+    if value.scale != "sample" or value.objs or not value.of_kind("batch") or listed or (along.objs and not _is_index(along, 0)):
+        return None
+    made = run.objects.new(PARTS, node, run.stack)
+    run.memory[made, "[]"] = Value(frozenset(), value.origins | {Origin("part", node)}, "sample")
+    run.memory[made, "whole"] = value
+    return Value(frozenset((made,)), value.origins, "sample")
 
 
 def _is_index(value: Value, index: int) -> bool:
@@ -235,10 +289,15 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         inner = keywords.get("module", args[0] if args else NOTHING)
         run.memory[made, "module"] = Value(inner.objs - {made}, inner.origins)
     elif made.path in CONTAINERS:
-        items = args if made.path == "torch.nn.Sequential" else [run.element(a) for a in args]
-        run.memory[made, "[]"] = join(items)
-        for i, item in enumerate(args if made.path == "torch.nn.Sequential" else ()):
-            run.memory[made, str(i)] = item
+        whole = made.path == "torch.nn.Sequential"
+        listed = [o for a in args[:1] for o in a.made() if o.path in COLLECTIONS]
+        items = args if whole else [run.element(a) if a.objs and not listed else NOTHING for a in args]
+        run.memory[made, "[]"] = join([*items, *(run.memory.get((o, "[]"), NOTHING) for o in listed)])
+        named = {str(i): item for i, item in enumerate(args)} if whole else {}
+        for given in args if not whole else ():
+            named |= {n: v for (owner, n), v in run.memory.items() if owner in given.made() and not n.startswith("[") and n != "iterable"}
+        for name, item in named.items():
+            run.memory[made, name] = item
     elif made.path.startswith("torch.nn."):
         for i, value in enumerate(args[:1]):
             if made.path.rpartition(".")[2] in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss") and i == 0:
@@ -282,6 +341,12 @@ def optimizer_path(path: str) -> bool:
             "pytorch_pretrained_bert.",
         )
     ) and name.endswith(("Adam", "AdamW", "SGD", "LAMB", "Lamb", "Adafactor", "AdamW8bit"))
+
+
+def weight(run: Interpreter, node: ast.AST, origins: frozenset[Origin] = frozenset()) -> Value:
+    """A tensor that gradients are computed for."""
+    made = run.objects.new("torch.nn.Parameter", node, run.stack)
+    return Value(frozenset((made,)), origins | {Origin("weight", made)})
 
 
 def _drawn(root: str, node: ast.AST) -> set[Origin]:
@@ -332,6 +397,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         parts = [run.element(a) for a in args] if path.endswith("from_iterable") else args
         run.memory[made, "iterable"] = join(parts)
         return Value(frozenset((made,)), frozenset(o for p in parts if not p.objs for o in p.origins))
+    if path in ("torch.split", "torch.chunk") and args:
+        cut = in_parts(run, node, args[0], args[1:], keywords)
+        if cut is not None:
+            return cut
     if path in (DATAPARALLEL,) and run.ignore_dp:
         return keywords.get("module", args[0] if args else NOTHING)
     if path == "torch.nn.parallel.data_parallel" and args:
@@ -339,17 +408,21 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in ("torch.autograd.Variable", "torch.nn.Parameter", "torch.as_tensor", "torch.compile", "torch.jit.script"):
         value = args[0] if args else NOTHING
         if path == "torch.nn.Parameter":
-            return Value(frozenset((run.objects.new(path, node, run.stack),)), value.origins)
+            return weight(run, node, value.origins)
+        if path == "torch.autograd.Variable" and not value.of_kind("batch") and _is(keywords.get("requires_grad", NOTHING), True):
+            return weight(run, node, value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
     if path in _CLOCKS or path.endswith((".now", ".today", ".utcnow")):
         return Value(frozenset(), frozenset((Origin("time"),)))
+    if path in AUTOCASTS:
+        return just(run.objects.new(path, node, run.stack))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):
         made = run.objects.new(path, node, run.stack)
         run.memory[made, "mode"] = args[0] if path == "torch.set_grad_enabled" and args else NOTHING
         return just(made)
     if last in _FACTORIES and root in ("torch", "numpy", "np", "random"):
         if any(isinstance(o, Lit) and o.value is True for o in keywords.get("requires_grad", NOTHING).objs):
-            return just(run.objects.new("torch.nn.Parameter", node, run.stack))
+            return weight(run, node)
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
         return Value(
             frozenset(),
@@ -365,6 +438,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         if path in SHUFFLES and args:
             _shuffled(run, event, args[0], frozenset(_drawn(root, node)))
         return Value(frozenset(), mixed(args, keywords).origins | _drawn(root, node), scales.mixed(args))
+    if path == "torch.autograd.grad":
+        flow = mixed(args, keywords)
+        through = frozenset(Origin("graded", o.of) if o.kind == "forward" else o for o in flow.origins)
+        return Value(frozenset(), through, flow.scale)
     if path.startswith("torch.nn.functional.") or (
         root == "torch"
         and last[:1].islower()
@@ -382,6 +459,8 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
             turned |= {Origin("coupled")}
         value = Value(frozenset(), flow.origins | turned, scale)
         return without_graph(value) if last in _DETACHING else value
+    if path in ("numpy.sum", "numpy.mean") and args and not args[0].objs:
+        return Value(frozenset(), mixed(args, keywords).origins, scales.method(last, args[0].scale, args[1:], keywords))
     if path in (
         "min",
         "max",
@@ -431,21 +510,26 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     obj, name = method.of, method.name
     flow = mixed([*args], keywords)
     if isinstance(obj, Lit):
-        return flow
+        return call_tensor(run, event, args, keywords, run.no_grad > 0) if event.now.scale or event.now.origins else flow
     if name == "__init__" and isinstance(obj, New):
         construct(run, obj, args, keywords)
         return NOTHING
     if name in ("__call__", "forward") and isinstance(obj, (New, Part)) and not (isinstance(obj, New) and obj.cls is not None):
         return run.invoke(event, just(obj), args, keywords)
-    if isinstance(obj, New) and obj.path in COLLECTIONS:
+    if isinstance(obj, New) and (obj.path in COLLECTIONS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))):
         return _collection(run, event, obj, name, args, keywords)
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
-        return args[0]
+        return Value(args[0].objs, args[0].origins | {Origin("scaled", obj)}, args[0].scale)
     if name in SAME_METHODS or (name == "manual_seed" and isinstance(obj, New) and obj.path == "torch.Generator"):
         return Value(frozenset((obj,)), event.now.origins, event.now.scale)
     if name in PARAMETER_METHODS:
         held = frozenset(o for o in _parts(run, obj)) if name in ("children", "modules") else frozenset()
         return Value(held, frozenset((Origin("parameters", obj),)))
+    if name in ("add_module", "register_module", "register_parameter") and len(args) == 2:
+        names = [str(o.value) for o in args[0].objs if isinstance(o, Lit)]
+        for at in names or ["[]"]:
+            run.set_attribute(obj, at, args[1], bool(names))
+        return NOTHING
     if name == "state_dict":
         return Value(frozenset(), frozenset((Origin("state", obj),)))
     if isinstance(obj, New) and obj.path.endswith("ArgumentParser"):
@@ -476,6 +560,9 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
     if name in ("append", "add", "appendleft", "extend", "insert", "setdefault"):
         if args:
             value = run.element(args[0]) if name == "extend" else args[-1]
+            run.set_attribute(obj, "[?]", value, False)
+            if name in ("append", "insert", "extend") and any(_is_model(run, o) for o in value.objs):
+                _place_model(run, obj, value, name == "append")
             run.set_attribute(obj, "[]", value, False)
         return run.memory.get(element, NOTHING) if name == "setdefault" else NOTHING
     if name == "update":
@@ -487,11 +574,13 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
     if name in ("copy",):
         return just(obj)
     if name == "keys":
-        return NOTHING
+        made = run.objects.new("list", event.node, run.stack)
+        run.memory[made, "[]"] = run.element(just(obj))
+        return just(made)
     whole = join([v for (owner, _), v in run.memory.items() if owner == obj])
     if name == "items":
         made = run.objects.new("list", event.node, run.stack)
-        run.memory[made, "[]"] = just(Tup((NOTHING, whole)))
+        run.memory[made, "[]"] = just(Tup((run.element(just(obj)), whole)))
         return just(made)
     if name == "values":
         made = run.objects.new("list", event.node, run.stack)
@@ -502,6 +591,20 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
         held = [run.memory[obj, k] for k in keys if (obj, k) in run.memory]
         return join(held + args[1:]) if held else whole | join(args[1:])
     return Value(frozenset(), mixed(args, keywords).origins)
+
+
+def _place_model(run: Interpreter, obj: New, value: Value, last: bool) -> None:
+    """A network put into a list: known by its place at the end, as long as it is sure how many there are before it."""
+    places = {name for (owner, name), _ in run.memory.items() if owner is obj and name.isdigit()}
+    sure = last and not run.loops and all("__name__" in ast.unparse(test) for test, _ in run.tests)
+    if sure and (obj, "[many]") not in run.memory and (places or not run.memory.get((obj, "[]"), NOTHING).objs):
+        run.memory[obj, str(len(places))] = value
+    else:
+        run.memory[obj, "[many]"] = NOTHING
+    if last:
+        run.memory[obj, "-1"] = value
+    for name in places if not last else ():
+        run.set_attribute(obj, name, run.memory.get((obj, "[]"), NOTHING), False)
 
 
 def _enumerate(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -532,12 +635,46 @@ def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
 
 def _len(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     value = args[0] if args else NOTHING
+    if PARTS in value.kinds():
+        return Value(frozenset(), frozenset((Origin("agreed"),)))
     if run.timed(value) == "columns":
         return agreed(Value(frozenset(), value.origins))  # steps through time, as many on every rank
+    if value.scale == "sample" and event.node.args and _in_parts(run, event.node.args[0]):
+        return agreed(Value(frozenset(), value.origins))  # how many inputs and targets there are, not how many samples
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
     told = frozenset(o for o in value.origins if o.kind not in ("random", "drawn"))  # what is in it was drawn, not how much there is
     chosen = bool(value.of_kind("decided")) and bool(value.objs)  # a list of some of the samples
     return Value(frozenset(), told | lengths, ("sum" if chosen else "count") if value.scale == "sample" else None)
+
+
+def _in_parts(run: Interpreter, node: ast.expr) -> bool:
+    """Whether the function that is running takes a name apart: `x, y = batch`, or `batch[0]` and `batch[1]` of what a loop gives."""
+    scope = run.frame.node
+    if not isinstance(node, ast.Name) or scope is None:
+        return False
+    key = (f"parts of {node.id}", scope)
+    if key not in run.project.memo:
+        run.project.memo[key] = any(_takes_apart(n, node.id) for n in ast.walk(scope))
+    return bool(run.project.memo[key])
+
+
+def _takes_apart(node: ast.AST, name: str) -> bool:
+    """Whether a statement takes a tuple apart, or is a loop that does so by `name[0]` and `name[1]`."""
+    if isinstance(node, ast.Assign):
+        return isinstance(node.value, ast.Name) and node.value.id == name and isinstance(node.targets[0], (ast.Tuple, ast.List))
+    if not isinstance(node, ast.For):
+        return False
+    counted = isinstance(node.target, ast.Tuple) and "enumerate(" in ast.unparse(node.iter)
+    target = node.target.elts[-1] if counted and isinstance(node.target, ast.Tuple) else node.target
+    if not isinstance(target, ast.Name) or target.id != name:
+        return False
+    taken = {
+        n.slice.value
+        for s in node.body
+        for n in ast.walk(s)
+        if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and n.value.id == name and isinstance(n.slice, ast.Constant)
+    }
+    return len(taken) > 1 or any(isinstance(t, str) for t in taken)
 
 
 def _keep(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -549,7 +686,7 @@ def _keep(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
 def _sum(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     value = run.element(args[0]) if args else NOTHING
     origins = value.origins | (args[0].origins if args else frozenset())
-    samples = bool(args) and args[0].scale == "sample" and bool(args[0].objs)  # one entry a sample
+    samples = bool(args) and args[0].scale == "sample" != value.scale and bool(args[0].objs)  # one entry a sample
     listed = [v for o in args[0].made() if o.path == "list" for v in _written_out(run, o)] if len(args) == 1 else []
     if len({v.scale for v in listed}) > 1:
         added = listed[0]
@@ -573,8 +710,16 @@ def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
     names = [o.value for o in args[1].objs if isinstance(o, Lit) and isinstance(o.value, str)]
     if names:
         return join([run.attribute(args[0], n) for n in names] + args[2:])
+    own = [o for o in args[0].made() if o.cls is not None]
+    if own:  # by a name that is not known: any of the modules that it holds
+        held = [v for (owner, _), v in run.memory.items() if owner in own and any(_is_model(run, o) for o in v.objs)]
+        return join(held + args[2:])
     roots = [getattr(o, "path", None) or getattr(o, "name", "") for o in args[0].objs if not isinstance(o, (New, Part, Lit))]
     return join([just(Ext(canonical(f"{r}.*"))) for r in roots])
+
+
+def _is_model(run: Interpreter, obj: Obj) -> bool:
+    return run.is_module(obj) or (isinstance(obj, New) and obj.path.startswith("torch.nn."))
 
 
 def _setattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -582,7 +727,7 @@ def _setattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
         for obj in args[0].objs:
             for o in args[1].objs:
                 if isinstance(o, Lit):
-                    run.set_attribute(obj, str(o.value), args[2], False)
+                    run.set_attribute(obj, str(o.value), args[2], len(args[0].objs) == len(args[1].objs) == 1)
     return NOTHING
 
 
@@ -598,6 +743,9 @@ def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
     run.memory[made, "[]"] = join([v for k, v in keywords.items() if k != "**"])
     for a in args:
         run._update(made, a)
+        if not a.objs and a.origins:  # dict(model.named_parameters())
+            for place in ("[]", "[?]"):
+                run.set_attribute(made, place, a, False)
     for key, value in keywords.items():
         if key != "**":
             run.memory[made, key] = value

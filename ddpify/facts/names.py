@@ -22,7 +22,7 @@ _MOVED = (
     (r"^tqdm\.(std|auto|autonotebook|notebook|_tqdm|asyncio)\.", "tqdm."),
     (r"^torchvision\.datasets\.\w+\.([A-Z])", r"torchvision.datasets.\1"),
     (r"^torchvision\.models\.\w+\.", "torchvision.models."),
-    (r"^torch\.cuda\.amp\.(autocast_mode\.|grad_scaler\.)", "torch.cuda.amp."),
+    (r"^torch\.(cuda\.|cpu\.)?amp\.(autocast_mode|grad_scaler)\.", r"torch.\1amp."),
     (r"^(numpy|np)\.", "numpy."),
 )
 _RULES = tuple((re.compile(pattern), new) for pattern, new in _MOVED)

@@ -7,7 +7,7 @@ Reference: https://docs.pytorch.org/docs/stable/notes/ddp.html (gradients are av
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ddpify.facts.model import Lit, Scale, Value
 
@@ -87,6 +87,12 @@ def couples(name: str, scale: Scale | None, args: Sequence[Value], keywords: dic
     if name in _ELEMENTWISE:
         return any(v.scale in ("mean", "sum") for v in (*args, *keywords.values()))
     return name in _OVER and _literal(keywords.get("dim", keywords.get("axis", args[0] if args else Value()))) == 0
+
+
+def compared(parts: Iterable[Scale | None]) -> Scale | None:
+    """What comparing samples gives: an answer for each, unless they meet a number that was made of several."""
+    seen = set(parts) - {None}
+    return None if not seen else "sample" if "sample" in seen and seen <= {"sample", "count"} else "other"
 
 
 def mixed(parts: Sequence[Value]) -> Scale | None:

@@ -47,6 +47,9 @@ NAMES = {
     "rows_of_rank": ("rows_of_rank", "ddp_rows_of_rank"),
     "columns_of_rank": ("columns_of_rank", "ddp_columns_of_rank"),
     "with_repeated": ("with_repeated", "ddp_with_repeated"),
+    "average_gradients": ("average_gradients", "ddp_average_gradients"),
+    "training_loss": ("TrainingLoss", "DDPTrainingLoss"),
+    "start_alike": ("start_alike", "ddp_start_alike"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
 }
@@ -232,8 +235,9 @@ class Context:
             synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.made())
             ordered = bool(call.loops) and cut and bool(call.func.paths() & (cuts.ORDERS | library.SHUFFLES))
             collective = synced or ordered or call.func.paths() & library.COLLECTIVES
-            if collective or call.node in inside:
-                out |= {call.node, *call.stack} if collective else set(call.stack)
+            averaged = call.method == "step" and any(o in self.facts.averaged for v in (call.receiver, *call.args) for o in v.objs)
+            if collective or averaged or call.node in inside:
+                out |= {call.node, *call.stack} if collective or averaged else set(call.stack)
         return out
 
     @property
@@ -278,6 +282,12 @@ class Context:
         if self.options.batch_size == "per-rank":
             return [], ()
         return [Replace(size, f"{self.names['per_rank']}({{0}}){otherwise}", (size,))], ("per_rank",)
+
+    def sizes_a_batch(self, size: ast.expr) -> bool:
+        """Whether a number is the batch size of a loader that feeds training."""
+        run = self.facts.after
+        sizes = {o for loader in self.facts.feeding for o in run.held(loader, "batch_size").objs}
+        return bool(sizes & run.value(size).objs)
 
     def prepared(self, call: Call) -> bool:
         """Whether a call is made where one rank of each node prepares files for the others."""

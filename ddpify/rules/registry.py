@@ -5,7 +5,8 @@ from __future__ import annotations
 from ddpify.rules.data import batch_size, cut, download, evaluation, loader, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, steering
-from ddpify.rules.model import dataparallel, device, names, wrap
+from ddpify.rules.model import average, dataparallel, device, names, no_sync, wrap
+from ddpify.rules.precision import autocast, scaler, spelling, switch
 from ddpify.rules.process import cuda_visible_devices, seed, setup, worker_seed
 
 # What yields changes and findings of itself; `setup` then adds the runtime block that the others need.
@@ -16,6 +17,8 @@ PLANNING = (
     dataparallel,
     device,
     wrap,
+    no_sync,
+    average,
     names,
     loader,
     cut,
@@ -24,6 +27,10 @@ PLANNING = (
     prepare,
     batch_size,
     set_epoch,
+    spelling,
+    switch,
+    autocast,
+    scaler,
     carried,
     loss,
     decisions,

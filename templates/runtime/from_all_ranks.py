@@ -5,7 +5,7 @@ class AllRanksRows(torch.autograd.Function):
     def forward(ctx, rows):
         parts = [torch.empty_like(rows) for _ in range(world_size)]
         dist.all_gather(parts, rows)
-        return torch.stack(parts, 1).flatten(0, 1)
+        return torch.stack(parts, 1).flatten(0, 1).clone()  # not a view, which nothing could change in place
 
     @staticmethod
     @torch.autograd.function.once_differentiable

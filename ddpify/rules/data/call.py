@@ -76,8 +76,14 @@ class LoaderCall:
         return f", drop_last={'True' if self.same(given) else self.source(given)}"
 
     def same(self, node: ast.expr) -> bool:
-        """Whether an expression is the condition under which the loader trains."""
+        """Whether an expression is the condition under which the loader trains, or says True where it holds and False elsewhere."""
+        if isinstance(node, ast.IfExp) and self.is_(node.body, True) and self.is_(node.orelse, False):
+            return self.same(node.test)
         return bool(self.only) and ast.unparse(node) == ast.unparse(ast.parse(self.only))
+
+    def training(self, node: ast.expr) -> ast.expr:
+        """The part of an expression that is read where the loader trains."""
+        return node.body if isinstance(node, ast.IfExp) and self.same(node.test) else node
 
     def divided(self) -> tuple[list[Edit], list[str]]:
         """The edits that divide the batch and the workers, and what they need."""
@@ -85,8 +91,9 @@ class LoaderCall:
         needs: list[str] = []
         size, workers = self.argument("batch_size"), self.argument("num_workers")
         if size is not None:
-            whole = f" if {escaped(self.only)} else {{0}}" if self.only not in ("", JOINED) else ""
-            shared, need = self.context.divided(size, whole)
+            share = self.training(size)
+            whole = f" if {escaped(self.only)} else {{0}}" if self.only not in ("", JOINED) and share is size else ""
+            shared, need = self.context.divided(share, whole)
             edits += shared
             needs += need
         if self.context.options.batch_size == "per-rank":

@@ -76,8 +76,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             ):
                 continue
             if tree.name != "__main__":
-                caller = _caller(context, node)
-                if caller is not None:
+                callers = _callers(context, node)
+                for caller in callers:
                     if caller not in done:
                         done.add(caller)
                         yield Change(
@@ -88,6 +88,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                             (Under(caller, header),),
                             needs=("first_on_node",),
                         )
+                if callers:
                     continue
                 yield context.manual(
                     CODE,
@@ -121,22 +122,17 @@ def downloads(node: ast.expr) -> bool:
     return any(isinstance(n, ast.Call) and _downloads(n) for n in ast.walk(node))
 
 
-def _caller(context: Context, node: ast.AST) -> ast.stmt | None:
-    """The one statement of the entry that leads to a download in another module and does nothing that all ranks must do together."""
-    statements = set()
+def _callers(context: Context, node: ast.AST) -> list[ast.stmt]:
+    """The statements of the entry that lead to a download in another module and do nothing that all ranks must do together."""
+    statements: dict[ast.stmt, None] = {}
     for call in context.facts.after.calls(node):
         calls = [n for n in call.stack if context.facts.in_main(n)]
         if not calls or calls[-1] in context.training:
-            return None
-        statements.add(context.tree.statement(calls[-1]))
-    only = statements.pop() if len(statements) == 1 else None
-    if (
-        only is None
-        or not isinstance(only, (ast.Assign, ast.Expr, ast.AnnAssign))
-        or any(_guarded(up) for up in context.tree.ancestors(only))
-    ):
-        return None
-    return only
+            return []
+        statements[context.tree.statement(calls[-1])] = None
+    plain = all(isinstance(s, (ast.Assign, ast.Expr, ast.AnnAssign)) for s in statements)
+    guarded = any(_guarded(up) for s in statements for up in context.tree.ancestors(s))
+    return list(statements) if plain and not guarded else []
 
 
 def _guarded(up: ast.AST) -> bool:

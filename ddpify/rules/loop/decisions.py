@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts.effects import effect
-from ddpify.facts.model import Call, Decision, Method, New, Value
+from ddpify.facts.model import Call, Decision, Func, Method, New, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, own_statements
 from ddpify.rules.loop.numbers import own_parts
@@ -128,16 +128,39 @@ def _clips(context: Context) -> Iterator[Finding]:
             )
 
 
-def _closures(context: Context) -> Iterator[Finding]:
+def _closures(context: Context) -> Iterator[Change | Finding]:
     """Optimizers that decide by the loss a closure returns."""
-    for call in context.facts.after.trace.calls:
-        if call.method == "step" and call.args and "torch.optim.LBFGS" in call.receiver.kinds():
-            yield context.manual(
+    run = context.facts.after
+    for call in run.trace.calls:
+        if call.method != "step" or not call.args or "torch.optim.LBFGS" not in call.receiver.kinds():
+            continue
+        for loss in _returned(call.args[0]):
+            value = run.value(loss)
+            if not context.local(value):
+                continue
+            if not context.facts.is_entry(loss) or value.scale not in ("mean", "sum"):
+                yield context.manual(
+                    CODE,
+                    call.node,
+                    "LBFGS decides by the loss that the closure returns, which is each rank's own",
+                    "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()",
+                )
+                continue
+            mean = f" / {context.names['world_size']}" if value.scale == "mean" else ""
+            yield Change(
                 CODE,
-                call.node,
-                "LBFGS decides by the loss that the closure returns, which is each rank's own",
-                "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()",
+                "LBFGS decides by the loss that the closure returns: that of all ranks' samples",
+                context.tree.shown,
+                loss,
+                (Replace(loss, f"{context.names['sum_over_ranks']}({{0}}){mean}", (loss,)),),
+                needs=("sum_over_ranks",),
             )
+
+
+def _returned(closure: Value) -> list[ast.expr]:
+    """What the functions that a value may be return."""
+    functions = [o.node for o in closure.objs if isinstance(o, Func) and isinstance(o.node, ast.FunctionDef)]
+    return [s.value for f in functions for s in own_statements(f) if isinstance(s, ast.Return) and s.value is not None]
 
 
 def _kept(context: Context) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from ddpify.facts.model import Call, New, Value, join, paths_of
 from ddpify.facts.scales import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import counted, whole
+from ddpify.rules.loop import counted, parts, whole
 
 CODE = "DDP402"
 TITLE = "an average over all ranks' samples"
@@ -183,6 +183,8 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 held,
                 Safety.REVIEW,
             )
+        elif loss.scale == "mean" and loss.of_kind("part"):
+            yield from parts.changes(context, node, loss, held)
         elif loss.scale == "mean":
             yield Proof(held[0], "an average over equally many samples on every rank")
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ddpify.edits import Edit, Replace
-from ddpify.facts import kept
+from ddpify.facts import collect, kept
 from ddpify.facts.effects import effect
 from ddpify.facts.kept import Write
 from ddpify.facts.library import COLLECTIONS, DICTS
-from ddpify.facts.model import NOTHING, New, Tup, Value, join
+from ddpify.facts.model import NOTHING, Func, Lit, New, Tup, Value, join
 from ddpify.facts.tree import Tree
 from ddpify.rules.context import Context
 from ddpify.rules.loop.decisions import steers
@@ -240,7 +240,8 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
     if "cells" in left.hows:
         return _cells(context, loop, left, element, dealt, out)
     if "object" in left.hows and made:
-        if not any(context.shared(v) for (o, _), v in context.facts.after.memory.items() if o in made):
+        own = {n for (o, n), v in context.facts.after.memory.items() if o in made and context.shared(v)}
+        if not own or (all(o.cls is not None for o in made) and not _read_elsewhere(context, loop, own)):
             return None
         return _told(left, out)
     chosen = left.hows == {"total"} and not context.shared(value) and (context.local(value) or _by_sample(context, loop, left))
@@ -275,6 +276,26 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
         out.lines.append(f"{text} = {total}({text})")
     out.needs.add("sum_over_ranks")
     return out
+
+
+def _read_elsewhere(context: Context, loop: Batches, names: set[str]) -> bool:
+    """Whether attributes are read by what runs outside a loop."""
+    inside = set(ast.walk(loop))
+    outside: set[ast.AST] = {tree.root for tree in context.facts.trees.values()}
+    for call in context.facts.after.trace.calls:
+        if not any(up.node is loop for up in call.loops):
+            outside |= {o.node for o in call.func.objs if isinstance(o, Func)}
+    for function in outside:
+        for node in collect.own_nodes(function):
+            if node in inside:
+                continue
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in names:
+                return True
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "vars"):
+                asked = context.facts.after.value(node.args[1]).objs if len(node.args) > 1 else frozenset()
+                if not asked or not all(isinstance(o, Lit) and o.value not in names for o in asked):
+                    return True
+    return False
 
 
 def _by_sample(context: Context, loop: Batches, left: Left) -> bool:

@@ -6,11 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel
-from ddpify.facts.model import New
+from ddpify.facts.model import Lit, New, Obj, Part
+from ddpify.facts.uses import is_library_model
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 
 CODE = "DDP201"
+_NORMS = ("torch.nn.BatchNorm", "torch.nn.LazyBatchNorm")
+# the models of torchvision and timm that have none
+_WITHOUT = ("vit", "swin", "convnext", "alexnet", "vgg", "squeezenet", "deit", "beit", "mixer", "cait")
 
 
 def told(context: Context, model: TrainedModel, statement: ast.stmt) -> Iterator[Finding]:
@@ -35,12 +39,42 @@ def told(context: Context, model: TrainedModel, statement: ast.stmt) -> Iterator
 
 
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
-    """Whether batch norm layers may be inside the model: some are made, or it comes from a library."""
+    """Whether batch norm layers may be inside the model: made within it or held by it, or it is, or holds, a library's model."""
     run = context.facts.after
-    for obj in model.objs:
-        if not (isinstance(obj, New) and obj.cls is not None) and not getattr(obj, "path", "").startswith("torch.nn."):
+    makers = {o.node for o in model.objs if isinstance(o, New)}
+    made = [c for c in run.trace.calls if any(p.startswith(_NORMS) for p in c.func.paths())]
+    if any(makers & set(c.stack) for c in made):
+        return True
+    inside = {o for c in run.trace.calls if makers & set(c.stack) for o in c.result.made() if is_library_model(o)}
+    if any(_batch_normed(context, o) for o in inside):
+        return True
+    todo, seen = list(model.objs), set[Obj]()
+    while todo:
+        obj = todo.pop()
+        if obj in seen or not isinstance(obj, (New, Part)):
+            continue
+        seen.add(obj)
+        path = getattr(obj, "path", "")
+        if path.startswith(_NORMS):
             return True
-    return any(p.startswith("torch.nn.BatchNorm") for c in run.trace.calls for p in c.func.paths())
+        own = isinstance(obj, New) and obj.cls is not None
+        if not own and not path.startswith("torch.nn.") and path not in ("list", "dict", "tuple") and _batch_normed(context, obj):
+            return True
+        todo += run.parts(obj)
+    return False
+
+
+def _batch_normed(context: Context, obj: Obj) -> bool:
+    """Whether a library's model may hold batch norm, by its name."""
+    path = str(getattr(obj, "path", ""))
+    library, name = path.partition(".")[0], path.rpartition(".")[2].lower()
+    if library in ("transformers", "pytorch_transformers", "pytorch_pretrained_bert"):
+        return any(n in name for n in ("resnet", "mobilenet", "regnet", "levit", "efficientnet", "mobilevit"))
+    if library == "timm" and isinstance(obj, New):
+        calls = context.facts.after.calls(obj.node)
+        asked = {str(o.value).lower() for c in calls for v in (c.argument(0, "model_name"),) if v for o in v.objs if isinstance(o, Lit)}
+        return not asked or not all(n.startswith(_WITHOUT) for n in asked)
+    return library != "torchvision" or not name.startswith(_WITHOUT) or name.endswith("_bn")
 
 
 def sync(context: Context, model: TrainedModel) -> bool:
@@ -49,17 +83,38 @@ def sync(context: Context, model: TrainedModel) -> bool:
     if asked != "auto":
         return asked == "on"
     before = context.facts.before
+    if any(p.endswith((".convert_sync_batchnorm", ".convert_syncbn_model")) for c in before.trace.calls for p in c.func.paths()):
+        return False  # the script does so itself
     parallel = any("torch.nn.DataParallel" in c.func.paths() for c in before.trace.calls)
     return not parallel and may_hold_batch_norm(context, model)
+
+
+def converted(name: str) -> str:
+    """The statement that takes a model's batch norm over all ranks, on GPUs."""
+    return f"if next({name}.parameters()).is_cuda:\n    {name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n"
 
 
 def _forwards_twice(context: Context, model: TrainedModel) -> bool:
     return any(len({pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}) > 1 for loop in context.facts.loops)
 
 
+def _held(context: Context, model: TrainedModel) -> Iterator[Obj]:
+    """A model and all modules within it."""
+    todo, seen = list(model.objs), set[Obj]()
+    while todo:
+        if (obj := todo.pop()) not in seen:
+            seen.add(obj)
+            yield obj
+            todo += context.facts.after.parts(obj) if isinstance(obj, (New, Part)) else ()
+
+
 def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding]:
     """Buffers that the model computes from its batches: the wrapper overwrites them with rank 0's."""
-    for obj in model.objs:
+    run = context.facts.after
+    training = context.facts.training_loops
+    trained = {e.node for e in run.trace.stores if any(loop.node in training for loop in e.loops)}
+    trained |= {c.node.func for c in run.trace.calls if any(loop.node in training for loop in c.loops)}
+    for obj in _held(context, model):
         if not isinstance(obj, New) or obj.cls is None:
             continue
         names = {
@@ -83,6 +138,9 @@ def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding
                     if isinstance(n, ast.Attribute)
                     else None
                 )
+                if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store):  # self.queue[:, a:b] = keys
+                    written, at = True, n.value
+                written = written and (obj in model.objs or n in trained)  # a layer may be filled before training, too
                 if written and isinstance(at, ast.Attribute) and at.attr in names and ast.unparse(at.value) == "self":
                     yield context.manual(
                         CODE,

@@ -82,12 +82,19 @@ def calls(context: Context) -> list[ast.Call]:
     return [n for n in context.tree.nodes() if isinstance(n, ast.Call) and library.DATAPARALLEL in run.value(n.func).paths()]
 
 
-def _keys_matter(context: Context, node: ast.Call) -> bool:
-    """Whether the state dict of what a DataParallel call makes is saved or loaded."""
+def keys_matter(context: Context, node: ast.AST) -> bool:
+    """Whether the state dict of what a DataParallel call makes is saved, or loaded where no edit can take the prefix off."""
     return any(
-        c.method in ("state_dict", "load_state_dict") and any(o.node is node for o in c.receiver.made())
+        (c.method == "state_dict" or (c.method == "load_state_dict" and not context.facts.is_entry(c.node)))
+        and any(o.node is node for o in c.receiver.made())
         for c in context.facts.before.trace.calls
     )
+
+
+def stays(context: Context, node: ast.AST) -> bool:
+    """Whether a DataParallel call is left as it is, with a finding: its model is not trained, and its keys matter."""
+    inner = argument(node, 0, "module") if isinstance(node, ast.Call) else None
+    return inner is not None and context.facts.model_of(context.facts.after.value(inner)) is None and keys_matter(context, node)
 
 
 def _inside_saved(context: Context, node: ast.Call) -> bool:
@@ -105,7 +112,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         inner = argument(call, 0, "module")
         if inner is None:
             continue
-        if context.facts.model_of(context.facts.after.value(inner)) is None and _keys_matter(context, call):
+        if stays(context, call):
             yield context.manual(
                 CODE,
                 call,

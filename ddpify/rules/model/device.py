@@ -209,10 +209,20 @@ def _device(context: Context, node: ast.Call, rank_text: str) -> Iterator[Change
     if index is not None and isinstance(first, ast.Constant) and first.value == "cuda":
         yield Change(CODE, _WHY, context.tree.shown, node, (Replace(index, context.names["local_rank"]),))
         return
+    if isinstance(first, ast.Constant) and first.value == "cuda" and not _conditional(context, node):
+        yield Change(
+            CODE, _WHY, context.tree.shown, node, (Replace(first, '"cuda" if torch.cuda.is_available() else "cpu"'),), ("import torch",)
+        )
+        return
     for part in _alternatives(first) if first is not None else ():
         literal = isinstance(part, ast.Constant) and (isinstance(part.value, int) or bool(_INDEXED.match(str(part.value))))
         if literal or (isinstance(part, (ast.JoinedStr, ast.BinOp, ast.Call)) and _names_index(part)):
             yield Change(CODE, _WHY, context.tree.shown, node, (Replace(part, rank_text),))
+
+
+def _conditional(context: Context, node: ast.AST) -> bool:
+    """Whether an expression is evaluated only where a test says so."""
+    return any(isinstance(up, (ast.If, ast.IfExp, ast.BoolOp)) and not context.is_main(up) for up in context.tree.ancestors(node))  # type: ignore[arg-type]
 
 
 def _alternatives(node: ast.expr) -> Iterator[ast.expr]:

@@ -1,8 +1,9 @@
 """Reach through the wrapper where the model itself is meant.
 
-What it does: own attributes and methods, `state_dict`, `load_state_dict`, `parameters` and evaluation of a wrapped model go through
-    `.module`; a call that only evaluates or reads the model is handed `model.module`; a whole-object save saves `model.module`.
-    Checkpoints keep the keys that the original wrote: a DataParallel original keeps its `module.` prefix.
+What it does: own attributes and methods (also by `hasattr` and `setattr`), `state_dict`, `load_state_dict`, `parameters` and evaluation of
+    a wrapped model go through `.module`; a call that only evaluates or reads the model is handed `model.module`; a whole-object save
+    saves `model.module`. Checkpoints keep the keys that the original wrote: a DataParallel original keeps its `module.` prefix, which a
+    load into a model that is not wrapped takes off.
 Why: the wrapper has no attributes of the model's, its state dict prefixes every key, and a forward past the training ranks hangs them.
 Safety: NOTE where a prefix stays; MANUAL where a name holds the wrapped model and the plain one.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
@@ -18,6 +19,7 @@ from ddpify.facts import library
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.model import dataparallel
 
 CODE = "DDP203"
 TITLE = "names on the wrapped model"
@@ -41,6 +43,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a question about something that is no model",
+        'seeded = hasattr(loader, "generator")\n',
+        frame="epoch",
+    ),
+    Example(
         "an attribute of something that is no model",
         "samples = len(loader.dataset)\n",
         frame="epoch",
@@ -56,6 +63,14 @@ EXAMPLES: tuple[Example, ...] = (
         "an attribute of the model's own",
         "labels = torch.zeros(model.classes)\n",
         "labels = torch.zeros(model.module.classes)\n",
+        frame="epoch",
+    ),
+    Example(
+        "a question about an attribute of the model's own",
+        'if hasattr(model, "classes"):\n'
+        "    classes = model.classes\n",
+        'if hasattr(model.module, "classes"):\n'
+        "    classes = model.module.classes\n",
         frame="epoch",
     ),
     Example(
@@ -98,9 +113,19 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Change(
                 CODE, "this call does not train: it is given the model itself", tree.shown, node, (Replace(node, "{0}.module", (node,)),)
             )
+        for read in _as_a_list(node):
+            wrapped = facts.wrapped(run.value(read))
+            if wrapped and read not in facts.passed:
+                why = "the wrapper cannot be gone through, counted or indexed as the model can"
+                yield Change(CODE, why, tree.shown, read, (Replace(read, "{0}.module", (read,)),))
+            elif wrapped is None:
+                text = ast.unparse(read)
+                why = f"`{text}` may be the wrapped model or the plain one here"
+                yield context.manual(CODE, read, why, f"{text}.module where it is wrapped")
         if isinstance(node, ast.Attribute):
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
+            yield from _by_name(context, node)
             if node not in context.training and node in facts.prefixed and any(facts.wrapped(run.value(a)) for a in node.args):
                 yield context.manual(
                     CODE,
@@ -133,6 +158,34 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     node,
                     (Replace(node.func, "{0}.module", (node.func,)),),
                 )
+
+
+def _as_a_list(node: ast.AST) -> list[ast.expr]:
+    """What a node goes through, counts or indexes."""
+    if isinstance(node, (ast.For, ast.comprehension)):
+        return [node.iter]
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        return [node.value]
+    ordering = ("len", "list", "enumerate", "reversed", "tuple", "zip", "iter", "next")
+    return node.args if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ordering else []
+
+
+def _by_name(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
+    """`hasattr(model, name)` and `setattr(model, name, value)` mean the model's own attribute."""
+    facts, asked = context.facts, node.args[0] if node.args else None
+    if asked is None or asked in facts.passed or not facts.after.value(node.func).paths() & {"hasattr", "setattr"} or len(node.args) < 2:
+        return
+    name = node.args[1]
+    if isinstance(name, ast.Constant) and name.value in _SAME:
+        return
+    wrapped = facts.wrapped(facts.after.value(asked))
+    if wrapped:
+        why = "the wrapper does not have the model's attributes"
+        yield Change(CODE, why, context.tree.shown, asked, (Replace(asked, "{0}.module", (asked,)),))
+    elif wrapped is None:
+        text = ast.unparse(asked)
+        why = f"`{text}` may be the wrapped model or the plain one here"
+        yield context.manual(CODE, asked, why, f"{text}.module where it is wrapped")
 
 
 def _type_test(context: Context, kind: ast.expr) -> Iterator[Change]:
@@ -169,6 +222,44 @@ def _optional(context: Context, node: ast.Attribute) -> bool:
     )
 
 
+def _where_plain(context: Context, node: ast.Attribute) -> bool:
+    """Whether a read stands in the branch for a model without a wrapper: the other branch reads its `.module`."""
+    inner: ast.AST = node
+    for up in context.tree.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp)):
+            body, other = (up.body, up.orelse) if isinstance(up, ast.If) else ([up.body], [up.orelse])
+            across = other if any(inner is part for part in body) else body if any(inner is part for part in other) else []
+            if any(
+                isinstance(n, ast.Attribute) and n.attr == "module" and ast.unparse(n.value) == ast.unparse(node.value)
+                for part in across
+                for n in ast.walk(part)
+            ):
+                return True
+        inner = up
+    return False
+
+
+def _plain_keys(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
+    """The state dict of a model that the original had wrapped by then, and that is not wrapped here, or not yet."""
+    facts, call = context.facts, context.tree.parent[node]
+    held = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
+    plain = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.plain)  # told elsewhere
+    if not held or plain or all(dataparallel.stays(context, o.node) for o in held) or not isinstance(call, ast.Call):
+        return
+    if node.attr == "load_state_dict" and call.args and not isinstance(call.args[0], ast.Starred):
+        why = "the original's checkpoints carry the `module.` prefix of DataParallel, and the model is not wrapped here"
+        edit = Replace(call.args[0], '{{key.removeprefix("module."): value for key, value in {0}.items()}}', (call.args[0],))
+        yield Change(CODE, why, context.tree.shown, node, (edit,))
+        return
+    yield context.manual(
+        CODE,
+        node,
+        "the original's state dict carries the `module.` prefix of DataParallel here; this one does not",
+        "let what reads these keys take `module.` as optional",
+        level=Safety.REVIEW,
+    )
+
+
 def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
     facts, tree = context.facts, context.tree
     value = facts.after.value(node.value)
@@ -176,15 +267,17 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     if wrapped is False:
         if (
             node.attr == "module"
-            and facts.model_of(value) is not None
-            and any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
+            and (held := [o for o in facts.before.value(node.value).made() if o.path == library.DATAPARALLEL])
+            and (facts.model_of(value) is not None or not any(dataparallel.keys_matter(context, o.node) for o in held))
         ):
             yield Change(CODE, "the model is not wrapped here any more", tree.shown, node, (Replace(node, "{0}", (node.value,)),))
+        if node.attr in ("state_dict", "load_state_dict"):
+            yield from _plain_keys(context, node)
         return
     if node.attr in _SAME and wrapped:
         return
     prefixed = any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
-    if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped:
+    if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped and not _where_plain(context, node):
         if _optional(context, node):
             yield context.manual(
                 CODE,

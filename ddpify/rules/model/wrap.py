@@ -15,10 +15,10 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
-from ddpify.facts.collect import uncovered
+from ddpify.facts.collect import TrainedModel, uncovered
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm, later, unused
+from ddpify.rules.model import batch_norm, checkpointing, hooks, later, through, unused
 
 CODE = "DDP201"
 TITLE = "wrap the trained model"
@@ -86,8 +86,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             for loop in facts.loops
             if any(pair[0] in model.objs for pair in loop.loss.of_kind("forward"))
         )
-        if model.wrapped:
-            yield from (Proof(o, "the model is wrapped") for o in discharged)
+        if model.wrapped or model in facts.plain:
+            why = "the model is wrapped" if model.wrapped else "its gradients are averaged before each step"
+            yield from (Proof(o, why) for o in discharged)
             continue
         if model.wrap is None:
             first = min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
@@ -100,14 +101,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             )
             continue
         statement, target = model.wrap
-        name = ast.unparse(target)
-        options = f"device_ids=[{context.names['local_rank']}] if next({name}.parameters()).is_cuda else None"
-        if unused.unused(context, model):
-            options += ", find_unused_parameters=True"
-        code = f"{name} = DistributedDataParallel({name}, {options})"
-        sync = batch_norm.sync(context, model)
-        if sync:
-            code = f"if next({name}.parameters()).is_cuda:\n    {name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n" + code
+        text = ast.unparse(target)
+        code = _code(context, model, text.replace("'", '"') if context.quoted("") == '""' else text)
         if not facts.is_entry(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
@@ -121,12 +116,41 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             Safety.SAFE,
             discharges=discharged,
         )
+        again = checkpointing.reentrant(context, model)
+        if again is not None and unused.unused(context, model):
+            yield from checkpointing.told(context, again)
         yield from batch_norm.told(context, model, statement)
+    yield from through.changes(context)
+    yield from hooks.told(context)
     yield from later.changes(context)
+
+
+def _code(context: Context, model: TrainedModel, target: str) -> str:
+    """The statements that wrap what `target` holds: a model, or each model of a list or dict."""
+    name = target if not model.kept_in else "net" if target != "net" else "model"
+    options = f"device_ids=[{context.names['local_rank']}] if next({name}.parameters()).is_cuda else None"
+    rests = unused.unused(context, model)
+    again = checkpointing.reentrant(context, model)
+    still = again is not None and context.options.find_unused_parameters == "auto"
+    if rests:  # the wrapper cannot look for unused parameters and go back through a part twice
+        options += ", static_graph=True" if still else ", find_unused_parameters=True"
+    wrapped = f"DistributedDataParallel({name}, {options})"
+    synced = f"torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})"
+    sync = batch_norm.sync(context, model)
+    if not model.kept_in:
+        code = f"{name} = {wrapped}"
+        return batch_norm.converted(name) + code if sync else code
+    many = f"{target} = [{{}} for {name} in {target}]"
+    if model.kept_in == "dict":
+        many = f"{target} = {{{{key: {{}} for key, {name} in {target}.items()}}}}"
+    each = many.format(wrapped)
+    return many.format(f"{synced} if next({name}.parameters()).is_cuda else {name}") + "\n" + each if sync else each
 
 
 def _unseen(context: Context) -> Iterator[Finding]:
     for optimizer, obj in uncovered(context.facts):
+        if optimizer in context.facts.served:
+            continue
         what = (
             "parameters that belong to no module seen"
             if obj is None

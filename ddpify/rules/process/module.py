@@ -43,6 +43,8 @@ _ALONE = {  # what a function that asks other ranks returns where there are none
     "from_rank_zero": "value",
     "same_on_all_ranks": "value",
     "from_all_ranks": "rows",
+    "average_gradients": "",
+    "start_alike": "",
 }
 # What does not hold without a process group, and would break the scripts that are not converted.
 _ONLY_JOINED = frozenset(("DDP201", "DDP203", "DDP302", "DDP305", "DDP504"))
@@ -169,6 +171,7 @@ def _alone(context: Context, key: str, text: str) -> str:
     """A function that also works where there is no process group."""
     if key not in _ALONE:
         return text
-    head, quotes, rest = text.partition('"""\n')
-    start = f"{head}{quotes}    if not {context.names['dist']}.is_initialized():\n        return {_ALONE[key]}".rstrip()
+    before, define, function = text.rpartition("\ndef ") if not text.startswith("def ") else ("", "", text)  # a class may come first
+    head, quotes, rest = function.partition('"""\n')
+    start = f"{before}{define}{head}{quotes}    if not {context.names['dist']}.is_initialized():\n        return {_ALONE[key]}".rstrip()
     return f"{start}\n{rest}"

@@ -123,7 +123,6 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     """Draws before the training loop that nothing seeds, with the generator they draw from."""
     run = context.facts.after
     first = min((loop.backward.order for loop in context.facts.loops), default=0)
-    seeded = {p for c in run.trace.calls for p in c.func.paths() if p in _SEEDS.values()}
     training = context.facts.training_loops
     out = []
     for call in run.trace.calls:
@@ -137,7 +136,11 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
                 or any(loop.node in training for loop in call.loops)
             ):
                 continue
-            if _SEEDS[root] in seeded or any(k in call.keywords for k in ("generator", "random_state")) or _inside_module(context, call):
+            if (
+                _seeded(context, _SEEDS[root], call)
+                or any(k in call.keywords for k in ("generator", "random_state"))
+                or _inside_module(context, call)
+            ):
                 continue
             if (
                 root == "sklearn"
@@ -147,13 +150,21 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
             ):
                 continue
             out.append((call, root))
-    if _SEEDS["torch"] not in seeded:
-        out += [
-            (call, "torch")
-            for call in run.trace.calls
-            if any(loop.node in training for loop in call.loops) and any(_random_network(context, obj) for obj in call.func.objs)
-        ][:1]
+    out += [
+        (call, "torch")
+        for call in run.trace.calls
+        if any(loop.node in training for loop in call.loops) and any(_random_network(context, obj) for obj in call.func.objs)
+    ][:1]
     return out
+
+
+def _seeded(context: Context, seed: str, draw: Call) -> bool:
+    """Whether a generator has been seeded by the script when something is drawn, whatever it was asked to do."""
+    tests = {node for node, _ in draw.tests}
+    return any(
+        seed in c.func.paths() and c.order < draw.order and all(node in tests or "__name__" in ast.unparse(node) for node, _ in c.tests)
+        for c in context.facts.after.trace.calls
+    )
 
 
 def _random_network(context: Context, obj: object) -> bool:
@@ -165,8 +176,13 @@ def _random_network(context: Context, obj: object) -> bool:
         or not run.interpreter.is_network(obj)
     ):
         return False
-    loaded = any(c.method == "load_state_dict" and obj in c.receiver.objs for c in run.trace.calls)
-    return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not loaded
+    made = run.calls(obj.node)
+    tests = {node for call in made for node, _ in call.tests}
+    loaded = any(
+        c.method == "load_state_dict" and obj in c.receiver.objs and all(node in tests for node, _ in c.tests) for c in run.trace.calls
+    )
+    known = loaded or (bool(made) and all(_seeded(context, _SEEDS["torch"], call) for call in made))
+    return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not known
 
 
 def _inside_module(context: Context, call: Call) -> bool:

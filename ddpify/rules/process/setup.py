@@ -98,6 +98,9 @@ _ORDER = (
     "on_any_rank",
     "share_of_ranks",
     "from_all_ranks",
+    "training_loss",
+    "start_alike",
+    "average_gradients",
     "agree_on_seed",
     "quiet",
     "quiet_logging",
@@ -110,6 +113,7 @@ _NEEDS = {
     "reduce_meter": ("device",),
     "from_rank_zero": ("device",),
     "on_any_rank": ("device",),
+    "average_gradients": ("device",),
 }
 _IMPORTS = {
     "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
@@ -147,6 +151,8 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
         pieces["sharded"] = "".join(whole)
     if short:
         pieces["reduce_meter"] = pieces["reduce_meter"].replace("meter.count", "meter.cnt")
+    for method in (need.partition(":")[2] for need in needs if need.startswith("method:")):
+        pieces["training_loss"] = pieces["training_loss"].replace("self.model.method(", f"self.model.{method}(")
     call = f"{names['init_distributed']}()\n"
     if "agree_on_seed" in needs:
         pieces["agree_on_seed"] += _others(needs)
@@ -245,7 +251,7 @@ def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool
         if (
             isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
             or context.is_main(statement)
-            or statement in edited
+            or (statement in edited and not isinstance(statement, (ast.Import, ast.ImportFrom)))
         ):
             break
         if _imports(statement):

@@ -1,0 +1,392 @@
+"""Where no wrapper can average gradients: the optimizers whose gradients are averaged by a call before each step, and where."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.facts import collect, methods
+from ddpify.facts.collect import Averaged, Facts, Run, Start, Through, TrainedModel
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
+from ddpify.facts.tree import Tree
+
+CALL = "average_gradients"
+START = "start_alike"
+_MOVES = frozenset(("cpu", "half", "float", "double", "bfloat16"))
+_CLIPS = ("torch.nn.utils.clip_grad", "torch.nn.utils.get_total_norm", "apex.amp.master_params")
+
+
+def fill(facts: Facts) -> None:
+    """Find the optimizers that no wrapper serves; where each of them can be served by calls, leave their models as they are."""
+    run = facts.before
+    done = {o for c in run.trace.calls if CALL in c.method for a in c.args for o in a.objs if o in facts.optimizers}
+    plain = {m for m in facts.models if any(o in done for o in optimizers_of(facts, m))}
+    apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in set(unfit(facts))} - plain
+    needed = {o for m in apart for o in optimizers_of(facts, m)} | {o for o, _ in collect.uncovered(facts)}
+    needed -= done
+    if any(not optimizers_of(facts, m) for m in apart) or moved_by_hand(facts):
+        needed = set()
+    ordered = sorted(needed, key=lambda o: getattr(o.node, "lineno", 0))
+    starts = {o: _starts(facts, o) for o in ordered}
+    facts.served = frozenset(done)
+    if all(starts.values()):
+        wrapped = _through(facts, starts)
+        found = {o: _averaged(facts, o, starts[o]) for o in ordered if wrapped is None}
+        if all(a is not None for a in found.values()):
+            facts.averaged = {o: a for o, a in found.items() if a is not None}
+            facts.through = wrapped or ()
+            facts.served = frozenset((*done, *ordered))
+    facts.plain = frozenset(m for m in facts.models if (own := optimizers_of(facts, m)) and own <= facts.served)
+    if facts.plain:
+        collect.place_wraps(facts)
+
+
+def _through(facts: Facts, starts: dict[New, list[Start]]) -> tuple[Through, ...] | None:
+    """The methods that stand for all of the training, if they do."""
+    distinct = {(s.after, s.what): s for found in starts.values() for s in found}
+    apart = {r for m in unfit(facts) for o in m.objs for r in facts.before.roots(o)}
+    ways = [methods.through(facts, s) for s in distinct.values() if s.module not in apart]
+    if len(ways) < len(distinct):
+        return None
+    out = tuple(w for w in ways if w is not None)
+    return out if out and len(out) == len(ways) and len({w.method for w in out}) == 1 else None
+
+
+def optimizers_of(facts: Facts, model: TrainedModel) -> set[New]:
+    """The optimizers that move a model's parameters."""
+    run = facts.before
+    return {
+        o for o in facts.optimizers if any(r in model.objs for p in owners(facts, o) if isinstance(p, (New, Part)) for r in run.roots(p))
+    }
+
+
+def owners(facts: Facts, optimizer: New) -> frozenset[Obj]:
+    """The modules and the single parameters that an optimizer was given."""
+    held = collect.given(facts, optimizer)
+    return facts.before.parameters(held) | facts.before.loose(held)
+
+
+def moved_by_hand(facts: Facts) -> bool:
+    """Whether the script moves something by its gradient itself: `w.data -= rate * w.grad`."""
+    for tree in facts.trees.values():
+        for node in tree.nodes():
+            target: ast.expr | None = None
+            parts: list[ast.expr] = []
+            if isinstance(node, ast.AugAssign):
+                target, parts = node.target, [node.value]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+                target, parts = node.func.value, [*node.args, *(k.value for k in node.keywords)]
+            elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Attribute) and t.attr == "data" for t in node.targets):
+                target, parts = node.targets[0], [node.value]
+            if target is not None and not _grad_in(target) and any(map(_grad_in, parts)):
+                return True
+    return False
+
+
+def _grad_in(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(node))
+
+
+def unfit(facts: Facts) -> Iterator[TrainedModel]:
+    """The models that a wrapper could be put around, but would not serve."""
+    run, training = facts.before, facts.training_loops
+    for loop in facts.loops:
+        kept = [k for n in ("retain_graph", "keep_graph") for k in loop.backward.keywords.get(n, NOTHING).objs]
+        if any(not (isinstance(o, Lit) and not o.value) for o in kept):
+            yield from (m for m in facts.models if any(pair[0] in m.objs for pair in loop.loss.of_kind("forward")))
+    for model in facts.models:
+        within = training - collect.made_in(run, model)
+        moved = any(
+            c.method in _MOVES and run.unwrap(c.receiver) & model.objs and any(loop.node in within for loop in c.loops)
+            for c in run.trace.calls
+        )
+        if moved or _freed(facts, model, within):
+            yield model
+
+
+def _freed(facts: Facts, model: TrainedModel, within: frozenset[ast.AST]) -> bool:
+    """Whether some parameters of a model are frozen or freed while it trains: a wrapper goes on with those it found."""
+    run, first = facts.before, collect.first_order(facts, model)
+    last = max((t.backward.last for t in facts.loops if any(p[0] in model.objs for p in t.loss.of_kind("forward"))), default=0)
+    written = [(s.node, s.order, s.loops, s.receiver) for s in run.trace.stores if getattr(s.node, "attr", "") == "requires_grad"]
+    written += [(c.node, c.order, c.loops, c.receiver) for c in run.trace.calls if c.method == "requires_grad_"]
+    chosen = early = late = False
+    for node, order, loops, value in written:
+        named = frozenset(o for o in (*value.of_kind("parameters"), *value.objs) if isinstance(o, (New, Part)))
+        touched = {o for o in run.unwrap(Value(named)) if isinstance(o, (New, Part))}
+        parts = {o for o in touched if any(r in model.objs for r in run.roots(o))}
+        inside = any(loop.node in within for loop in loops)
+        early |= bool(parts) and order < first and not inside
+        late |= bool(parts) and inside
+        chosen |= bool(parts) and first < order < last and not inside
+        chosen |= inside and (bool(parts - model.objs) or (bool(parts) and _by_name(facts.tree_of(node), node)))
+    return chosen or (early and late)
+
+
+def _by_name(tree: Tree, node: ast.AST) -> bool:
+    """Whether a loop over parameters chooses the one that a statement is about."""
+    for up in tree.ancestors(tree.statement(node)):
+        if isinstance(up, ast.If):
+            return any(isinstance(a, ast.For) for a in tree.ancestors(up))
+        if isinstance(up, ast.For):
+            statement = tree.statement(node)
+            named = {n.id for n in ast.walk(up.target) if isinstance(n, ast.Name)}
+            value = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else None
+            return isinstance(statement, ast.Assign) and any(isinstance(n, ast.Name) and n.id in named for n in ast.walk(value))  # type: ignore[arg-type]
+    return False
+
+
+def _steps(facts: Facts, optimizer: New) -> list[Call]:
+    """The steps of an optimizer."""
+    calls = facts.before.trace.calls
+    return [c for c in calls if c.method in ("step", "minimize") and any(optimizer in v.objs for v in (c.receiver, *c.args))]
+
+
+def _starts(facts: Facts, optimizer: New) -> list[Start]:
+    """Where what an optimizer moves is made the same on all ranks; nothing where that is not found for some of it."""
+    moved, steps = owners(facts, optimizer), _steps(facts, optimizer)
+    if not moved or not steps or not all(_reached(facts, o) for o in moved):
+        return []
+    found = [_start(facts, optimizer, owner, steps[0]) for owner in sorted(moved, key=collect.place_of)]
+    return list({(s.after, s.what): s for s in found if s is not None}.values()) if None not in found else []
+
+
+def _averaged(facts: Facts, optimizer: New, starts: list[Start]) -> Averaged | None:
+    """The places before an optimizer's steps; None where one of them was not found."""
+    run = facts.before
+    places: dict[tuple[ast.stmt, str], None] = {}
+    for call in _steps(facts, optimizer):
+        given = call.node.func.value if optimizer in call.receiver.objs else call.node.args[0]  # type: ignore[attr-defined]
+        value = call.receiver if optimizer in call.receiver.objs else call.args[0]
+        if not all(run.is_optimizer(o) for o in value.objs) or not isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)):
+            return None
+        at = _place(facts, call)
+        if at is None:
+            return None
+        places[at, ast.unparse(given)] = None
+    return Averaged(tuple(places), tuple(starts))
+
+
+def _reached(facts: Facts, owner: Obj) -> bool:
+    """Whether what a module or a parameter computes was seen to reach a backward call."""
+    run = facts.before
+    root = _outermost(run, owner)
+    for loop in facts.loops:
+        for obj in (*(pair[0] for pair in loop.loss.of_kind("forward")), *loop.loss.of_kind("weight")):
+            if obj is owner or root in run.roots(obj):
+                return True
+    return False
+
+
+def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None:
+    """Where all ranks can be given the same values of what an optimizer moves."""
+    run = facts.before
+    if isinstance(owner, New) and owner.path == "torch.nn.Parameter" and not any(_is_module(run, r) for r in run.roots(owner)):
+        if not facts.is_entry(optimizer.node):
+            return None
+        statement = facts.entry.statement(optimizer.node)
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            return None
+        return Start(statement, _tensors(facts, optimizer, statement), None)
+    root = _outermost(run, owner)
+    together = next((m for m in facts.models if root in m.objs), None)
+    for model in (TrainedModel(frozenset((root,)), frozenset()), *([together] if together is not None else [])):
+        for statement, target in collect.candidates(facts, model, step):
+            own = any(
+                isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None) for up in _around(facts, statement)
+            )
+            if not own and facts.is_entry(statement) and _holds(facts, statement, target, root):
+                return Start(statement, ast.unparse(target), root)
+    return None
+
+
+def _outermost(run: Run, owner: Obj) -> Obj:
+    """The module that an owner of parameters is a part of, or itself."""
+    root = owner
+    for up in run.roots(owner) if isinstance(owner, (New, Part)) else ():
+        root = up if _is_module(run, up) else root
+    return root
+
+
+def _around(facts: Facts, statement: ast.stmt) -> Iterator[ast.AST]:
+    return facts.tree_of(statement).ancestors(statement)
+
+
+def _holds(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
+    """Whether a name or attribute of a statement's function holds a module, or one of those that it may be."""
+    run, function = facts.before, facts.entry.function(statement)
+    text = ast.unparse(target)
+    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and _written(n) == text]
+    stored = [s.value for s in run.trace.stores if isinstance(s.node, ast.Attribute) and ast.unparse(s.node) == text]
+    return any(root in run.unwrap(v) for v in (*held, *stored))
+
+
+def _written(node: ast.AST) -> str:
+    return node.arg if isinstance(node, ast.arg) else ast.unparse(node)
+
+
+def _is_module(run: Run, obj: Obj) -> bool:
+    if isinstance(obj, Part):
+        return True
+    kinds = ("list", "dict", "torch.nn.Parameter")
+    return isinstance(obj, New) and (run.interpreter.is_module(obj) or (obj.path not in kinds and bool(obj.path)))
+
+
+def _tensors(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign) -> str:
+    """The single tensors that an optimizer is given: by their names, where they have some beside it, or by way of its groups."""
+    names = [_named(facts, made, statement) for made in facts.before.loose(collect.given(facts, optimizer))]
+    if all(name for _, name in names):
+        return f"[{', '.join(name for _, name in sorted(names))}]"
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    return f'p for group in {ast.unparse(target)}.param_groups for p in group["params"]'
+
+
+def _named(facts: Facts, made: New, beside: ast.stmt) -> tuple[int, str]:
+    """The line and the name of a tensor that a statement of the same block as another makes; no name where there is none."""
+    tree = facts.entry
+    if made.node not in tree.parent:
+        return 0, ""
+    statement = tree.statement(made.node)
+    if not isinstance(statement, ast.Assign) or statement not in tree.block(beside) or len(statement.targets) > 1:
+        return 0, ""
+    target = statement.targets[0]
+    simple = isinstance(target, (ast.Name, ast.Attribute)) and made in facts.before.value(statement.value).objs
+    return (statement.lineno, ast.unparse(target)) if simple else (0, "")
+
+
+# ---------------------------------------------------------------------------------------------------- before which statement
+
+
+def _place(facts: Facts, step: Call) -> ast.stmt | None:
+    """The statement before which gradients are averaged: the first after the last backward call that steps or reads them."""
+    if not facts.is_entry(step.node):
+        return None
+    runs = _Runs(facts)
+    tree = facts.entry
+    statement = tree.statement(step.node)
+    if not isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
+        return None
+    if runs.backward(statement):
+        return _in_closure(facts, runs, step)
+    at: ast.stmt = statement
+    for node in (statement, *reversed(step.stack)):
+        if not facts.is_entry(node):
+            return None
+        inside = tree.statement(node)
+        found = _before(tree, runs, inside, at if inside is statement else None)
+        if found is None:
+            return None
+        at = found if inside is statement else at
+        if runs.reached:
+            return at
+    return None
+
+
+def _before(tree: Tree, runs: _Runs, inside: ast.stmt, at: ast.stmt | None) -> ast.stmt | None:
+    """Walk back from a statement to the last backward call; `at` None: no other statement may read gradients on the way."""
+    first = at or inside
+    while True:
+        block = tree.block(inside)
+        for earlier in reversed(block[: block.index(inside)]):
+            if runs.backward(earlier):
+                runs.reached = not runs.reads_after_backward(tree, earlier)
+                return first if runs.reached else None
+            if runs.reads(earlier):
+                if at is None or _bound_between(first, block, inside):
+                    return None
+                first = earlier
+        up = tree.parent.get(inside)
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and runs.backward(up):
+            return None  # the step of one turn comes before the backward call of the next
+        if not isinstance(up, ast.stmt) or isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return first
+        inside = up
+
+
+def _bound_between(first: ast.stmt, block: list[ast.stmt], inside: ast.stmt) -> bool:
+    """Whether names that the call would use are bound by the loop or branch that it would be moved out of."""
+    if first in block:
+        return False
+    return isinstance(inside, (ast.For, ast.AsyncFor)) or any(
+        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) for n in ast.walk(inside)
+    )
+
+
+def _in_closure(facts: Facts, runs: _Runs, step: Call) -> ast.stmt | None:
+    """The place inside the function that an optimizer calls: after its backward call."""
+    functions = [o.node for v in (*step.args, *step.keywords.values()) for o in v.objs if isinstance(o, Func)]
+    if len(functions) != 1 or not isinstance(functions[0], ast.FunctionDef) or not facts.is_entry(functions[0]):
+        return None
+    body = functions[0].body
+    if not isinstance(body[-1], ast.Return) or sum(isinstance(n, ast.Return) for n in ast.walk(functions[0])) > 1:
+        return None
+    found = _before(facts.entry, runs, body[-1], body[-1])
+    return found if runs.reached else None
+
+
+class _Runs:
+    """What statements run, by the calls seen under them."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.reached = False
+        self._backward: set[ast.AST] = {loop.backward.node for loop in facts.loops}
+        calls = facts.before.trace.calls
+        self._steps: set[ast.AST] = {
+            c.node for c in calls if c.method == "step" and any(o in facts.optimizers for v in (c.receiver, *c.args) for o in v.objs)
+        }
+        self._by: dict[ast.AST, list[Call]] = {}
+        for call in facts.before.trace.calls:
+            for node in {call.node, *call.stack}:
+                self._by.setdefault(node, []).append(call)
+        self._run = facts.before
+
+    def _nodes(self, statement: ast.stmt) -> set[ast.AST]:
+        """The nodes that run when a statement does; the bodies of functions that it only defines left out."""
+        own: set[ast.AST] = set()
+        todo: list[ast.AST] = [statement]
+        while todo:
+            node = todo.pop()
+            own.add(node)
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+                todo += ast.iter_child_nodes(node)
+        called = {o.node for n in own for c in self._by.get(n, ()) for v in (c.func, *c.args) for o in v.objs if isinstance(o, Func)}
+        return own.union(*(ast.walk(f) for f in called))
+
+    def backward(self, statement: ast.stmt) -> bool:
+        """Whether a statement runs a backward call."""
+        return self._any(statement, self._backward)
+
+    def _any(self, statement: ast.stmt, nodes: set[ast.AST]) -> bool:
+        return not nodes.isdisjoint(self._nodes(statement))
+
+    def reads(self, statement: ast.stmt) -> bool:
+        """Whether a statement reads or changes gradients."""
+        return any(self._reads(n) for n in self._nodes(statement))
+
+    def _reads(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            return "torch.autograd" not in ast.unparse(node.value) and not self._run.value(node.value).paths()
+        if isinstance(node, ast.Call):
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            return method in ("unscale_", "clip_master_grads") or any(
+                p.startswith(_CLIPS) or "clip_grad" in p for p in (*self._run.value(node.func).paths(), method)
+            )
+        return False
+
+    def reads_after_backward(self, tree: Tree, statement: ast.stmt) -> bool:
+        """Whether gradients are read between a backward call and the last one, before they are averaged."""
+        if self.reads(statement):
+            return True
+        between = False
+        while True:
+            block = tree.block(statement)
+            for earlier in reversed(block[: block.index(statement)]):
+                if self._any(earlier, self._steps):
+                    return False
+                if self.backward(earlier):
+                    return between or self.reads(earlier)
+                between = between or self.reads(earlier)
+            up = tree.parent.get(statement)
+            if not isinstance(up, (ast.If, ast.With, ast.Try)):
+                return False
+            statement = up

@@ -1,0 +1,89 @@
+"""Models that are trained through one method of theirs other than forward."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts.collect import Facts, Run, Start, Through
+from ddpify.facts.model import Call, Func, New, Obj, Part
+
+_RUNS = ("forward", "__call__", "__init__")
+
+
+def through(facts: Facts, start: Start) -> Through | None:
+    """The one method that a module's training goes through, where a wrapper made at `start` can be called in its place."""
+    run, module = facts.before, start.module
+    if not isinstance(module, New) or module.cls is None:
+        return None
+    sites: dict[ast.Call, str] = {}
+    for loop in facts.loops:
+        if any(module in run.roots(p) for p in loop.loss.of_kind("weight")):
+            return None  # a parameter of its own that is used by itself
+        for obj, node in loop.loss.of_kind("forward"):
+            if module not in run.roots(obj):
+                continue
+            for call in run.calls(node):
+                site = None if call.no_grad else _site(run, call, module)
+                if not call.no_grad and site is None:
+                    return None
+                if site is not None:
+                    sites[site] = site.func.attr  # type: ignore[attr-defined]
+    steps = any(node in sites for loop in facts.loops for node in loop.backward.stack)  # the method trains, and gives no loss
+    if steps or len(set(sites.values())) != 1 or not all(_reaches(facts, start, s) for s in sites):
+        return None
+    return Through(start, next(iter(sites.values())), tuple(sites), _leaves_out(facts, module, sites))
+
+
+def _site(run: Run, call: Call, module: New) -> ast.Call | None:
+    """The call of a method of the module, from outside, under which a call is made."""
+    for node in (*call.stack, call.node):
+        for event in run.calls(node):
+            owners = {o.owner for o in event.func.objs if isinstance(o, Func)}
+            if owners == {module} and isinstance(event.node.func, ast.Attribute):
+                return event.node if event.method not in _RUNS else None
+            if module in run.unwrap(event.func):
+                return None
+    return None
+
+
+def _reaches(facts: Facts, start: Start, site: ast.Call) -> bool:
+    """Whether the name of the wrapper, which stands beside the module's own, is seen where the method is called."""
+    run, func = facts.before, site.func
+    if not isinstance(func, ast.Attribute) or ast.unparse(func.value) != start.what or not facts.in_main(site):
+        return False
+    if any(c.no_grad or run.unwrap(c.receiver) != {start.module} for c in run.calls(site)):
+        return False
+    tree = facts.entry
+    if isinstance(func.value, ast.Name):
+        here, there = tree.function(site), tree.function(start.after)
+        local = {n.id for n in ast.walk(here) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | {
+            a.arg for a in ast.walk(here) if isinstance(a, ast.arg)
+        }
+        return here is there or (isinstance(there, ast.Module) and func.value.id not in local)
+    owners = [up for node in (site, start.after) for up in tree.ancestors(node) if isinstance(up, ast.ClassDef)]
+    held = isinstance(func.value, ast.Attribute) and isinstance(func.value.value, ast.Name) and func.value.value.id == "self"
+    inside = any(run.interpreter.is_module(o) for s in run.trace.stores if ast.unparse(s.node) == start.what for o in s.receiver.objs)
+    return held and len(owners) == 2 and owners[0] is owners[1] and not inside
+
+
+def _leaves_out(facts: Facts, module: New, sites: dict[ast.Call, str]) -> bool:
+    """Whether some part of the module is not read by what its method runs."""
+    run = facts.before
+    parts = {name for (owner, name), held in run.memory.items() if owner is module and any(_trains(run, o) for o in held.objs)}
+    read: set[str] = set()
+    for call in run.trace.calls:
+        if any(n in sites for n in (*call.stack, call.node)):
+            bodies = [o.node for o in call.func.objs if isinstance(o, Func)]
+            bodies += [f.node for o in call.func.objs if o is module for f in _forward(run, module)]
+            read |= {n.attr for b in bodies for n in ast.walk(b) if isinstance(n, ast.Attribute)}
+    return not parts <= read
+
+
+def _forward(run: Run, module: New) -> list[Func]:
+    found = run.interpreter.find(module.cls, "forward") if module.cls is not None else None
+    return [o for o in (found.objs if found is not None else ()) if isinstance(o, Func)]
+
+
+def _trains(run: Run, obj: Obj) -> bool:
+    """Whether an object may hold parameters."""
+    return isinstance(obj, Part) or (isinstance(obj, New) and (run.interpreter.is_module(obj) or obj.path.startswith("torch.nn.")))

@@ -1,0 +1,63 @@
+"""Batches that are trained on in parts of so many rows, with one step for all parts: a rank has its share of each part.
+
+Rank r holds every N-th row of a batch from the r-th on. Cut into parts of n / N rows, the ranks' first parts are together the first n rows
+of the batch, and so on: as many parts, of the same rows, each averaged over all ranks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit
+from ddpify.facts.model import Value
+from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
+from ddpify.rules.context import Context, argument
+
+CODE = "DDP402"
+
+
+def changes(context: Context, node: ast.Call, loss: Value, held: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
+    """Give each rank its share of each part of a batch that this loss is an average over."""
+    edits: list[Edit] = []
+    needs: tuple[str, ...] = ()
+    for cut in sorted(loss.of_kind("part"), key=lambda n: (n.lineno, n.col_offset)):
+        sizes = _sizes(context, cut)
+        single = any(isinstance(s, ast.Constant) and s.value == 1 for s in sizes)
+        if not sizes or single or any(context.facts.after.value(s).scale is not None for s in sizes):
+            yield context.manual(
+                CODE,
+                cut,
+                "a batch is cut into so many parts, which weigh alike: a rank's share of it may give fewer parts, or a shorter last one",
+                "weigh each part by its rows: loss * part.size(0) / batch.size(0)",
+                held,
+                Safety.REVIEW,
+            )
+            return
+        for size in sizes:
+            if not context.facts.is_entry(size):
+                fix = f"{ast.unparse(size)} // dist.get_world_size()"
+                yield context.manual(CODE, size, "a rank's part of a batch has its share of these rows", fix, held)
+                return
+            if not context.facts.after.value(size).of_kind("world") and not context.sizes_a_batch(size):
+                more, needs = context.divided(size)
+                edits += more
+    why = "each rank has its share of each part of a batch"
+    if not edits:
+        yield Proof(held[0], why)
+        return
+    yield Change(CODE, why, context.tree.shown, node, tuple(edits), needs=needs, discharges=held)
+
+
+def _sizes(context: Context, cut: ast.expr) -> list[ast.expr]:
+    """The expressions that say how many rows a part has."""
+    if isinstance(cut, ast.Call):
+        of_library = context.facts.after.value(cut.func).paths() & {"torch.split"}
+        name = cut.func.attr if isinstance(cut.func, ast.Attribute) else ast.unparse(cut.func)
+        size = argument(cut, 1 if of_library else 0, "split_size") or argument(cut, None, "split_size_or_sections")
+        return [size] if size is not None and name == "split" else []
+    if isinstance(cut, ast.Subscript) and isinstance(cut.slice, ast.Slice) and isinstance(cut.slice.upper, ast.BinOp):
+        start = cut.slice.lower
+        loops = context.facts.after.value(start).of_kind("index") if start is not None else frozenset()
+        return [cut.slice.upper.right, *(loop.iter.args[2] for loop in loops)]
+    return []

@@ -1,0 +1,121 @@
+"""Average gradients that no wrapper sees.
+
+What it does: where DistributedDataParallel cannot stand for the training (tensors outside modules, several methods of one model, a step
+    inside the model, a second backward through one graph, layers that are freed on the way), the model stays as it is;
+    `average_gradients(optimizer)` goes before each step, in front of what reads or clips the gradients, and what the optimizer moves starts
+    as rank 0's.
+Why: each rank would step by its own gradients, and the copies drift apart.
+Safety: applied where the parameters of the optimizer, all its steps and the last backward call before each were seen; otherwise MANUAL.
+References: https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpify.edits import InsertAfter, InsertBefore
+from ddpify.facts import library
+from ddpify.facts.averaged import moved_by_hand
+from ddpify.facts.collect import TrainedModel
+from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
+from ddpify.rules.context import Context
+from ddpify.rules.model import batch_norm
+
+CODE = "DDP205"
+TITLE = "average gradients that no wrapper sees"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a model that is wrapped",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "gradients clipped after they were averaged by the wrapper",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "two backward calls through one graph",
+        "out = model(x)\n"
+        "loss = criterion(out, y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward(retain_graph=True)\n"
+        "out.pow(2).mean().backward()\n"
+        "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+        "optimizer.step()\n",
+        "out = model(x)\n"
+        "loss = criterion(out, y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward(retain_graph=True)\n"
+        "out.pow(2).mean().backward()\n"
+        "average_gradients(optimizer)\n"
+        "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+)  # fmt: skip
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """The calls before the steps, and the common start."""
+    averaged = context.facts.averaged.values()
+    names, shown = context.names, context.tree.shown
+    starts = {(start.after, start.what): start for a in averaged for start in a.starts}
+    for start in starts.values():
+        code = f"{names['start_alike']}({start.what})"
+        if start.module is not None:
+            model = TrainedModel(frozenset((start.module,)), frozenset())
+            code = f"{names['start_alike']}({start.what}.state_dict().values())"
+            if batch_norm.sync(context, model):
+                code = batch_norm.converted(start.what) + code
+            yield from batch_norm.told(context, model, start.after)
+        yield Change(
+            CODE,
+            "all ranks start from rank 0's parameters",
+            shown,
+            start.after,
+            (InsertAfter(start.after, code),),
+            ("import torch",),
+            needs=("start_alike",),
+        )
+    for statement, optimizer in dict.fromkeys(step for a in averaged for step in a.steps):
+        yield Change(
+            CODE,
+            "no wrapper averages these gradients over the ranks: this does, before they are read or stepped by",
+            shown,
+            statement,
+            (InsertBefore(statement, f"{names['average_gradients']}({optimizer})"),),
+            needs=("average_gradients",),
+        )
+    yield from _proven(context)
+    yield from _prefixed(context)
+
+
+def _prefixed(context: Context) -> Iterator[Finding]:
+    """State dicts of a DataParallel that no wrapper takes the place of."""
+    facts = context.facts
+    for call in facts.before.trace.calls if facts.averaged else ():
+        plain = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.plain)
+        if plain and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds():
+            yield context.manual(
+                CODE,
+                call.node,
+                "the original's checkpoints carry the `module.` prefix of DataParallel; this one's do not",
+                "rename the keys where they are saved, or let what loads them take `module.` off",
+                level=Safety.REVIEW,
+            )
+
+
+def _proven(context: Context) -> Iterator[Proof]:
+    """Backward calls whose gradients are averaged, whatever they flow through: those of every optimizer are."""
+    facts = context.facts
+    if facts.optimizers and facts.optimizers <= facts.served and not moved_by_hand(facts):
+        for loop in facts.loops:
+            yield Proof(Obligation("gradients", loop.backward.node), "the gradients of every optimizer are averaged before its step")

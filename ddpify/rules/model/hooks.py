@@ -1,0 +1,126 @@
+"""Gradients within a backward, of hooks and of inputs: they are a rank's own, those on parameters before a wrapper averages."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.facts.model import Call, Func, New, Part
+from ddpify.facts.tree import Tree
+from ddpify.rules.base import Finding, Safety
+from ddpify.rules.context import Context
+
+CODE = "DDP201"
+_BOUNDS = frozenset("clamp clip clamp_min clamp_max hardtanh tanh norm normalize sign renorm".split())
+_HOOKS = frozenset(("register_full_backward_hook", "register_backward_hook", "register_full_backward_pre_hook"))
+
+
+def told(context: Context) -> Iterator[Finding]:
+    """What the owner of a backward hook within a trained model must know."""
+    run, models = context.facts.after, context.facts.models
+    for node in {c.node: c for c in run.trace.calls if c.method in _HOOKS}:
+        calls = run.calls(node)
+        parts = [o for c in calls for o in run.unwrap(c.receiver) if isinstance(o, (New, Part))]
+        if not any(r in m.objs for o in parts for r in run.roots(o) for m in models):
+            continue
+        hooks = [o.node for c in calls for o in (c.argument(0, "hook") or c.receiver).objs if isinstance(o, Func)]
+        if hooks and not any(_gives(h) for h in hooks):
+            continue  # it only looks
+        yield _larger(context, node, "a backward hook changes")
+    for call in run.trace.calls:
+        within = call.method == "register_hook" and not call.receiver.of_kind("parameters") and not scales(context, call)
+        if within and any(_gives(o.node) for v in call.args for o in v.objs if isinstance(o, Func)):
+            yield _larger(context, call.node, "this hook changes")
+    made = {o.cls.node for c in run.trace.calls if c.method == "apply" for o in c.func.objs if isinstance(o, Func) and o.cls}
+    for cls in sorted(made, key=lambda n: n.lineno):
+        for method in cls.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "backward" and (at := _bounds(method)):
+                yield _larger(context, at, "this backward bounds")
+    for tree in context.facts.trees.values():
+        for read in tree.nodes():
+            if isinstance(read, ast.Attribute) and read.attr == "grad" and isinstance(read.ctx, ast.Load):
+                base = run.value(read.value)
+                of_batch = base.scale == "sample" and not base.of_kind("parameters") and base.batches() & set(context.facts.feeding)
+                if of_batch and not _direction(tree, read):
+                    yield _larger(context, read, "this reads")
+
+
+def _larger(context: Context, node: ast.AST, what: str) -> Finding:
+    return context.manual(
+        CODE,
+        node,
+        f"{what} gradients of this rank's share of the batch, which are as many times larger as there are ranks",
+        "a factor may stay; give a threshold or an added term the size it has on one device",
+        level=Safety.REVIEW,
+    )
+
+
+def _bounds(backward: ast.FunctionDef) -> ast.Call | None:
+    """Where a function's own backward does more than multiply the gradients it is given."""
+    names = {a.arg for a in backward.args.args[1:]}
+    for node in ast.walk(backward):
+        if isinstance(node, ast.Assign) and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.value)):
+            names |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+    for node in ast.walk(backward):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr.rstrip("_") not in _BOUNDS:
+            continue
+        if any(isinstance(n, ast.Name) and n.id in names for part in (node.func.value, *node.args[:1]) for n in ast.walk(part)):
+            return node
+    return None
+
+
+def _direction(tree: Tree, node: ast.AST, known: frozenset[str] = frozenset()) -> bool:
+    """Whether only the direction of a gradient is used, or whether there is one."""
+    up = tree.parent[node]
+    if isinstance(up, ast.Attribute):
+        if up.attr in ("sign", "sign_", "zero_", "shape", "size", "device", "dtype"):
+            return True
+        return up.attr in ("data", "detach", "clone", "detach_", "cpu") and _direction(tree, up, known)
+    if isinstance(up, ast.Call):
+        if node is up.func:
+            return _direction(tree, up, known)
+        return isinstance(up.func, ast.Attribute) and up.func.attr in ("sign", "normalize")
+    if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
+        name = up.targets[0].id
+        loads = [n for n in tree.nodes() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+        return name in known or all(_direction(tree, n, known | {name}) for n in loads)
+    return isinstance(up, (ast.Compare, ast.If, ast.Expr, ast.BoolOp))
+
+
+def _gives(hook: ast.AST) -> bool:
+    """Whether a hook gives back a gradient of its own."""
+    if isinstance(hook, ast.Lambda):
+        return not (
+            isinstance(hook.body, ast.Constant)
+            or (isinstance(hook.body, ast.Call) and ast.unparse(hook.body.func).endswith(("append", "update")))
+        )
+    return any(
+        isinstance(n, ast.Return) and n.value is not None and not (isinstance(n.value, ast.Constant) and n.value.value is None)
+        for n in ast.walk(hook)
+    )
+
+
+def scales(context: Context, call: Call) -> bool:
+    """Whether a hook multiplies a gradient by a number that all ranks share: before or after the average is the same."""
+    run = context.facts.after
+    functions = [o.node for v in call.args for o in v.objs if isinstance(o, Func)]
+    return bool(functions) and all(_scaled(context, f) for f in functions) and not any(run.unwrap(v) for v in call.keywords.values())
+
+
+def _scaled(context: Context, function: ast.AST) -> bool:
+    body = function.body if isinstance(function, ast.Lambda) else None
+    if isinstance(function, ast.FunctionDef) and len(function.body) == 1 and isinstance(function.body[0], ast.Return):
+        body = function.body[0].value
+    names = [a.arg for a in function.args.args] if isinstance(function, (ast.Lambda, ast.FunctionDef)) else []
+    if isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.USub):
+        body = ast.BinOp(body.operand, ast.Mult(), ast.Constant(-1))
+    if not isinstance(body, ast.BinOp) or not isinstance(body.op, (ast.Mult, ast.Div)) or not names:
+        return False
+    sides = [body.left, body.right] if isinstance(body.op, ast.Mult) else [body.left]
+    for side in sides:
+        factor = body.right if side is body.left else body.left
+        if isinstance(side, ast.Name) and side.id == names[0]:
+            parts = [n for n in ast.walk(factor) if isinstance(n, ast.expr)]
+            mine = any(isinstance(n, ast.Name) and n.id == names[0] for n in parts)
+            return not mine and not any(context.local(v) or v.of_kind("drawn") for v in map(context.facts.after.value, parts))
+    return False

@@ -1,0 +1,172 @@
+"""Average accumulated gradients once, before the step.
+
+What it does: where a step is taken after every k-th batch, forward and backward of the batches between go under `model.no_sync()`:
+    their gradients stay on each rank, and the backward before the step averages what has added up.
+Why: averaging after each batch gives the same gradients, and costs k times the communication.
+Safety: safe, and left out unless every step was seen to follow a backward that averages: where one condition beside the backward holds
+    all steps and counts batches, does not change after the forward, and the model uses all of its parameters.
+References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html (no_sync)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Within
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context
+from ddpify.rules.model import checkpointing, unused
+
+CODE = "DDP206"
+TITLE = "average accumulated gradients once"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a step after each batch",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a condition that counts nothing",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "if args.epochs > 3:\n"
+        "    optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a step that does not wait for the condition",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "if args.epochs % 3 == 0:\n"
+        "    optimizer.step()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a step after every second batch",
+        "for i, (x, y) in enumerate(loader):\n"
+        "    loss = criterion(model(x), y) / 2\n"
+        "    loss.backward()\n"
+        "    if (i + 1) % 2 == 0:\n"
+        "        optimizer.step()\n"
+        "        optimizer.zero_grad()\n",
+        "loader.sampler.set_epoch(epoch)\n"
+        "for i, (x, y) in enumerate(loader):\n"
+        "    with contextlib.nullcontext() if (i + 1) % 2 == 0 else model.no_sync():\n"
+        "        loss = criterion(model(x), y) / 2\n"
+        "        loss.backward()\n"
+        "    if (i + 1) % 2 == 0:\n"
+        "        optimizer.step()\n"
+        "        optimizer.zero_grad()\n",
+        frame="batches",
+    ),
+)  # fmt: skip
+_PURE = (
+    *(ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.expr_context),
+    *(ast.operator, ast.boolop, ast.unaryop, ast.cmpop),
+)
+_LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Put what comes before the condition of the step, from forward to backward, under `no_sync`."""
+    facts, tree = context.facts, context.tree
+    backwards = {loop.backward.node for loop in facts.loops}
+    if len(facts.models) != 1 or len(backwards) != 1:
+        return
+    (model,), (backward,) = facts.models, backwards
+    wrapped_here = model.wrap is not None and not model.wrapped and facts.is_entry(model.wrap[0])
+    if not wrapped_here or not facts.is_entry(backward):
+        return
+    last = tree.statement(backward)
+    block = tree.block(last)
+    branch = _branch(context, block, last)
+    name = _name(context, model.forwards)
+    if branch is None or not name:
+        return
+    first = [i for i, s in enumerate(block) if any(n in model.forwards for n in ast.walk(s))]
+    if not first or first[0] > block.index(last) or not _all_inside(model.forwards, block[first[0] : block.index(last) + 1]):
+        return
+    between = block[first[0] : block.index(branch)]
+    inside = between[: between.index(last) + 1]
+    if not _fixed(branch.test, between) or not _movable(context, inside) or _looks_at_gradients(block, branch):
+        return
+    if unused.unused(context, model) or checkpointing.reentrant(context, model) is not None:
+        return
+    header = f"with contextlib.nullcontext() if {context.source(branch.test)} else {name}.no_sync()"
+    yield Change(
+        CODE,
+        "gradients that add up over several batches are averaged once, before the step",
+        tree.shown,
+        inside[0],
+        (Within(inside[0], last, header),),
+        ("import contextlib",),
+    )
+
+
+def _branch(context: Context, block: list[ast.stmt], last: ast.stmt) -> ast.If | None:
+    """The condition after the backward, in its block, that holds all steps of optimizers."""
+    facts = context.facts
+    steps = {
+        call.node
+        for call in facts.after.trace.calls
+        if call.method == "step" and any(o in facts.optimizers for v in (call.receiver, *call.args) for o in v.objs)
+    }
+    for statement in block[block.index(last) + 1 :] if isinstance(last, ast.Expr) else ():
+        if isinstance(statement, ast.If) and steps and not statement.orelse and _all_inside(steps, statement.body):
+            value = facts.after.value(statement.test)
+            counts = any(isinstance(n, ast.Mod) for n in ast.walk(statement.test))
+            return statement if counts and _pure(statement.test) and not context.local(value) and not value.of_kind("drawn") else None
+    return None
+
+
+def _all_inside(nodes: frozenset[ast.AST] | set[ast.Call], block: list[ast.stmt]) -> bool:
+    return {n for s in block for n in ast.walk(s)}.issuperset(nodes)
+
+
+def _pure(test: ast.expr) -> bool:
+    """Whether a condition may be asked twice: it calls nothing but `len`."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id == "len"):
+            return False
+        if not isinstance(node, (*_PURE, ast.Call)):
+            return False
+    return True
+
+
+def _fixed(test: ast.expr, between: list[ast.stmt]) -> bool:
+    """Whether no statement between assigns what the condition reads."""
+    read = {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(test) if isinstance(n, (ast.Name, ast.Attribute))}
+    return not any(
+        (n.id if isinstance(n, ast.Name) else n.attr) in read
+        for s in between
+        for n in ast.walk(s)
+        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)
+    )
+
+
+def _movable(context: Context, statements: list[ast.stmt]) -> bool:
+    """Whether statements may go into a block of their own: none speaks, leaves, or is edited as a whole."""
+    nodes = [n for s in statements for n in ast.walk(s)]
+    guarded = any(isinstance(n, ast.stmt) and context.guards.only_speaks(n) for n in nodes)
+    return not guarded and not any(isinstance(n, _LEAVES) or context.turned.get(n) == "whole" for n in nodes)  # type: ignore[call-overload]
+
+
+def _looks_at_gradients(block: list[ast.stmt], branch: ast.If) -> bool:
+    """Whether gradients are read or changed before the condition is met, or beside it."""
+    nodes = [n for s in block if s is not branch for n in ast.walk(s) if isinstance(n, ast.Attribute)]
+    return any(n.attr == "grad" or n.attr.startswith(("clip_grad", "unscale_")) for n in nodes)
+
+
+def _name(context: Context, forwards: frozenset[ast.AST]) -> str:
+    """What the wrapped model is called where it is run; empty where that is not one name."""
+    called = [n.func for n in forwards if isinstance(n, ast.Call)]
+    texts = {ast.unparse(f) for f in called}
+    plain = all(isinstance(f, (ast.Name, ast.Attribute)) and context.facts.wrapped(context.facts.after.value(f)) for f in called)
+    return texts.pop() if len(texts) == 1 and plain else ""

@@ -1,0 +1,50 @@
+"""A model that is trained through a method of its own: a small module whose forward calls the method is wrapped."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import InsertAfter, Replace
+from ddpify.facts.collect import TrainedModel
+from ddpify.rules.base import Change, Finding, Obligation
+from ddpify.rules.context import Context
+from ddpify.rules.model import batch_norm, unused
+
+CODE = "DDP201"
+
+
+def changes(context: Context) -> Iterator[Change | Finding]:
+    """The wraps, and the calls that go through them."""
+    facts = context.facts
+    for found in facts.through:
+        model = TrainedModel(frozenset((found.start.module,)) if found.start.module is not None else frozenset(), frozenset())
+        name, inside = found.start.what, found.start.what.rpartition(".")[0]
+        taken = {n.attr for n in context.tree.nodes() if isinstance(n, ast.Attribute)}
+        own = context.fresh(*(n for n in ("loss_of", "loss_through_ddp") if n not in taken))
+        loss = f"{inside}.{own}" if inside else own
+        options = f"device_ids=[{context.names['local_rank']}] if next({name}.parameters()).is_cuda else None"
+        if found.partly or unused.unused(context, model):
+            options += ", find_unused_parameters=True"
+        code = f"{loss} = DistributedDataParallel({context.names['training_loss']}({name}), {options})"
+        if batch_norm.sync(context, model):
+            code = batch_norm.converted(name) + code
+        yield Change(
+            CODE,
+            f"the wrapper averages the gradients of what its forward runs: `{found.method}`, through which the model is trained",
+            context.tree.shown,
+            found.start.after,
+            (InsertAfter(found.start.after, code), *(Replace(site.func, loss) for site in found.sites)),
+            ("import torch", "from torch.nn.parallel import DistributedDataParallel"),
+            discharges=tuple(Obligation("gradients", node) for node in _backwards(context, model)),
+            needs=("training_loss", f"method:{found.method}"),
+        )
+        yield from batch_norm.told(context, model, found.start.after)
+
+
+def _backwards(context: Context, model: TrainedModel) -> Iterator[ast.AST]:
+    """The backward calls that go through a model."""
+    run = context.facts.before
+    for loop in context.facts.loops:
+        if any(r in model.objs for pair in loop.loss.of_kind("forward") for r in run.roots(pair[0])):
+            yield loop.backward.node

@@ -1,0 +1,187 @@
+"""Where the grad scaler is made, and by which name each function finds it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ddpify.edits import AddParameter, Edit, InsertAfter, InsertBefore, SetArgument
+from ddpify.facts.model import Func, New
+from ddpify.rules.context import Context
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(eq=False)
+class Home:
+    """A scaler's name, the edits that make it and hand it on, and the functions that know it (a module: all of its functions).
+
+    `owner` is the class whose instances hold it, if one does.
+    """
+
+    name: str
+    edits: list[Edit] = field(default_factory=list)
+    known: set[ast.AST] = field(default_factory=set)
+    owner: ast.ClassDef | None = None
+
+    def at(self, context: Context, node: ast.AST) -> str:
+        """The scaler at a place; empty where it is out of reach."""
+        if self.owner is not None:
+            return f"{_self(context, node)}.{self.name}" if _class(context, node) is self.owner and _self(context, node) else ""
+        around = {_function(context, node), *context.tree.ancestors(node)}
+        return self.name if around & self.known else ""
+
+
+def found(
+    context: Context, optimizers: Iterable[New], uses: list[ast.AST], wished: list[ast.AST], loops: list[ast.AST], name: str
+) -> Home | None:
+    """A home from which all of `uses` can be reached, and as many of `wished` as may be; None where there is none.
+
+    `loops` are the outermost ones of the training, `name` is what the scaler is called, where it is a variable.
+    """
+    code = f"torch.amp.GradScaler({context.quoted('cuda')}, enabled=torch.cuda.is_available())"
+    statements = _bound(context, list(optimizers))
+    owners = {_class(context, n) for n in uses}
+    owner = owners.pop() if len(owners) == 1 else None
+    if owner is not None and all(_self(context, n) for n in uses):
+        for statement in reversed(statements):
+            if _class(context, statement) is owner and any(_keeps(n) for n in ast.walk(statement)):
+                held, at = _free_attribute(owner), _outer(context, statement)
+                return Home(held, [InsertAfter(at, f"{_self(context, at)}.{held} = {code}")], owner=owner)
+    for home, edit in _homes(context, statements, uses, loops, f"{name} = {code}"):
+        out = Home(name, [edit], {home})
+        if all(out.at(context, n) or _handed(context, out, n) for n in uses):
+            for n in wished:
+                if not out.at(context, n):
+                    _handed(context, out, n)
+            return out
+    return None
+
+
+def _homes(
+    context: Context, statements: list[ast.stmt], uses: list[ast.AST], loops: list[ast.AST], code: str
+) -> Iterator[tuple[ast.AST, Edit]]:
+    """Where a scaler may be made, the likeliest first: behind the optimizer, before the training begins, or for a whole module."""
+    tree = context.tree
+    for home in dict.fromkeys(_function(context, s) for s in statements):
+        begins = _begins(context, home, uses)
+        here = [_outer(context, s) for s in statements if _function(context, s) is home]
+        before = [s for s in here if (s.end_lineno or 0) < begins]
+        if before:
+            yield home, InsertAfter(max(before, key=lambda s: s.lineno), code)
+    homes = {_function(context, n) if n in tree.parent else None for n in loops}
+    if len(homes) == 1 and (only := next(iter(homes))) is not None:
+        first = min((tree.path(n)[-1] for n in loops), key=lambda s: s.lineno)
+        while isinstance(first, (ast.If, ast.With, ast.Try)) and any(n in loops for s in first.body for n in ast.walk(s)):
+            first = next(s for s in first.body if any(n in loops for n in ast.walk(s)))
+        yield only, InsertBefore(first, code)
+    roots = {context.facts.tree_of(n).root for n in uses}
+    if len(roots) == 1:
+        (root,) = roots
+        tops = [s for s in root.body if any(s is n or s in tree.ancestors(n) for n in uses)]
+        yield root, InsertBefore(tops[0], f"{code}\n\n")
+
+
+def _begins(context: Context, home: ast.AST, uses: list[ast.AST]) -> int:
+    """The line of a function at which the training first begins."""
+    calls = [c for n in uses for c in context.facts.after.calls(n)]
+    anchors = [a for c in calls for a in (*c.stack, c.node) if a in context.tree.parent and _function(context, a) is home]
+    return min((context.tree.statement(a).lineno for a in anchors), default=1 << 30)
+
+
+def _function(context: Context, node: ast.AST) -> ast.AST:
+    """The function around a node, or its module."""
+    return context.facts.tree_of(node).function(node)
+
+
+def _keeps(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+
+
+def _handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool:
+    """Hand the scaler to the function that a node stands in, through the calls that lead there; False where that cannot be."""
+    function = context.tree.function(node)
+    if function in home.known:
+        return True
+    if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not _plain(context, function):
+        return False
+    calls = _calls(context, function)
+    if not calls:
+        return False
+    known, edits = set(home.known), list(home.edits)
+    home.known.add(function)  # a function that calls itself has it by then
+    for call in calls:
+        if call not in context.tree.parent or not (home.at(context, call) or _handed(context, home, call, depth + 1)):
+            home.known, home.edits = known, edits
+            return False
+        home.edits.append(SetArgument(call, home.name, home.name))
+    home.edits.append(AddParameter(function, home.name))
+    return True
+
+
+def _plain(context: Context, function: Function) -> bool:
+    """Whether a function is only called, and takes arguments as they come."""
+    tree, name = context.facts.tree_of(function), context.facts.tree_of(function).name
+    if function.decorator_list or not isinstance(tree.parent[function], (ast.Module, ast.If)):
+        return False
+    if name != "__main__" and context.facts.project.is_shared(name):
+        return False
+    called = {n.func for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, ast.Call)}
+    named = [n for n in tree.nodes() if isinstance(n, ast.Name) and n.id == function.name]
+    return all(n in called for n in (*named, *_reads(context, function)))
+
+
+def _reads(context: Context, function: Function) -> list[ast.expr]:
+    """Where a function is named, in whichever file."""
+    run = context.facts.after
+    names = [n for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, (ast.Name, ast.Attribute))]
+    held = [n for n in names if isinstance(n.ctx, ast.Load) and any(isinstance(o, Func) and o.node is function for o in run.value(n).objs)]
+    return list(held)
+
+
+def _calls(context: Context, function: Function) -> list[ast.Call]:
+    """The calls of a function, those of its own file that were not reached included."""
+    reads = set(_reads(context, function))
+    own = {n for n in context.facts.tree_of(function).nodes() if isinstance(n, ast.Name) and n.id == function.name}
+    return [n for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, ast.Call) and n.func in reads | own]
+
+
+def _bound(context: Context, optimizers: list[New]) -> list[ast.stmt]:
+    """The statements of the entry that bind an optimizer: where it is made, where a call returns it, where an object takes it."""
+    tree, out = context.tree, list[ast.stmt]()
+    for optimizer in optimizers:
+        made = [tree.statement(n) for n in (optimizer.node, *reversed(optimizer.stack)) if n in tree.parent]
+        out += [s for s in made if isinstance(s, (ast.Assign, ast.AnnAssign))]
+        kept = [s.node for s in context.facts.after.trace.stores if optimizer in s.value.objs and s.node in tree.parent]
+        out += [tree.statement(n) for n in kept]
+    return list(dict.fromkeys(out))
+
+
+def _outer(context: Context, statement: ast.stmt) -> ast.stmt:
+    """The statement that holds all ways to make an optimizer: the outermost `if` around one."""
+    for up in context.tree.path(statement)[1:]:
+        if not isinstance(up, ast.If) or context.is_main(up):
+            break
+        statement = up
+    return statement
+
+
+def _class(context: Context, node: ast.AST) -> ast.ClassDef | None:
+    """The class whose method a node stands in."""
+    function = context.tree.function(node)
+    parent = context.tree.parent.get(function)
+    return parent if isinstance(parent, ast.ClassDef) else None
+
+
+def _self(context: Context, node: ast.AST) -> str:
+    """What a method calls its instance."""
+    function = context.tree.function(node)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or function.decorator_list or not function.args.args:
+        return ""
+    return function.args.args[0].arg
+
+
+def _free_attribute(owner: ast.ClassDef) -> str:
+    taken = {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
+    return next(n for n in ("scaler", "grad_scaler", "loss_scaler", "amp_scaler") if n not in taken)

@@ -1,0 +1,165 @@
+"""Switch the mixed precision that a script has.
+
+What it does: with `--amp none` every autocast and grad scaler is given `enabled=False`. With `--amp torch` what is cast is cast to
+    float16, with `--amp torch-bf16` to bfloat16, whose range needs no scaler: that is given `enabled=False`. `keep`, the default, leaves
+    all as it is.
+Why: a disabled autocast or scaler passes everything through, so nothing else of the script need change.
+Safety: safe. Where the script decides by a flag of its own whether it casts, that flag goes on deciding, and a NOTE says so. What another
+    module casts is MANUAL, and so is all of apex, which goes on as it is.
+References: https://docs.pytorch.org/docs/stable/amp.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import DropArgument, Edit, SetArgument
+from ddpify.options import Options
+from ddpify.rules.base import Change, Example, Finding, Safety
+from ddpify.rules.context import Context, argument
+from ddpify.rules.precision import present
+
+CODE = "DDP411"
+TITLE = "mixed precision switched"
+_STEP = (
+    'with torch.autocast("cuda"{dtype}):\n'
+    "    loss = criterion(model(x), y)\n"
+    "optimizer.zero_grad()\n"
+    "loss.backward()\n"
+    "optimizer.step()\n"
+)  # fmt: skip
+EXAMPLES: tuple[Example, ...] = (
+    Example("precision that is kept", _STEP.replace("{dtype}", ", dtype=torch.bfloat16"), frame="step"),
+    Example(
+        "what is asked for already",
+        _STEP.replace("{dtype}", ", dtype=torch.bfloat16"),
+        frame="step",
+        options=Options(amp="torch-bf16"),
+    ),
+    Example(
+        "a script without mixed precision",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+        options=Options(amp="none"),
+    ),
+    Example(
+        "a part that stays in float32",
+        'with torch.autocast("cuda", dtype=torch.bfloat16):\n'
+        "    out = model(x)\n"
+        '    with torch.autocast("cuda", enabled=False):\n'
+        "        loss = criterion(out.float(), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+        options=Options(amp="torch-bf16"),
+    ),
+    Example(
+        "switched off",
+        _STEP.replace("{dtype}", ""),
+        _STEP.replace("{dtype}", ", enabled=False"),
+        frame="step",
+        options=Options(amp="none"),
+    ),
+    Example(
+        "from float16 to bfloat16",
+        _STEP.replace("{dtype}", ", dtype=torch.float16"),
+        _STEP.replace("{dtype}", ", dtype=torch.bfloat16"),
+        frame="step",
+        options=Options(amp="torch-bf16"),
+    ),
+)  # fmt: skip
+
+_AT = {"autocast": {"dtype": 1, "enabled": 2}, "GradScaler": {"enabled": 5}}
+_OLD_AT = {"autocast": {"dtype": 1, "enabled": 0}, "GradScaler": {"enabled": 4}}
+
+
+def changes(context: Context) -> Iterator[Change | Finding]:
+    """One change for each autocast and scaler."""
+    amp = context.options.amp
+    yield from _apex(context)
+    if amp == "keep":
+        return
+    casts, scalers = present.autocasts(context), present.scalers(context)
+    off = all(_constant(context, c, "enabled") is False for c in casts)  # else one that is off is a part that stays in float32
+    for call in (*casts, *scalers):
+        edits = list(_edits(context, call, call in scalers, off))
+        if edits and not context.facts.is_entry(call):
+            yield context.manual(CODE, call, "mixed precision in another module is left as it is", f"here: {_fix(amp, call in scalers)}")
+        elif edits:
+            yield Change(CODE, f"asked for by --amp {amp}", context.tree.shown, call, tuple(edits), ("import torch",))
+        if amp != "none" and call in casts and _chosen(context, call):
+            why = "the script's own flag goes on deciding whether this casts"
+            yield context.manual(CODE, call, why, level=Safety.NOTE)
+
+
+def _edits(context: Context, call: ast.Call, scaler: bool, off: bool) -> Iterator[Edit]:
+    amp, enabled = context.options.amp, _constant(context, call, "enabled")
+    if amp == "none" or (scaler and amp == "torch-bf16"):
+        if enabled is not False:
+            yield SetArgument(call, "enabled", "False", position=_position(context, call, "enabled"))
+        return
+    if enabled is False and not (off or scaler):
+        return
+    if enabled is False:
+        yield DropArgument(call, "enabled", _position(context, call, "enabled"))
+    if scaler:
+        return
+    dtype, wanted = _given(context, call, "dtype"), "float16" if amp == "torch" else "bfloat16"
+    default = dtype is None and amp == "torch" and not _on_cpu(context, call)
+    if not default and (dtype is None or context.facts.after.value(dtype).paths() != {f"torch.{wanted}"}):
+        yield SetArgument(call, "dtype", f"torch.{wanted}", position=_position(context, call, "dtype"))
+
+
+def _position(context: Context, call: ast.Call, keyword: str) -> int:
+    path = next(iter(context.facts.after.value(call.func).paths()))
+    places = _OLD_AT if path.startswith(("torch.cuda.amp.", "torch.cpu.amp.")) else _AT
+    return places[path.rpartition(".")[2]][keyword]
+
+
+def _given(context: Context, call: ast.Call, keyword: str) -> ast.expr | None:
+    return argument(call, _position(context, call, keyword), keyword)
+
+
+def _constant(context: Context, call: ast.Call, keyword: str) -> object:
+    """The constant passed as `keyword`; None where there is none."""
+    given = _given(context, call, keyword)
+    return given.value if isinstance(given, ast.Constant) else None
+
+
+def _on_cpu(context: Context, call: ast.Call) -> bool:
+    device = argument(call, 0, "device_type")
+    return "torch.cpu.amp.autocast" in context.facts.after.value(call.func).paths() or (
+        isinstance(device, ast.Constant) and device.value == "cpu"
+    )
+
+
+def _chosen(context: Context, call: ast.Call) -> bool:
+    """Whether a setting of the script decides if an autocast is on."""
+    given = _given(context, call, "enabled")
+    return given is not None and not isinstance(given, ast.Constant) and "is_available" not in ast.unparse(given)
+
+
+def _fix(amp: str, scaler: bool) -> str:
+    if amp == "none" or (scaler and amp == "torch-bf16"):
+        return "enabled=False"
+    return "enabled=True" if scaler else f"dtype=torch.{'float16' if amp == 'torch' else 'bfloat16'}"
+
+
+def _apex(context: Context) -> Iterator[Finding]:
+    """apex in the input: it goes on as it is."""
+    asked = context.options.amp
+    calls = [c for c in context.facts.after.trace.calls if c.func.paths() & {"apex.amp.initialize", "apex.amp.scale_loss"}]
+    for node in list(dict.fromkeys(c.node for c in calls if c.func.paths() & {"apex.amp.initialize"}))[:1]:
+        if asked == "keep":
+            why = "apex was removed from its own releases after 25.05, runs on GPUs only, and is left as it is"
+            level = Safety.REVIEW
+        else:
+            why = f"apex in the input is not turned into anything else yet: --amp {asked} has no effect on it"
+            level = Safety.MANUAL
+        fix = "a script without apex can be given torch's own mixed precision by --amp torch"
+        yield context.manual(CODE, node, why, fix, level=level)

@@ -1,0 +1,1035 @@
+"""Scripts whose gradients no wrapper sees by itself: other methods than forward, parameters outside modules, second backward calls."""
+
+from dataclasses import replace
+
+from scripts import Script
+
+LOADER = """
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+"""
+METHODS = """
+    class Classifier(nn.Module):
+        def __init__(self, width=5):
+            super().__init__()
+            self.encoder = nn.Sequential(nn.Linear(8, width), nn.Tanh())
+            self.head = nn.Linear(width, 2)
+
+        def forward(self, rows):
+            return self.head(self.encoder(rows))
+
+        def loss(self, rows, labels):
+            return F.cross_entropy(self(rows), labels)
+
+        def code_loss(self, rows):
+            return (self.encoder(rows) ** 2).mean()
+"""
+SCRIPTS: dict[str, Script] = {
+    "a method gives the loss": Script(
+        LOADER
+        + METHODS
+        + """
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = model.loss(rows, labels)
+            loss.backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+"""
+    ),
+    "a method gives the loss, in functions": Script(
+        """
+    class Regressor(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc1 = nn.Linear(8, 6)
+            self.fc2 = nn.Linear(6, 1)
+
+        def predict(self, rows):
+            return self.fc2(torch.relu(self.fc1(rows))).squeeze(1)
+
+        def get_loss(self, batch):
+            rows, labels = batch
+            return F.mse_loss(self.predict(rows), labels.double())
+
+
+    def train_epoch(net, feed, opt):
+        net.train()
+        for batch in feed:
+            loss = net.get_loss(batch)
+            opt.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+            opt.step()
+
+
+    @torch.no_grad()
+    def evaluate(net, feed):
+        net.eval()
+        wrong = 0.0
+        for rows, labels in feed:
+            wrong += (net.predict(rows) - labels).abs().sum().item()
+        return wrong / len(feed.dataset)
+
+
+    def main():
+        feed = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+        test = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=6)
+        net = Regressor()
+        opt = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(3):
+            train_epoch(net, feed, opt)
+            print("error", round(evaluate(net, test), 8))
+
+
+    if __name__ == "__main__":
+        main()
+""",
+        same=("error",),
+    ),
+    "an autoencoder with an objective of its own": Script(
+        """
+    class Autoencoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.enc = nn.Linear(8, 3)
+            self.dec = nn.Linear(3, 8)
+
+        def elbo(self, rows):
+            code = self.enc(rows)
+            return F.mse_loss(self.dec(code), rows) + 0.1 * code.pow(2).mean()
+
+
+    class Trainer:
+        def __init__(self, vae, feed):
+            self.vae, self.feed = vae, feed
+            self.optim = torch.optim.RMSprop(self.vae.parameters(), lr=0.01)
+
+        def fit(self, epochs):
+            for epoch in range(epochs):
+                for rows, _ in self.feed:
+                    self.optim.zero_grad()
+                    loss = self.vae.elbo(rows)
+                    loss.backward()
+                    self.optim.step()
+
+
+    feed = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    trainer = Trainer(Autoencoder(), feed)
+    trainer.fit(3)
+    torch.save(trainer.vae.state_dict(), "vae.pt")
+"""
+    ),
+    "several methods of one model": Script(
+        LOADER
+        + METHODS
+        + """
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), labels) + 0.1 * model.code_loss(rows)
+            loss.backward()
+            optimizer.step()
+        print("classes", model.head.out_features)
+"""
+    ),
+    "a step inside the model": Script(
+        LOADER
+        + """
+    class Learner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 2))
+            self.optimizer = torch.optim.Adam(self.parameters(), lr=0.02)
+
+        def forward(self, rows):
+            return self.net(rows)
+
+        def train_step(self, batch):
+            rows, labels = batch
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self(rows), labels)
+            loss.backward()
+            self.optimizer.step()
+            return loss.item()
+
+
+    learner = Learner()
+    for epoch in range(3):
+        for batch in loader:
+            learner.train_step(batch)
+    torch.save(learner.state_dict(), "learner.pt")
+"""
+    ),
+    "weights of a line, written by hand": Script(
+        LOADER
+        + """
+    w = torch.randn(8, 2, requires_grad=True)
+    b = torch.zeros(2, requires_grad=True)
+    optimizer = torch.optim.SGD([w, b], lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            loss = F.cross_entropy(rows @ w + b, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "a learned temperature beside the model": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2)
+    temperature = nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([{"params": model.parameters()}, {"params": [temperature], "lr": 0.01}], lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows) / temperature, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print("temperature", round(temperature.item(), 8))
+""",
+        same=("temperature",),
+    ),
+    "weights moved by hand": Script(
+        LOADER
+        + """
+    class Line:
+        def __init__(self):
+            self.w = torch.randn(8, 2).requires_grad_()
+            self.b = torch.zeros(2, requires_grad=True)
+
+        def parameters(self):
+            return [self.w, self.b]
+
+        def __call__(self, rows):
+            return rows @ self.w + self.b
+
+
+    model = Line()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for epoch in range(3):
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "two backwards through one forward": Script(
+        LOADER
+        + """
+    model = nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            out = model(rows)
+            main_loss = F.cross_entropy(out, labels)
+            small = 0.1 * out.pow(2).mean()
+            optimizer.zero_grad()
+            main_loss.backward(retain_graph=True)
+            small.backward()
+            torch.nn.utils.clip_grad_value_(model.parameters(), 0.05)
+            optimizer.step()
+    torch.save(model.state_dict(), "model.pt")
+"""
+    ),
+    "two networks, two losses, one graph": Script(
+        LOADER
+        + """
+    class Part(nn.Module):
+        def __init__(self, wide, out):
+            super().__init__()
+            self.layer = nn.Linear(wide, out)
+
+        def forward(self, rows):
+            return torch.tanh(self.layer(rows))
+
+
+    first, second = Part(8, 4), Part(4, 2)
+    opt_a = torch.optim.SGD(first.parameters(), lr=0.1)
+    opt_b = torch.optim.SGD(second.parameters(), lr=0.05)
+    for epoch in range(3):
+        for rows, labels in loader:
+            code = first(rows)
+            out = second(code)
+            loss_b = F.cross_entropy(out, labels)
+            loss_a = loss_b + code.abs().mean()
+            opt_b.zero_grad()
+            loss_b.backward(retain_graph=True)
+            opt_a.zero_grad()
+            loss_a.backward()
+            opt_b.step()
+            opt_a.step()
+"""
+    ),
+    "layers unfrozen on the way": Script(
+        LOADER
+        + """
+    model = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    for p in model[0].parameters():
+        p.requires_grad = False
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        if epoch == 2:
+            for p in model[0].parameters():
+                p.requires_grad = True
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "gradients clipped by hand": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad(set_to_none=True)
+            F.cross_entropy(model(rows), labels).backward()
+            for p in model.parameters():
+                if p.grad is not None:
+                    p.grad.data.clamp_(-0.05, 0.05)
+            optimizer.step()
+"""
+    ),
+    "the norm of gradients told": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            norm = sum(p.grad.norm().item() ** 2 for p in model.parameters()) ** 0.5
+            optimizer.step()
+        print("norm", round(norm, 8))
+""",
+        same=("norm",),
+    ),
+    "a closure for every batch": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.2, max_iter=3)
+    for epoch in range(3):
+        for rows, labels in loader:
+
+            def closure():
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(rows), labels)
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+"""
+    ),
+    "a closure with a line search": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 1)
+    opt = torch.optim.LBFGS(model.parameters(), line_search_fn="strong_wolfe", max_iter=4)
+    for epoch in range(3):
+        for rows, labels in loader:
+
+            def again():
+                opt.zero_grad()
+                out = F.mse_loss(model(rows).squeeze(1), labels.double()) + 0.1 * model.weight.pow(2).sum()
+                out.backward()
+                return out
+
+            opt.step(again)
+"""
+    ),
+    "two steps that look for flat ground": Script(
+        LOADER
+        + """
+    class Tilted(torch.optim.Optimizer):
+        def __init__(self, weights, walk, reach=0.04, **habits):
+            super().__init__(weights, {"reach": reach, **habits})
+            self.walk = walk(self.param_groups, **habits)
+            self.param_groups = self.walk.param_groups
+
+        def felt(self):
+            for part in self.param_groups:
+                for weight in part["params"]:
+                    if weight.grad is not None:
+                        yield part["reach"], weight
+
+        @torch.no_grad()
+        def uphill(self):
+            steep = sum(weight.grad.square().sum() for _, weight in self.felt()).sqrt()
+            for reach, weight in self.felt():
+                self.state[weight]["climbed"] = weight.grad * reach / (1e-9 + steep)
+                weight += self.state[weight]["climbed"]
+            self.zero_grad()
+
+        @torch.no_grad()
+        def downhill(self):
+            for _, weight in self.felt():
+                weight -= self.state[weight]["climbed"]
+            self.walk.step()
+            self.zero_grad()
+
+        def step(self, closure=None):
+            raise NotImplementedError
+
+
+    model = nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2))
+    walker = Tilted(model.parameters(), torch.optim.SGD, lr=0.1, momentum=0.9)
+    for epoch in range(3):
+        for rows, labels in loader:
+            F.cross_entropy(model(rows), labels).backward()
+            walker.uphill()
+            F.cross_entropy(model(rows), labels).backward()
+            walker.downhill()
+"""
+    ),
+    "slow weights that follow fast ones": Script(
+        LOADER
+        + """
+    class Slow:
+        def __init__(self, inner, every=3, part=0.5):
+            self.inner, self.every, self.part, self.count = inner, every, part, 0
+            self.kept = [[p.detach().clone() for p in g["params"]] for g in inner.param_groups]
+
+        def zero_grad(self):
+            self.inner.zero_grad()
+
+        def step(self):
+            self.inner.step()
+            self.count += 1
+            if self.count % self.every == 0:
+                for group, kept in zip(self.inner.param_groups, self.kept):
+                    for p, old in zip(group["params"], kept):
+                        old.add_(self.part * (p.data - old))
+                        p.data.copy_(old)
+
+
+    model = nn.Linear(8, 2)
+    optimizer = Slow(torch.optim.SGD(model.parameters(), lr=0.2))
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+"""
+    ),
+    "averaged weights": Script(
+        LOADER
+        + """
+    from torch.optim.swa_utils import SWALR, AveragedModel
+
+    test = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    averaged = AveragedModel(model)
+    schedule = SWALR(optimizer, swa_lr=0.05)
+    for epoch in range(4):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+        if epoch > 1:
+            averaged.update_parameters(model)
+            schedule.step()
+    hits = 0
+    averaged.eval()
+    with torch.no_grad():
+        for rows, labels in test:
+            hits += (averaged(rows).argmax(1) == labels).sum().item()
+    print("hits", hits)
+    torch.save(averaged.module.state_dict(), "averaged.pt")
+""",
+        same=("hits",),
+    ),
+    "saved from the processor": Script(
+        LOADER
+        + """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Linear(8, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        model.train()
+        for rows, labels in loader:
+            rows, labels = rows.to(device), labels.to(device)
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+        model.eval().cpu()
+        torch.save(model.state_dict(), f"epoch{epoch}.pt")
+        model.to(device).train()
+    model.cpu()
+    torch.save(model.state_dict(), "last.pt")
+"""
+    ),
+    "saved from the processor at once": Script(
+        LOADER
+        + """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = nn.Linear(8, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows.to(device)), labels.to(device)).backward()
+            optimizer.step()
+        torch.save(model.cpu().state_dict(), "now.pt")
+        model.to(device)
+"""
+    ),
+    "gradients scaled by a hook": Script(
+        LOADER
+        + """
+    model = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 2))
+    for p in model[0].parameters():
+        p.register_hook(lambda g: 0.1 * g)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+"""
+    ),
+    "gradients clamped by a hook": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2)
+    for p in model.parameters():
+        p.register_hook(lambda g: torch.clamp(g, -0.05, 0.05))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+""",
+        told=("DDP201",),
+    ),
+    "gradients asked for and set": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows), labels)
+            grads = torch.autograd.grad(loss, model.parameters())
+            for p, g in zip(model.parameters(), grads):
+                p.grad = g
+            optimizer.step()
+""",
+        told=("DDP201", "DDP900"),
+    ),
+    "two stages": Script(
+        LOADER
+        + """
+    body = nn.Sequential(nn.Linear(8, 5), nn.Tanh())
+    first = nn.Sequential(body, nn.Linear(5, 8))
+    optimizer = torch.optim.SGD(first.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, _ in loader:
+            optimizer.zero_grad()
+            F.mse_loss(first(rows), rows).backward()
+            optimizer.step()
+    second = nn.Sequential(body, nn.Linear(5, 2))
+    optimizer = torch.optim.SGD(second.parameters(), lr=0.05)
+    for epoch in range(2):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(second(rows), labels).backward()
+            optimizer.step()
+"""
+    ),
+    "gradients of several batches, averaged by hand with a method": Script(
+        LOADER
+        + METHODS
+        + """
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer.zero_grad()
+    for epoch in range(4):
+        for i, (rows, labels) in enumerate(loader):
+            loss = (model.loss(rows, labels) + model.code_loss(rows)) / 2
+            loss.backward()
+            if (i + 1) % 2 == 0:
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+"""
+    ),
+    "gradients clipped and stepped in a function": Script(
+        LOADER
+        + METHODS
+        + """
+    def update(opt, most):
+        if most:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), most)
+        opt.step()
+        opt.zero_grad()
+
+
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            loss = model.loss(rows, labels) + model.code_loss(rows)
+            loss.backward()
+            update(optimizer, 0.3)
+"""
+    ),
+    "layers unfrozen by their names": Script(
+        LOADER
+        + METHODS
+        + """
+    def free(net, prefix):
+        for name, p in net.named_parameters():
+            if name.startswith(prefix):
+                p.requires_grad = True
+
+
+    model = Classifier()
+    for p in model.encoder.parameters():
+        p.requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        if epoch == 1:
+            free(model, "encoder")
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+"""
+    ),
+    "a head first, then all of it": Script(
+        LOADER
+        + """
+    model = nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2))
+    for p in model.parameters():
+        p.requires_grad = False
+    for p in model[2].parameters():
+        p.requires_grad = True
+    optimizer = torch.optim.SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+    for p in model.parameters():
+        p.requires_grad = True
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(2):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+"""
+    ),
+    "a head first, then all of it, in a function": Script(
+        """
+    def train(net, feed, opt, epochs):
+        for epoch in range(epochs):
+            for rows, labels in feed:
+                opt.zero_grad()
+                F.cross_entropy(net(rows), labels).backward()
+                opt.step()
+
+
+    def main():
+        feed = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2))
+        for p in net[0].parameters():
+            p.requires_grad = False
+        train(net, feed, torch.optim.SGD(net[2].parameters(), lr=0.1), 2)
+        for p in net[0].parameters():
+            p.requires_grad = True
+        train(net, feed, torch.optim.SGD(net.parameters(), lr=0.05), 2)
+
+
+    main()
+"""
+    ),
+    "a student that learns by a method, a teacher that does, too": Script(
+        LOADER
+        + METHODS
+        + """
+    teacher, student = Classifier(), Classifier(width=3)
+    first = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    second = torch.optim.SGD(student.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            first.zero_grad()
+            second.zero_grad()
+            guide = teacher.loss(rows, labels)
+            follow = F.mse_loss(student(rows), teacher(rows).detach()) + 0.1 * student.code_loss(rows)
+            (guide + follow).backward()
+            first.step()
+            second.step()
+"""
+    ),
+    "scaled losses of a method, unscaled and clipped": Script(
+        LOADER
+        + METHODS
+        + """
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda", enabled=False)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = model.loss(rows, labels) + 0.1 * model.code_loss(rows)
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 0.2)
+            scaler.step(optimizer)
+            scaler.update()
+"""
+    ),
+    "gradients clipped by a function of the script's own": Script(
+        LOADER
+        + METHODS
+        + """
+    def clip(parameters, factor=0.01):
+        for p in parameters:
+            if p.grad is None:
+                continue
+            most = p.detach().norm().clamp(min=1e-3) * factor
+            p.grad.detach().mul_((most / p.grad.detach().norm()).clamp(max=1.0))
+
+
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            (model.loss(rows, labels) + model.code_loss(rows)).backward()
+            clip(model.parameters())
+            optimizer.step()
+"""
+    ),
+    "gradients of tasks, one backward call for each": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(3):
+        for rows, labels in loader:
+            grads = []
+            for part in (0, 1):
+                optimizer.zero_grad()
+                out = model(rows)[:, part]
+                ((out - labels) ** 2).mean().backward()
+                grads.append([p.grad.clone() for p in model.parameters()])
+            for p, a, b in zip(model.parameters(), *grads):
+                dot = (a * b).sum()
+                p.grad = a + b - (dot < 0) * dot * b / b.norm() ** 2
+            optimizer.step()
+"""
+    ),
+    "a method that uses a part of the model": Script(
+        LOADER
+        + METHODS
+        + """
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+    def train():
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            model.code_loss(rows=rows).backward()
+            optimizer.step()
+
+
+    for epoch in range(3):
+        train()
+        with torch.no_grad():
+            print("left", round(model.code_loss(x[:42]).item(), 8))
+""",
+        same=("left",),
+    ),
+    "steps that a dict of what was learned returns": Script(
+        """
+    class Module(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 4)
+            self.head = nn.Linear(4, 2)
+
+        def training_step(self, batch, number):
+            rows, labels = batch
+            out = self.head(torch.tanh(self.body(rows)))
+            return {"loss": F.cross_entropy(out, labels)}
+
+        def configure(self):
+            return torch.optim.Adam(self.parameters(), lr=0.02)
+
+
+    class Loop:
+        def __init__(self, epochs):
+            self.epochs = epochs
+
+        def fit(self, module, feed):
+            optimizer = module.configure()
+            for epoch in range(self.epochs):
+                for number, batch in enumerate(feed):
+                    outcome = module.training_step(batch, number)
+                    optimizer.zero_grad()
+                    outcome["loss"].backward()
+                    optimizer.step()
+
+
+    module = Module()
+    Loop(3).fit(module, DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True))
+    torch.save(module.state_dict(), "module.pt")
+"""
+    ),
+    "a bias for every class, in a list": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2, bias=False)
+    biases = [torch.zeros(1, requires_grad=True) for _ in range(2)]
+    optimizer = torch.optim.Adam([{"params": model.parameters()}, {"params": biases, "lr": 0.1}], lr=0.01)
+    for epoch in range(3):
+        for rows, labels in loader:
+            out = model(rows) + torch.cat([biases[0], biases[1]])
+            loss = F.cross_entropy(out, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "a queue of learned prompts in a class": Script(
+        LOADER
+        + """
+    class Prompts:
+        def __init__(self, count, width):
+            self.table = nn.Parameter(torch.randn(count, width))
+
+        def row(self, index):
+            return self.table[index]
+
+
+    class Runner:
+        def __init__(self):
+            self.prompts = Prompts(2, 8)
+            self.model = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD([self.prompts.table, *self.model.parameters()], lr=0.1)
+
+        def run(self):
+            for rows, labels in loader:
+                loss = F.cross_entropy(self.model(rows + self.prompts.row(0)), labels)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+
+    runner = Runner()
+    for epoch in range(3):
+        runner.run()
+"""
+    ),
+    "a trainer of another module, which steps by two losses": Script(
+        """
+    from learn import Learner
+
+
+    def main():
+        net = nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2))
+        learner = Learner(net, DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True))
+        for epoch in range(3):
+            learner.run()
+        torch.save(net.state_dict(), "net.pt")
+
+
+    if __name__ == "__main__":
+        main()
+""",
+        files={
+            "learn.py": """\
+import torch
+import torch.nn.functional as F
+
+
+class Learner:
+    def __init__(self, net, feed):
+        self.net, self.feed = net, feed
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def run(self):
+        for rows, labels in self.feed:
+            out = self.net(rows)
+            self.optimizer.zero_grad()
+            F.cross_entropy(out, labels).backward(retain_graph=True)
+            out.pow(2).mean().backward()
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), 0.5)
+            self.optimizer.step()
+"""
+        },
+    ),
+    "a method of the model inside a DataParallel": Script(
+        LOADER
+        + METHODS
+        + """
+    model = nn.DataParallel(Classifier())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            model.module.loss(rows, labels).backward()
+            optimizer.step()
+    torch.save(model.module.state_dict(), "model.pt")
+"""
+    ),
+    "moved from the processor at the end": Script(
+        LOADER
+        + """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Linear(8, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows.to(device)), labels.to(device)).backward()
+            optimizer.step()
+    model.eval().cpu()
+    torch.save(model.state_dict(), "end.pt")
+"""
+    ),
+    "gradients of outputs clamped by a hook": Script(
+        LOADER
+        + """
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            logits = net(rows)
+            logits.register_hook(lambda gradient: gradient.clamp(-0.03, 0.03))
+            loss = F.cross_entropy(logits, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP201",),
+    ),
+    "inputs moved along their gradients": Script(
+        LOADER
+        + """
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            rows.requires_grad_(True)
+            F.cross_entropy(net(rows), labels).backward()
+            loss = F.cross_entropy(net((rows + 2.0 * rows.grad).detach()), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP201",),
+    ),
+    "inputs moved by the signs of their gradients": Script(
+        LOADER
+        + """
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            rows.requires_grad_(True)
+            F.cross_entropy(net(rows), labels).backward()
+            slope = rows.grad.data
+            loss = F.cross_entropy(net((rows + 0.1 * slope.sign()).detach()), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "a backward of its own that cuts": Script(
+        LOADER
+        + """
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, rows):
+            return rows.view_as(rows)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return -gradient.clamp(-0.02, 0.02)
+
+
+    body, head = nn.Linear(8, 6), nn.Linear(6, 2)
+    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(head(Reverse.apply(torch.tanh(body(rows)))), labels)
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP201",),
+    ),
+    "prototypes that are learned and moved": Script(
+        LOADER
+        + """
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proto = nn.Parameter(torch.sin(torch.arange(16.0)).view(2, 8))
+
+        def forward(self, rows):
+            return rows @ self.proto.t()
+
+
+    def refresh(head, rows, labels):
+        with torch.no_grad():
+            for c in range(2):
+                if (labels == c).any():
+                    head.proto[c] = 0.9 * head.proto[c] + 0.1 * rows[labels == c].mean(0)
+
+
+    head = Head()
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(head(rows), labels).backward()
+            optimizer.step()
+            refresh(head, rows, labels)
+""",
+        told=("DDP201",),
+    ),
+    "a bias that follows the outputs": Script(
+        LOADER
+        + """
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), labels).backward()
+            optimizer.step()
+            with torch.no_grad():
+                net[2].bias.copy_(net[2].bias * 0.9 + 0.1 * net(rows).mean(0))
+""",
+        told=("DDP201",),
+    ),
+}
+THREE = {
+    title: replace(SCRIPTS[title], ranks=(2, 3))
+    for title in (
+        "a method gives the loss",
+        "weights of a line, written by hand",
+        "two backwards through one forward",
+        "a closure for every batch",
+    )
+}
+SCRIPTS |= THREE

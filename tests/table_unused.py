@@ -1,0 +1,437 @@
+"""Models of which every forward uses all parts, and models that leave some out."""
+
+import textwrap
+
+from scripts import Script
+
+_TRAINING = """
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(2):
+    for data, target in loader:
+        {loss}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_LOSS = "loss = F.cross_entropy(model(data), target)"
+
+
+def _script(model: str, loss: str = _LOSS) -> Script:
+    return Script(textwrap.dedent(model) + _TRAINING.replace("{loss}", loss.replace("\n", "\n        ")))
+
+
+SCRIPTS: dict[str, Script] = {
+    "a transformer whose loss is optional": _script(
+        """
+    class Mixing(nn.Module):
+        def __init__(self, width, groups, fused=True):
+            super().__init__()
+            self.groups, self.fused = groups, fused
+            self.ask, self.offer, self.say = (nn.Linear(width, width, bias=False) for _ in range(3))
+            self.join = nn.Linear(width, width)
+            if not fused:
+                self.register_buffer("past", torch.ones(8, 8).tril().bool())
+
+        def forward(self, notes):
+            ask, offer, say = (part(notes).unflatten(-1, (self.groups, -1)).transpose(1, 2) for part in (self.ask, self.offer, self.say))
+            if self.fused:
+                heard = F.scaled_dot_product_attention(ask, offer, say, is_causal=True)
+            else:
+                heard = (ask @ offer.mT).masked_fill(~self.past, -1e9).softmax(-1) @ say
+            return self.join(heard.transpose(1, 2).flatten(2))
+
+
+    class Layer(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.before_mixing, self.before_thinking = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.mixing = Mixing(width, 2)
+            self.thinking = nn.Sequential(nn.Linear(width, 3 * width), nn.GELU(), nn.Linear(3 * width, width))
+
+        def forward(self, notes):
+            notes = notes + self.mixing(self.before_mixing(notes))
+            return notes + self.thinking(self.before_thinking(notes))
+
+
+    class Reader(nn.Module):
+        def __init__(self, depth=2, width=8):
+            super().__init__()
+            self.parts = nn.ModuleDict({"what": nn.Linear(1, width), "where": nn.Embedding(8, width), "end": nn.LayerNorm(width)})
+            self.stack = nn.ModuleList([Layer(width) for _ in range(depth)])
+            self.shift = nn.Parameter(torch.zeros(16, width))
+            self.verdict = nn.Linear(width, 2, bias=False)
+            self.apply(self.start_small)
+
+        def start_small(self, part):
+            if isinstance(part, nn.Linear):
+                nn.init.normal_(part.weight, std=0.1)
+
+        def forward(self, rows, kinds=None):
+            notes = self.parts["what"](rows[..., None]) + self.parts.where(torch.arange(rows.shape[1]))
+            notes = notes + self.shift[: rows.shape[1]]
+            for layer in self.stack:
+                notes = layer(notes)
+            scores = self.verdict(self.parts.end(notes).mean(1))
+            loss = None if kinds is None else F.cross_entropy(scores, kinds)
+            return scores, loss
+
+
+    model = Reader()
+    """,
+        "scores, loss = model(data, target)",
+    ),
+    "skips and ups of a U shape": _script(
+        """
+    class Squeeze(nn.Sequential):
+        def __init__(self, wide, narrow):
+            super().__init__(nn.Linear(wide, narrow), nn.LayerNorm(narrow), nn.SiLU())
+
+
+    class Rise(nn.Module):
+        def __init__(self, low, high, learned=False):
+            super().__init__()
+            self.lift = nn.Linear(low, low) if learned else nn.Identity()
+            self.merge = Squeeze(low + high, high)
+
+        def forward(self, low, high):
+            return self.merge(torch.cat((high, self.lift(low)), 1))
+
+
+    class Valley(nn.Module):
+        def __init__(self, widths=(7, 5, 4), learned=False):
+            super().__init__()
+            self.entry = Squeeze(8, widths[0])
+            self.falls, self.rises = nn.ModuleList(), nn.ModuleList()
+            for upper, lower in zip(widths, widths[1:]):
+                self.falls.append(Squeeze(upper, lower))
+                self.rises.insert(0, Rise(lower, upper, learned))
+            self.exit = nn.Linear(widths[0], 2)
+
+        def forward(self, rows):
+            levels = [self.entry(rows)]
+            for fall in self.falls:
+                levels.append(fall(levels[-1]))
+            rows = levels.pop()
+            for i in range(len(self.rises)):
+                rows = self.rises[i](rows, levels[-1 - i])
+            return self.exit(rows)
+
+
+    model = Valley()
+    """
+    ),
+    "a mean and a variance": _script(
+        """
+    class Blur(nn.Module):
+        def __init__(self, inner=3):
+            super().__init__()
+            self.look = nn.Linear(8, 6)
+            self.place, self.spread = nn.Linear(6, inner), nn.Linear(6, inner)
+            self.paint = nn.Sequential(nn.Linear(inner, 6), nn.Tanh(), nn.Linear(6, 8))
+
+        def guess(self, rows):
+            seen = self.look(rows).sigmoid()
+            return self.place(seen), self.spread(seen)
+
+        def pick(self, place, spread):
+            return place + spread.exp() if self.training else place
+
+        def forward(self, rows):
+            place, spread = self.guess(rows)
+            return self.paint(self.pick(place, spread)), place, spread
+
+
+    model = Blur()
+    """,
+        "painted, place, spread = model(data)\nloss = F.l1_loss(painted, data) + 0.1 * (place.square() + spread.exp() - spread).mean()",
+    ),
+    "stages read by their names": _script("""
+    class Staged(nn.Module):
+        def __init__(self, normed=nn.LayerNorm):
+            super().__init__()
+            self.stages = []
+            width = 8
+            for i, size in enumerate([6, 4]):
+                name = f"stage{i}"
+                stage = nn.Sequential(nn.Linear(width, size), normed(size), nn.ReLU())
+                self.add_module(name, stage)
+                self.stages.append(name)
+                width = size
+            self.fc = nn.Linear(width, 2)
+            for m in self.modules():
+                if isinstance(m, nn.Linear):
+                    nn.init.xavier_uniform_(m.weight)
+
+        def run_stages(self, rows):
+            for name in self.stages:
+                rows = getattr(self, name)(rows)
+            return self.fc(rows)
+
+        def forward(self, rows):
+            return self.run_stages(rows)
+
+    model = Staged()
+"""),
+    "options that build what they use": _script("""
+    class Classifier(nn.Module):
+        def __init__(self, kind="GRU", attend=True, hidden=6, tie=False):
+            super().__init__()
+            if kind in ("LSTM", "GRU"):
+                self.rnn = getattr(nn, kind)(2, hidden, batch_first=True)
+            else:
+                self.rnn = nn.RNN(2, hidden, batch_first=True)
+            self.attend = attend
+            if attend:
+                self.query = nn.Parameter(torch.randn(hidden) * 0.1)
+            self.fc = nn.Linear(hidden, 2)
+
+        def forward(self, rows, lengths=None):
+            out, _ = self.rnn(rows.view(-1, 4, 2))
+            if lengths is not None:
+                out = out[:, :2]
+            if self.attend:
+                weights = (out @ self.query).softmax(1)
+                pooled = (out * weights.unsqueeze(-1)).sum(1)
+            else:
+                pooled = out[:, -1]
+            return self.fc(pooled)
+
+    model = Classifier()
+"""),
+    "features that are returned beside the answer": _script(
+        """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 6)
+            self.fc = nn.Linear(6, 2)
+
+        def forward(self, rows, return_features=False):
+            feat = self.body(rows).relu()
+            if return_features:
+                return feat
+            return self.fc(feat), feat
+
+    model = Net()
+""",
+        "out, feat = model(data)\nloss = F.cross_entropy(out, target)",
+    ),
+    "a forward of the base class": _script("""
+    class Base(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.body = nn.Linear(8, width)
+            self.head = self.make_head(width)
+
+        def make_head(self, width):
+            raise NotImplementedError
+
+        def forward(self, rows):
+            return self.head(self.body(rows).relu())
+
+    class Two(Base):
+        def __init__(self, width=6):
+            super(Two, self).__init__(width)
+            self.scale = nn.Parameter(torch.ones(1))
+
+        def make_head(self, width):
+            return nn.Linear(width, 2)
+
+        def forward(self, rows):
+            return super().forward(rows) * self.scale
+
+    model = Two()
+"""),
+    "parameters used one by one": _script("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(6, 8) * 0.1)
+            self.bias = nn.Parameter(torch.zeros(6))
+            self.out, self.size = nn.Linear(6, 2), nn.Parameter(torch.ones(()))
+            self.scales = nn.ParameterList([nn.Parameter(torch.ones(6)) for _ in range(2)])
+
+        @property
+        def scaled(self):
+            return self.out.weight * self.size
+
+        def forward(self, rows):
+            h = F.linear(rows, self.weight, self.bias)
+            for s in self.scales:
+                h = h * s
+            return F.linear(h, self.scaled, self.out.bias)
+
+    model = Net()
+"""),
+    "checkpointed where a flag says so": _script(
+        """
+    from torch.utils.checkpoint import checkpoint as again
+
+
+    class Floor(nn.Module):
+        def __init__(self, rooms, save_memory):
+            super().__init__()
+            self.rooms = nn.ModuleList([nn.Linear(8, 8) for _ in range(rooms)])
+            self.save_memory = save_memory
+
+        def forward(self, rows):
+            for room in self.rooms:
+                rows = again(room, rows, use_reentrant=False) if self.save_memory else room(rows)
+            return rows
+
+
+    class House(nn.Module):
+        def __init__(self, floors=2, save_memory=True, answers=2):
+            super().__init__()
+            self.floors = nn.ModuleList()
+            while len(self.floors) < floors:
+                self.floors.append(Floor(2, save_memory))
+            self.roof = nn.Linear(8, answers) if answers else nn.Identity()
+
+        def climb(self, rows):
+            for floor in self.floors:
+                rows = floor(rows)
+            return rows
+
+        def forward(self, rows):
+            return self.roof(self.climb(rows))
+
+
+    model = House()
+    """
+    ),
+    "layers by their numbers": _script("""
+    class Net(nn.Module):
+        def __init__(self, hidden=(6, 5)):
+            super().__init__()
+            dims = [8] + list(hidden)
+            self.n = len(hidden)
+            self.fcs = nn.ModuleList([nn.Linear(dims[i], dims[i + 1]) for i in range(self.n)])
+            self.norms = nn.ModuleList([nn.LayerNorm(dims[i + 1]) for i in range(self.n)])
+            self.out = nn.Linear(dims[-1], 2)
+
+        def forward(self, rows):
+            for i in range(self.n):
+                rows = self.fcs[i](rows)
+                if i < self.n:
+                    rows = self.norms[i](rows)
+            return self.out(rows)
+
+    model = Net()
+"""),
+    "lists of layers side by side": _script("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+            self.b = nn.ModuleDict({"first": nn.LayerNorm(8), "second": nn.LayerNorm(8)})
+            self.c = nn.Sequential()
+            self.c.add_module("only", nn.Linear(8, 2))
+
+        def forward(self, rows):
+            for (name, norm), lin in zip(self.b.items(), self.a):
+                rows = norm(lin(rows))
+            return self.c(rows)
+
+    model = Net()
+"""),
+    "a part of a backbone": _script("""
+    class Backbone(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem, self.fc = nn.Linear(8, 6), nn.Linear(6, 10)
+
+        def forward(self, rows):
+            return self.fc(self.stem(rows))
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.backbone = Backbone()
+            self.head = nn.Linear(6, 2)
+
+        def forward(self, rows):
+            return self.head(self.backbone.stem(rows))
+
+    model = Net()
+"""),
+    "layers left out by draws": _script("""
+    import random
+
+    class Net(nn.Module):
+        def __init__(self, p=0.0):
+            super().__init__()
+            self.p = p
+            self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+            self.fc = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            for layer in self.layers:
+                if self.training and random.random() < self.p:
+                    continue
+                rows = rows + layer(rows)
+            return self.fc(rows)
+
+    model = Net()
+"""),
+    "a part that changes with the number of calls": _script("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.fc = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+            self.warm = True
+            self.calls = 0
+
+        def forward(self, rows):
+            self.calls += 1
+            if self.calls > 5:
+                rows = self.b(rows)
+            else:
+                rows = self.a(rows)
+            return self.fc(rows)
+
+    model = Net()
+"""),
+    "a flag that chooses among what was built": _script("""
+    class Net(nn.Module):
+        def __init__(self, mode="linear"):
+            super().__init__()
+            self.mode = mode
+            self.linear = nn.Linear(8, 6)
+            self.deep = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 6))
+            self.fc = nn.Linear(6, 2)
+
+        def forward(self, rows):
+            if self.mode == "linear":
+                rows = self.linear(rows)
+            elif self.mode == "deep":
+                rows = self.deep(rows)
+            return self.fc(rows)
+
+    model = Net()
+"""),
+    "a head by an attribute": _script("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heads = nn.ModuleList([nn.Linear(8, 2) for _ in range(2)])
+            self.task = 0
+
+        def forward(self, rows):
+            return self.heads[self.task](rows)
+
+    model = Net()
+"""),
+}
+
+# where a part may be left out by a step
+RESTING = frozenset(
+    [
+        "a part of a backbone",
+        "layers left out by draws",
+        "a part that changes with the number of calls",
+        "a flag that chooses among what was built",
+        "a head by an attribute",
+    ]
+)

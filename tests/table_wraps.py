@@ -1,0 +1,712 @@
+"""Scripts whose models are more than plain layers: parts that rest, compiled, checkpointed, halved, hooked, of several dtypes."""
+
+from scripts import Script
+
+SCRIPTS: dict[str, Script] = {
+    "a layer that forward never runs": Script(
+        """
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Linear(8, 6)
+                self.head = nn.Linear(6, 2)
+                self.decoder = nn.Linear(6, 8)
+
+            def features(self, rows):
+                return self.body(rows).relu()
+
+            def forward(self, rows):
+                return self.head(self.features(rows))
+
+            def reconstruct(self, rows):
+                return self.decoder(self.features(rows))
+
+
+        model = Encoder()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "a layer list of which an argument picks some": Script(
+        """
+        class Deep(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(depth)])
+                self.out = nn.Linear(8, 2)
+
+            def forward(self, rows, stop=None):
+                for i, layer in enumerate(self.layers):
+                    if i == stop:
+                        break
+                    rows = layer(rows).tanh()
+                return self.out(rows)
+
+
+        model = Deep(3)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(4):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data, stop=1 + epoch), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "an auxiliary head that only training runs": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, aux_logits=True):
+                super().__init__()
+                self.aux_logits = aux_logits
+                self.stem = nn.Linear(8, 6)
+                self.fc = nn.Linear(6, 2)
+                if aux_logits:
+                    self.aux = nn.Linear(6, 2)
+
+            def forward(self, rows):
+                rows = torch.relu(self.stem(rows))
+                if self.training and self.aux_logits:
+                    return self.fc(rows), self.aux(rows)
+                return self.fc(rows)
+
+
+        model = Net()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            model.train()
+            for data, target in loader:
+                out, side = model(data)
+                loss = F.cross_entropy(out, target) + 0.4 * F.cross_entropy(side, target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "a head for each task, one at a time": Script(
+        """
+        class Shared(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.trunk = nn.Linear(8, 6)
+                self.heads = nn.ModuleDict({"kind": nn.Linear(6, 2), "size": nn.Linear(6, 1)})
+
+            def forward(self, rows, task):
+                return self.heads[task](self.trunk(rows).relu())
+
+
+        model = Shared()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for task in ("kind", "size"):
+                for data, target in loader:
+                    out = model(data, task)
+                    loss = F.cross_entropy(out, target) if task == "kind" else F.mse_loss(out.squeeze(1), target.float())
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        """,
+    ),
+    "an output that the loss leaves out": Script(
+        """
+        class Both(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.left, self.right = nn.Linear(8, 2), nn.Linear(8, 3)
+
+            def forward(self, rows):
+                return {"kind": self.left(rows), "other": self.right(rows)}
+
+
+        model = Both()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data)["kind"], target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "a parameter that nobody uses": Script(
+        """
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 2)
+                self.temperature = nn.Parameter(torch.ones([]))
+                self.gate = nn.Parameter(torch.zeros(2))
+
+            def forward(self, rows):
+                return self.fc(rows) + self.gate
+
+
+        def main():
+            net = Scaled()
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+            for epoch in range(2):
+                for data, target in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(net(data), target).backward()
+                    optimizer.step()
+
+
+        main()
+        """,
+    ),
+    "frozen layers, which nobody waits for": Script(
+        """
+        class Tuned(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.old = nn.Linear(8, 6)
+                self.new = nn.Linear(6, 2)
+                for p in self.old.parameters():
+                    p.requires_grad = False
+
+            def forward(self, rows):
+                with torch.no_grad():
+                    features = self.old(rows)
+                return self.new(features)
+
+
+        model = Tuned()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "residual blocks whose shortcut is there or not": Script(
+        """
+        class Piece(nn.Module):
+            def __init__(self, before, after, bridge=None):
+                super().__init__()
+                self.work = nn.Sequential(nn.Linear(before, after), nn.LayerNorm(after))
+                self.bridge = bridge
+
+            def forward(self, rows):
+                kept = rows if self.bridge is None else self.bridge(rows)
+                if self.bridge is not None:
+                    kept = kept.tanh()
+                return torch.relu(self.work(rows) + kept)
+
+
+        class Chain(nn.Module):
+            def __init__(self, widths=(8, 12), each=2):
+                super().__init__()
+                pieces, width = [], 8
+                for wide in widths:
+                    pieces += self.pieces(width, wide, each)
+                    width = wide
+                self.body, self.head = nn.Sequential(*pieces), nn.Linear(width, 2)
+
+            def pieces(self, before, after, count):
+                bridge = nn.Linear(before, after, bias=False) if before != after else None
+                out = [Piece(before, after, bridge)]
+                while len(out) < count:
+                    out.append(Piece(after, after))
+                return out
+
+            def forward(self, rows):
+                return self.head(self.body(rows))
+
+
+        model = Chain()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "experts of which a gate picks one for each sample": Script(
+        """
+        class Mixture(nn.Module):
+            def __init__(self, experts=3):
+                super().__init__()
+                self.gate = nn.Linear(8, experts)
+                self.experts = nn.ModuleList(nn.Linear(8, 2) for _ in range(experts))
+
+            def forward(self, rows):
+                weight, choice = self.gate(rows).softmax(-1).max(-1)
+                out = torch.zeros(len(rows), 2)
+                for i, expert in enumerate(self.experts):
+                    mine = choice == i
+                    if mine.any():
+                        out[mine] = weight[mine, None] * expert(rows[mine])
+                return out
+
+
+        model = Mixture()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "compiled before it is trained": Script(
+        """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--compile", action="store_true")
+        args = parser.parse_args()
+        model = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
+        if args.compile:
+            model = torch.compile(model)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        torch.save(model.state_dict(), "model.pt")
+        """,
+    ),
+    "compiled, with the plain model kept for checkpoints": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
+        unoptimized_model = net
+        net = torch.compile(net, backend="eager")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            torch.save({"model": unoptimized_model.state_dict(), "epoch": epoch}, "last.pt")
+        torch.save(net.state_dict(), "compiled.pt")
+        torch.save(net._orig_mod.state_dict(), "plain.pt")
+        """,
+    ),
+    "compiled in place": Script(
+        """
+        def build():
+            model = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
+            model.compile(backend="eager")
+            return model
+
+
+        model = build()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        torch.save(model.state_dict(), "model.pt")
+        """,
+    ),
+    "a step that is compiled": Script(
+        """
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+
+
+        @torch.compile(backend="eager")
+        def loss_of(data, target):
+            return F.cross_entropy(model(data), target)
+
+
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = loss_of(data, target)
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "activations that are computed again": Script(
+        """
+        from torch.utils.checkpoint import checkpoint
+
+
+        class Stack(nn.Module):
+            def __init__(self, depth=3):
+                super().__init__()
+                self.inp = nn.Linear(8, 8)
+                self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(depth)])
+                self.out = nn.Linear(8, 2)
+
+            def forward(self, rows):
+                rows = self.inp(rows)
+                for block in self.blocks:
+                    rows = checkpoint(block, rows, use_reentrant=False)
+                return self.out(rows)
+
+
+        model = Stack()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "activations that are computed again, the older way, with a part that rests": Script(
+        """
+        import torch.utils.checkpoint as cp
+
+
+        class Stack(nn.Module):
+            def __init__(self, depth=2, checkpointing=True):
+                super().__init__()
+                self.checkpointing = checkpointing
+                self.inp = nn.Linear(8, 8)
+                self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(depth)])
+                self.spare = nn.Linear(8, 3)
+                self.out = nn.Linear(8, 2)
+
+            def forward(self, rows):
+                rows = self.inp(rows)
+                for block in self.blocks:
+                    if self.checkpointing and rows.requires_grad:
+                        rows = cp.checkpoint(block, rows, use_reentrant=True)
+                    else:
+                        rows = block(rows)
+                return self.out(rows)
+
+
+        model = Stack()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "in double precision, its inputs too": Script(
+        """
+        model = nn.Linear(8, 2).double()
+        criterion = nn.CrossEntropyLoss()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = criterion(model(data.double()), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        model.float()
+        torch.save(model.state_dict(), "model.pt")
+        """,
+    ),
+    "in half precision where there is a GPU": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv1d(1, 4, 3)
+                self.norm = nn.BatchNorm1d(4)
+                self.fc = nn.Linear(24, 2)
+
+            def forward(self, rows):
+                return self.fc(F.relu(self.norm(self.conv(rows.unsqueeze(1)))).flatten(1))
+
+
+        model = Net()
+        if torch.cuda.is_available():
+            model = model.cuda().half()
+            for layer in model.modules():
+                if isinstance(layer, nn.BatchNorm1d):
+                    layer.float()
+        criterion = nn.CrossEntropyLoss()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                if torch.cuda.is_available():
+                    data, target = data.cuda().half(), target.cuda()
+                loss = criterion(model(data).float(), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "channels last": Script(
+        """
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model = nn.Sequential(nn.Conv2d(2, 4, 2), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4, 2))
+        model = model.to(device, memory_format=torch.channels_last)
+        images = x.view(44, 2, 2, 2)
+        loader = DataLoader(TensorDataset(images, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                data = data.to(device, non_blocking=True).to(memory_format=torch.channels_last)
+                loss = F.cross_entropy(model(data), target.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "features that a hook collects": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(8, 6), nn.ReLU())
+                self.fc = nn.Linear(6, 2)
+
+            def forward(self, rows):
+                return self.fc(self.body(rows))
+
+
+        features = {}
+
+
+        def keep(name):
+            def hook(module, inputs, output):
+                features[name] = output
+
+            return hook
+
+
+        model = Net()
+        model.body.register_forward_hook(keep("body"))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                out = model(data)
+                loss = F.cross_entropy(out, target) + 0.1 * features["body"].pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "a backward hook that cuts gradients": Script(
+        """
+        model = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
+        model[1].register_full_backward_hook(lambda module, given, out: None)
+        model[2].register_full_backward_pre_hook(lambda module, gradients: (gradients[0].clamp(-0.01, 0.01),))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP201",),
+    ),
+    "hooks that only look, taken away after training": Script(
+        """
+        sizes = []
+
+
+        def main():
+            model = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
+            look = lambda module, inputs, output: sizes.append(output.shape[1])
+            handles = [layer.register_forward_hook(look) for layer in model if isinstance(layer, nn.Linear)]
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(2):
+                for data, target in loader:
+                    loss = F.cross_entropy(model(data), target)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+            for handle in handles:
+                handle.remove()
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+    ),
+    "weights that are normalised": Script(
+        """
+        from torch.nn.utils.parametrizations import weight_norm
+
+        model = nn.Sequential(weight_norm(nn.Linear(8, 6)), nn.LeakyReLU(0.1), weight_norm(nn.Linear(6, 2)))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        torch.save(model.state_dict(), "model.pt")
+        """,
+    ),
+    "weights by their spectral norm": Script(
+        """
+        model = nn.Sequential(nn.utils.spectral_norm(nn.Linear(8, 6)), nn.ReLU(), nn.utils.spectral_norm(nn.Linear(6, 2)))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "doubles everywhere": Script(
+        """
+        torch.set_default_dtype(torch.float64)
+        torch.backends.cudnn.benchmark = True
+        model = nn.GRU(2, 6, batch_first=True)
+        head = nn.Linear(6, 2)
+
+
+        class Net(nn.Module):
+            def __init__(self, rnn, head):
+                super().__init__()
+                self.rnn, self.head = rnn, head
+
+            def forward(self, rows):
+                out, _ = self.rnn(rows.view(-1, 4, 2))
+                return self.head(out[:, -1])
+
+
+        net = Net(model, head)
+        loader = DataLoader(TensorDataset(x.double(), y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "blocks that are dropped by draws": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, drop=0.3):
+                super().__init__()
+                self.drop = drop
+                self.inp = nn.Linear(8, 6)
+                self.blocks = nn.ModuleList([nn.Linear(6, 6) for _ in range(3)])
+                self.out = nn.Linear(6, 2)
+
+            def forward(self, rows):
+                rows = self.inp(rows)
+                for i, block in enumerate(self.blocks):
+                    if self.training and (len(rows) > 100 or i == int(self.drop * 5)):
+                        continue
+                    rows = rows + block(rows).tanh()
+                return self.out(rows)
+
+
+        model = Net()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "an early exit that is trained first": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(8, 6), nn.Linear(6, 6)
+                self.exit, self.last = nn.Linear(6, 2), nn.Linear(6, 2)
+
+            def forward(self, rows, early=False):
+                rows = self.first(rows).relu()
+                if early:
+                    return self.exit(rows)
+                return self.last(self.second(rows).relu())
+
+
+        model = Net()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(4):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data, early=epoch < 2), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "resumed before the wrap, from keys with the prefix of DataParallel": Script(
+        """
+        weights = {"module.weight": torch.full((2, 8), 0.1), "module.bias": torch.tensor([0.1, -0.1])}
+        net = nn.DataParallel(nn.Linear(8, 2))
+        net.load_state_dict(weights)
+        shadow = nn.DataParallel(nn.Linear(8, 2))
+        shadow.load_state_dict(weights, strict=True)
+        for p in shadow.parameters():
+            p.requires_grad_(False)
+        net.apply(lambda m: m.bias.data.mul_(2) if isinstance(m, nn.Linear) else None)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                with torch.no_grad():
+                    aim = shadow(data)
+                out = net(data)
+                loss = F.cross_entropy(out, target) + F.mse_loss(out, aim)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                for p, s in zip(net.parameters(), shadow.parameters()):
+                    s.data.mul_(0.9).add_(p.data, alpha=0.1)
+        """,
+    ),
+    "a shadow's checkpoint with the prefix of DataParallel": Script(
+        """
+        def build():
+            return nn.DataParallel(nn.Linear(8, 2))
+
+        net, shadow = build(), build()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                for p, s in zip(net.parameters(), shadow.parameters()):
+                    s.data.mul_(0.9).add_(p.data, alpha=0.1)
+        torch.save({"net": net.state_dict(), "shadow": shadow.state_dict()}, "last.pt")
+        """,
+        told=("DDP203",),
+    ),
+}

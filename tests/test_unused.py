@@ -1,0 +1,96 @@
+"""Which models are wrapped with `find_unused_parameters`: those that need it, and no others."""
+
+import pytest
+import table_unused
+import table_wraps
+from scripts import text
+
+import ddpify
+from ddpify import Options
+
+IN_WRAPS = frozenset(
+    [
+        "a layer that forward never runs",
+        "a layer list of which an argument picks some",
+        "a head for each task, one at a time",
+        "an output that the loss leaves out",
+        "a parameter that nobody uses",
+        "experts of which a gate picks one for each sample",
+        "blocks that are dropped by draws",
+        "an early exit that is trained first",
+    ]
+)
+SCRIPTS = table_unused.SCRIPTS | table_wraps.SCRIPTS
+
+
+@pytest.mark.parametrize("title", SCRIPTS)
+def test_only_models_that_leave_parts_out_look_for_them(title: str) -> None:
+    code = ddpify.convert(text(SCRIPTS[title])).code
+    assert ("find_unused_parameters=True" in code) == (title in table_unused.RESTING | IN_WRAPS)
+
+
+def test_what_is_asked_for_is_done() -> None:
+    full, resting = text(table_unused.SCRIPTS["a mean and a variance"]), text(table_unused.SCRIPTS["a part of a backbone"])
+    assert "find_unused_parameters=True" in ddpify.convert(full, Options(find_unused_parameters="on")).code
+    assert "find_unused_parameters" not in ddpify.convert(resting, Options(find_unused_parameters="off")).code
+
+
+BACKBONE = """
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+{imported}
+
+{model}
+
+loader = DataLoader(TensorDataset(torch.ones(64, 3, 8, 8), torch.zeros(64).long()), batch_size=8, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    loss = nn.functional.cross_entropy({out}, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+NET = """class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = {made}
+        self.head = nn.Linear(512, 2)
+
+    def forward(self, x):
+        return self.head({used})
+
+
+model = Net()"""
+TORCHVISION, TRANSFORMERS = "from torchvision import models", "from transformers import BertModel"
+# model, unused parts, batch norm
+LIBRARY = {
+    "whole": (TORCHVISION, NET.format(made="models.resnet18()", used="self.net(x)"), False, True),
+    "layer by layer": (TORCHVISION, NET.format(made="models.resnet18()", used="self.net.layer1(self.net.conv1(x))"), True, True),
+    "its layers but the last": (
+        TORCHVISION,
+        NET.format(made="nn.Sequential(*list(models.resnet18().children())[:-1])", used="self.net(x)"),
+        False,
+        True,
+    ),
+    "without batch norm": (TORCHVISION, "model = models.vit_b_16(num_classes=2)", False, False),
+    "the states": (
+        TRANSFORMERS,
+        NET.format(made='BertModel.from_pretrained("bert")', used="self.net(x).last_hidden_state[:, 0]"),
+        True,
+        False,
+    ),
+    "the pooled state": (
+        TRANSFORMERS,
+        NET.format(made='BertModel.from_pretrained("bert")', used="self.net(x).pooler_output"),
+        False,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("title", LIBRARY)
+def test_models_of_libraries(title: str) -> None:
+    imported, model, rests, normed = LIBRARY[title]
+    code = ddpify.convert(BACKBONE.format(imported=imported, model=model, out="model(x)")).code
+    assert ("find_unused_parameters=True" in code, "convert_sync_batchnorm" in code) == (rests, normed)
