@@ -8,13 +8,29 @@ from ranks import Case, Outcome, launch, run_many
 import ddpify
 
 ROOT = Path(__file__).parents[1] / "examples"
-NAMES = ["dataparallel_toplevel", "imagenet_style", "trainer_class"]
+NAMES = ["dataparallel_toplevel", "distillation", "gan", "imagenet_style", "language_model", "trainer_class"]
 
 # lines of numbers that are the whole data set's, and so the same on one process and on two
-WHOLE = {"dataparallel_toplevel": ("epoch", "saved"), "imagenet_style": (" * Acc",), "trainer_class": ("epoch",)}
-COUNT = {"dataparallel_toplevel": 3, "imagenet_style": 3, "trainer_class": 4}  # and how many there are
+WHOLE = {
+    "dataparallel_toplevel": ("epoch", "saved"),
+    "distillation": ("teacher", "student", "best"),
+    "gan": ("epoch", "generator"),
+    "imagenet_style": ("tested", "best"),
+    "language_model": ("epoch", "best"),
+    "trainer_class": ("epoch",),
+}
+COUNT = {  # and how many there are
+    "dataparallel_toplevel": 3,
+    "distillation": 9,
+    "gan": 4,
+    "imagenet_style": 4,
+    "language_model": 5,
+    "trainer_class": 4,
+}
+# noise that each rank draws for itself, and what takes its place on both sides where steps are compared
+DRAWN = {"gan": ("torch.randn(len(images), args.latent, device=device)", "torch.cos(9 * images.flatten(1)[:, : args.latent])")}
 # findings that are no proof of a fault, by code: what a user is told to look at
-EXPECTED: dict[str, set[str]] = {"dataparallel_toplevel": set(), "imagenet_style": set(), "trainer_class": set()}
+EXPECTED: dict[str, set[str]] = {name: set() for name in NAMES}
 
 
 def original(name: str) -> str:
@@ -23,6 +39,14 @@ def original(name: str) -> str:
 
 def converted(name: str) -> str:
     return (ROOT / name / "train_ddp.py").read_text()
+
+
+def case(name: str) -> Case:
+    """The example with no noise that depends on the rank."""
+    drawn, fixed = DRAWN.get(name, ("", ""))
+    assert original(name).count(drawn) == converted(name).count(drawn) == 1 or not drawn
+    texts = (text.replace(drawn, fixed) if drawn else text for text in (original(name), converted(name)))
+    return Case(*texts)
 
 
 def whole(stdout: str, name: str) -> list[str]:
@@ -47,18 +71,31 @@ def test_a_second_conversion_changes_nothing(name: str) -> None:
     assert (again.code, again.exit_code) == (converted(name), 0)
 
 
-def resumed(outcome: Outcome) -> Case:
-    """The image script once more, from the checkpoint that its original wrote."""
-    files = {"checkpoint.pth.tar": outcome.single.files["checkpoint.pth.tar"]}
-    return Case(outcome.case.original, outcome.case.converted, ["--resume", "checkpoint.pth.tar", "--epochs", "5"], dict(files))
+# example: its checkpoint, the epochs it then goes on to, what it says of it, and the steps it takes
+RESUMED = {
+    "imagenet_style": ("runs/last.pt", "5", "going on from runs/last.pt: 3 epochs done", 26),
+    "language_model": ("checkpoints/last.pt", "6", "resumed after epoch 3", 14),
+}
+
+
+def resumed(outcome: Outcome, name: str) -> Case:
+    """A script once more, from the checkpoint that its original wrote."""
+    path, epochs, _, _ = RESUMED[name]
+    return Case(outcome.case.original, outcome.case.converted, ["--resume", path, "--epochs", epochs], {path: outcome.single.files[path]})
+
+
+def taught(outcome: Outcome) -> Case:
+    """The distillation once more, with the teacher that its original wrote."""
+    files = {"teacher.pt": outcome.single.files["teacher.pt"]}
+    return Case(outcome.case.original, outcome.case.converted, [], dict(files))
 
 
 @pytest.fixture(scope="module", params=[2, 1], ids=["two ranks", "no launcher"])
 def outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
-    cases = [Case(original(name), converted(name)) for name in NAMES]
+    cases = [case(name) for name in NAMES]
     done = dict(zip(NAMES, run_many(cases, request.param), strict=True))
-    (done["resumed"],) = run_many([resumed(done["imagenet_style"])], request.param)
-    return done
+    again = run_many([*(resumed(done[name], name) for name in RESUMED), taught(done["distillation"])], request.param)
+    return done | dict(zip([*(f"{name}, resumed" for name in RESUMED), "taught"], again, strict=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,19 +111,27 @@ def test_numbers_of_the_whole_data_set_are_the_originals(outcomes: dict[str, Out
     assert whole(outcome.ranks[0].stdout, name) == whole(outcome.single.stdout, name)
 
 
-def test_the_originals_checkpoint_is_resumed(outcomes: dict[str, Outcome]) -> None:
-    outcome = outcomes["resumed"]
+@pytest.mark.parametrize("name", RESUMED)
+def test_the_originals_checkpoint_is_resumed(outcomes: dict[str, Outcome], name: str) -> None:
+    outcome, (_, _, said, steps) = outcomes[f"{name}, resumed"], RESUMED[name]
     assert outcome.problems() == []
-    assert "=> loaded checkpoint 'checkpoint.pth.tar' (epoch 3)" in outcome.ranks[0].stdout
-    assert len(outcome.single.steps) == 16
-    assert whole(outcome.ranks[0].stdout, "imagenet_style") == whole(outcome.single.stdout, "imagenet_style")
+    assert said in outcome.ranks[0].stdout
+    assert len(outcome.single.steps) == steps
+    assert whole(outcome.ranks[0].stdout, name) == whole(outcome.single.stdout, name)
+
+
+def test_a_teacher_that_the_original_wrote_is_loaded(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["taught"]
+    assert outcome.problems() == []
+    assert len(outcome.single.steps) == 80
+    assert whole(outcome.ranks[0].stdout, "distillation") == whole(outcome.single.stdout, "distillation")
 
 
 def test_the_original_resumes_the_conversions_checkpoint(outcomes: dict[str, Outcome]) -> None:
     done = outcomes["imagenet_style"]
-    own, converted_one = ({"checkpoint.pth.tar": run.files["checkpoint.pth.tar"]} for run in (done.single, done.ranks[0]))
+    own, converted_one = ({"runs/last.pt": run.files["runs/last.pt"]} for run in (done.single, done.ranks[0]))
     original = done.case.original
-    again = Case(original, original, ["--resume", "checkpoint.pth.tar", "--epochs", "5"], own, converted_one)
+    again = Case(original, original, ["--resume", "runs/last.pt", "--epochs", "5"], own, converted_one)
     (outcome,) = run_many([again], 1)
     assert outcome.problems() == []
     assert outcome.single.steps

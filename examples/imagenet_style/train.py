@@ -1,232 +1,180 @@
-#!/usr/bin/env python
-"""Train a small convolutional network on synthetic images, in the manner of an ImageNet script."""
+"""Teach a small residual network to tell which way the stripes of a noisy picture run.
+
+The pictures are made up on the fly, so nothing has to be downloaded. After every epoch the network is
+tested; runs/last.pt allows a stopped run to go on, runs/best.pt holds the weights that did best.
+"""
 import argparse
-import os
-import random
+import math
 import shutil
 import time
+from pathlib import Path
 
+import numpy as np
 import torch
-import torch.nn as nn
-import torch.optim as optim
-from torch.optim.lr_scheduler import StepLR
-from torch.utils.data import DataLoader, TensorDataset
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
 
-parser = argparse.ArgumentParser(description='Synthetic ImageNet training')
-parser.add_argument('-j', '--workers', default=0, type=int, metavar='N', help='number of data loading workers (default: 0)')
-parser.add_argument('--epochs', default=3, type=int, metavar='N', help='number of total epochs to run')
-parser.add_argument('--start-epoch', default=0, type=int, metavar='N', help='manual epoch number (useful on restarts)')
-parser.add_argument('-b', '--batch-size', default=64, type=int, metavar='N', help='mini-batch size (default: 64)')
-parser.add_argument('--lr', '--learning-rate', default=0.05, type=float, metavar='LR', dest='lr')
-parser.add_argument('--momentum', default=0.9, type=float, metavar='M')
-parser.add_argument('--wd', '--weight-decay', default=1e-4, type=float, metavar='W', dest='weight_decay')
-parser.add_argument('-p', '--print-freq', default=4, type=int, metavar='N', help='print frequency (default: 4)')
-parser.add_argument('--resume', default='', type=str, metavar='PATH', help='path to latest checkpoint (default: none)')
-parser.add_argument('--seed', default=None, type=int, help='seed for initializing training.')
-
-best_acc1 = 0
+DIRECTIONS = 8
+SIDE = 16
 
 
-class SmallNet(nn.Module):
-    def __init__(self, num_classes=10):
+class Stripes(Dataset):
+    """Pictures of coloured stripes under noise; the label is the direction of the stripes.
+
+    Picture number i of a split depends on the split and i alone.
+    """
+
+    def __init__(self, split, size):
+        self.split = split
+        self.size = size
+        axis = torch.linspace(-1, 1, SIDE)
+        self.y, self.x = torch.meshgrid(axis, axis, indexing="ij")
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, i):
+        rng = np.random.default_rng([self.split, i])
+        label = int(rng.integers(DIRECTIONS))
+        angle = math.pi * label / DIRECTIONS
+        across = self.x * math.cos(angle) + self.y * math.sin(angle)
+        wave = torch.sin(rng.uniform(6, 9) * across + rng.uniform(0, 2 * math.pi))
+        colour = torch.from_numpy(rng.uniform(0.3, 1, (3, 1, 1)))
+        noise = torch.from_numpy(rng.normal(0, 0.8, (3, SIDE, SIDE)))
+        return (colour * wave + noise).float(), label
+
+
+class Residual(nn.Module):
+    def __init__(self, channels):
         super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2d(3, 16, 3, padding=1, bias=False),
-            nn.BatchNorm2d(16),
-            nn.ReLU(inplace=True),
-            nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1, bias=False),
-            nn.BatchNorm2d(32),
-            nn.ReLU(inplace=True),
-            nn.AdaptiveAvgPool2d(2),
-        )
-        self.classifier = nn.Linear(32 * 4, num_classes)
+        self.conv1 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(channels)
+        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(channels)
 
     def forward(self, x):
-        return self.classifier(torch.flatten(self.features(x), 1))
+        inner = F.relu(self.norm1(self.conv1(x)))
+        return F.relu(x + self.norm2(self.conv2(inner)))
 
 
-def synthetic_images(n, seed):
-    """n images of 3x16x16 whose class is a faint pattern under noise."""
-    patterns = torch.randn(10, 3, 16, 16, generator=torch.Generator().manual_seed(1))
-    generator = torch.Generator().manual_seed(seed)
-    targets = torch.randint(0, 10, (n,), generator=generator)
-    images = patterns[targets] + 2 * torch.randn(n, 3, 16, 16, generator=generator)
-    return TensorDataset(images, targets)
+def build_network(width):
+    return nn.Sequential(
+        nn.Conv2d(3, width, 5, stride=2, padding=2),
+        Residual(width),
+        nn.Conv2d(width, 2 * width, 3, stride=2, padding=1),
+        Residual(2 * width),
+        nn.Flatten(),
+        nn.Linear(2 * width * (SIDE // 4) ** 2, DIRECTIONS),
+    )
 
 
-def main():
-    global best_acc1
-    args = parser.parse_args()
+class Mean:
+    """The mean of all values seen so far, each weighted by the number of pictures it stands for."""
 
-    if args.seed is not None:
-        random.seed(args.seed)
-        torch.manual_seed(args.seed)
+    def __init__(self):
+        self.sum = 0.0
+        self.count = 0
 
-    device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+    def add(self, value, pictures):
+        self.sum += value * pictures
+        self.count += pictures
 
-    model = SmallNet().to(device)
-    criterion = nn.CrossEntropyLoss().to(device)
-    optimizer = optim.SGD(model.parameters(), args.lr, momentum=args.momentum, weight_decay=args.weight_decay)
-    scheduler = StepLR(optimizer, step_size=2, gamma=0.1)
-
-    # optionally resume from a checkpoint
-    if args.resume:
-        if os.path.isfile(args.resume):
-            print("=> loading checkpoint '{}'".format(args.resume))
-            checkpoint = torch.load(args.resume)
-            args.start_epoch = checkpoint['epoch']
-            best_acc1 = checkpoint['best_acc1']
-            model.load_state_dict(checkpoint['state_dict'])
-            optimizer.load_state_dict(checkpoint['optimizer'])
-            scheduler.load_state_dict(checkpoint['scheduler'])
-            print("=> loaded checkpoint '{}' (epoch {})".format(args.resume, checkpoint['epoch']))
-        else:
-            print("=> no checkpoint found at '{}'".format(args.resume))
-
-    train_loader = DataLoader(
-        synthetic_images(500, seed=2), batch_size=args.batch_size, shuffle=True,
-        num_workers=args.workers, pin_memory=torch.cuda.is_available())
-
-    val_loader = DataLoader(
-        synthetic_images(171, seed=3), batch_size=args.batch_size, shuffle=False,
-        num_workers=args.workers, pin_memory=torch.cuda.is_available())
-
-    for epoch in range(args.start_epoch, args.epochs):
-        # train for one epoch
-        train(train_loader, model, criterion, optimizer, epoch, device, args)
-
-        # evaluate on validation set
-        acc1 = validate(val_loader, model, criterion, device)
-
-        scheduler.step()
-
-        # remember best acc@1 and save checkpoint
-        is_best = acc1 > best_acc1
-        best_acc1 = max(acc1, best_acc1)
-
-        save_checkpoint({
-            'epoch': epoch + 1,
-            'state_dict': model.state_dict(),
-            'best_acc1': best_acc1,
-            'optimizer': optimizer.state_dict(),
-            'scheduler': scheduler.state_dict(),
-        }, is_best)
+    @property
+    def value(self):
+        return self.sum / self.count
 
 
-def train(train_loader, model, criterion, optimizer, epoch, device, args):
-    batch_time = AverageMeter('Time', ':6.3f')
-    losses = AverageMeter('Loss', ':.4e')
-    top1 = AverageMeter('Acc@1', ':6.2f')
-    progress = ProgressMeter(len(train_loader), [batch_time, losses, top1], prefix="Epoch: [{}]".format(epoch))
+def percent_right(scores, labels):
+    return 100 * (scores.argmax(dim=1) == labels).float().mean().item()
 
-    # switch to train mode
-    model.train()
 
-    end = time.time()
-    for i, (images, target) in enumerate(train_loader):
-        images = images.to(device, non_blocking=True)
-        target = target.to(device, non_blocking=True)
-
-        # compute output
-        output = model(images)
-        loss = criterion(output, target)
-
-        # measure accuracy and record loss
-        acc1, = accuracy(output, target)
-        losses.update(loss.item(), images.size(0))
-        top1.update(acc1[0].item(), images.size(0))
-
-        # compute gradient and do SGD step
+def fit_one_epoch(net, loader, optimizer, device, epoch, log_every):
+    net.train()
+    loss_mean, right_mean = Mean(), Mean()
+    began = time.perf_counter()
+    for step, (pictures, labels) in enumerate(loader, start=1):
+        pictures, labels = pictures.to(device), labels.to(device)
+        scores = net(pictures)
+        loss = F.cross_entropy(scores, labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 
-        # measure elapsed time
-        batch_time.update(time.time() - end)
-        end = time.time()
-
-        if i % args.print_freq == 0:
-            progress.display(i + 1)
-
-
-def validate(val_loader, model, criterion, device):
-    losses = AverageMeter('Loss', ':.4e')
-    top1 = AverageMeter('Acc@1', ':6.2f')
-    top5 = AverageMeter('Acc@5', ':6.2f')
-
-    # switch to evaluate mode
-    model.eval()
-
-    with torch.no_grad():
-        for images, target in val_loader:
-            images = images.to(device, non_blocking=True)
-            target = target.to(device, non_blocking=True)
-
-            # compute output
-            output = model(images)
-            loss = criterion(output, target)
-
-            # measure accuracy and record loss
-            acc1, acc5 = accuracy(output, target, topk=(1, 5))
-            losses.update(loss.item(), images.size(0))
-            top1.update(acc1[0].item(), images.size(0))
-            top5.update(acc5[0].item(), images.size(0))
-
-    print(' * Acc@1 {top1.avg:.3f} Acc@5 {top5.avg:.3f} Loss {losses.avg:.4f}'.format(top1=top1, top5=top5, losses=losses))
-
-    return top1.avg
+        loss_mean.add(loss.item(), len(labels))
+        right_mean.add(percent_right(scores, labels), len(labels))
+        if step % log_every == 0:
+            seconds = time.perf_counter() - began
+            print(f"epoch {epoch} step {step} of {len(loader)}: loss {loss_mean.value:.3f}, "
+                  f"{right_mean.value:.1f}% right, {seconds / step:.3f} s a step")
 
 
-def save_checkpoint(state, is_best, filename='checkpoint.pth.tar'):
-    torch.save(state, filename)
-    if is_best:
-        shutil.copyfile(filename, 'model_best.pth.tar')
+@torch.no_grad()
+def test(net, loader, device):
+    net.eval()
+    loss_mean, right_mean = Mean(), Mean()
+    for pictures, labels in loader:
+        pictures, labels = pictures.to(device), labels.to(device)
+        scores = net(pictures)
+        loss_mean.add(F.cross_entropy(scores, labels).item(), len(labels))
+        right_mean.add(percent_right(scores, labels), len(labels))
+    return loss_mean.value, right_mean.value
 
 
-class AverageMeter(object):
-    """Computes and stores the average and current value"""
-    def __init__(self, name, fmt=':f'):
-        self.name = name
-        self.fmt = fmt
-        self.reset()
-
-    def reset(self):
-        self.val = 0
-        self.avg = 0
-        self.sum = 0
-        self.count = 0
-
-    def update(self, val, n=1):
-        self.val = val
-        self.sum += val * n
-        self.count += n
-        self.avg = self.sum / self.count
-
-    def __str__(self):
-        fmtstr = '{name} {val' + self.fmt + '} ({avg' + self.fmt + '})'
-        return fmtstr.format(**self.__dict__)
+def read_options():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--epochs", type=int, default=3, help="train until this many epochs are done in all")
+    options.add_argument("--batch-size", type=int, default=40, help="pictures in one training step")
+    options.add_argument("--workers", type=int, default=0, help="processes that prepare pictures; 0 uses none")
+    options.add_argument("--width", type=int, default=8, help="channels of the first layers")
+    options.add_argument("--rate", type=float, default=0.03, help="learning rate at the start")
+    options.add_argument("--decay-every", type=int, default=2, help="epochs after which the rate falls to a fifth")
+    options.add_argument("--log-every", type=int, default=5, help="steps between two lines of progress")
+    options.add_argument("--out", type=Path, default=Path("runs"), help="folder for last.pt and best.pt")
+    options.add_argument("--resume", type=Path, help="a last.pt to go on from")
+    options.add_argument("--seed", type=int, default=11)
+    return options.parse_args()
 
 
-class ProgressMeter(object):
-    def __init__(self, num_batches, meters, prefix=""):
-        self.num_batches = num_batches
-        self.meters = meters
-        self.prefix = prefix
+def main():
+    args = read_options()
+    torch.manual_seed(args.seed)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
-    def display(self, batch):
-        entries = ['{}[{}/{}]'.format(self.prefix, batch, self.num_batches)]
-        entries += [str(meter) for meter in self.meters]
-        print('\t'.join(entries))
+    train_loader = DataLoader(Stripes(0, 500), args.batch_size, shuffle=True, num_workers=args.workers)
+    test_loader = DataLoader(Stripes(1, 171), args.batch_size, num_workers=args.workers)
+
+    net = build_network(args.width).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=args.rate, momentum=0.9, nesterov=True, weight_decay=5e-4)
+    decay = torch.optim.lr_scheduler.StepLR(optimizer, args.decay_every, gamma=0.2)
+
+    epochs_done, best = 0, 0.0
+    if args.resume:
+        saved = torch.load(args.resume, map_location=device)
+        net.load_state_dict(saved["net"])
+        optimizer.load_state_dict(saved["optimizer"])
+        decay.load_state_dict(saved["decay"])
+        epochs_done, best = saved["epochs_done"], saved["best"]
+        print(f"going on from {args.resume}: {epochs_done} epochs done, best {best:.2f}%")
+
+    args.out.mkdir(parents=True, exist_ok=True)
+    for epoch in range(epochs_done + 1, args.epochs + 1):
+        fit_one_epoch(net, train_loader, optimizer, device, epoch, args.log_every)
+        decay.step()
+
+        loss, right = test(net, test_loader, device)
+        print(f"tested after epoch {epoch}: {right:.2f}% right, loss {loss:.4f}")
+
+        improved = right > best
+        if improved:
+            best = right
+        state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "decay": decay.state_dict()}
+        torch.save({**state, "epochs_done": epoch, "best": best}, args.out / "last.pt")
+        if improved:
+            shutil.copy(args.out / "last.pt", args.out / "best.pt")
+
+    print(f"best: {best:.2f}% right")
 
 
-def accuracy(output, target, topk=(1,)):
-    """Computes the accuracy over the k top predictions for the specified values of k"""
-    with torch.no_grad():
-        _, pred = output.topk(max(topk), 1, True, True)
-        correct = pred.t().eq(target.view(1, -1))
-        return [correct[:k].reshape(-1).float().sum(0, keepdim=True) * (100.0 / target.size(0)) for k in topk]
-
-
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()
