@@ -368,4 +368,35 @@ def loader_for(train):
         },
         stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": WAVES},
     ),
+    "a download in what makes the trainer, model and all": Script(
+        """
+    from trainer import Trainer
+
+    Trainer(nn.Linear(8, 2)).run(2)
+""",
+        files={
+            "trainer.py": """\
+import torch
+from torch.utils.data import DataLoader
+from torchvision import datasets
+
+
+class Trainer:
+    def __init__(self, model):
+        waves = datasets.MNIST("waves", train=True, download=True)
+        self.loader = DataLoader(waves, batch_size=6, shuffle=True)
+        self.model = model.to("cuda" if torch.cuda.is_available() else "cpu")
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def run(self, epochs):
+        for epoch in range(epochs):
+            for data, target in self.loader:
+                loss = torch.nn.functional.cross_entropy(self.model(data), target)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+""",
+        },
+        stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": WAVES},
+    ),
 }

@@ -90,13 +90,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                         )
                 if callers:
                     continue
-                yield context.manual(
-                    CODE,
-                    node,
-                    "every rank would download these files at once",
-                    "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it",
-                )
-            elif statement not in done:
+                if tree not in context.tree.trees:
+                    fix = "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it"
+                    yield context.manual(CODE, node, "every rank would download these files at once", fix)
+                    continue
+            if statement not in done:
                 done.add(statement)
                 edits: tuple[Edit, ...] = (Under(statement, header),)
                 if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
@@ -127,12 +125,25 @@ def _callers(context: Context, node: ast.AST) -> list[ast.stmt]:
     statements: dict[ast.stmt, None] = {}
     for call in context.facts.after.calls(node):
         calls = [n for n in call.stack if context.facts.in_main(n)]
-        if not calls or calls[-1] in context.training:
+        if not calls or calls[-1] in context.training or _wraps(context, calls[-1]):
             return []
         statements[context.tree.statement(calls[-1])] = None
     plain = all(isinstance(s, (ast.Assign, ast.Expr, ast.AnnAssign)) for s in statements)
     guarded = any(_guarded(up) for s in statements for up in context.tree.ancestors(s))
     return list(statements) if plain and not guarded else []
+
+
+def _wraps(context: Context, node: ast.AST) -> bool:
+    """Whether a model is wrapped in what a call runs: all ranks must meet there."""
+    functions = {context.facts.tree_of(s).function(s) for s in context.facts.wraps}
+    for call in context.facts.after.trace.calls:
+        if call.node is node or node in call.stack:
+            for obj in call.func.objs:
+                if isinstance(obj, Func) and obj.node in functions:
+                    return True
+                if isinstance(obj, Class) and functions & set(obj.node.body):
+                    return True
+    return False
 
 
 def _guarded(up: ast.AST) -> bool:

@@ -27,6 +27,12 @@ _ASKED = {
         "get_world_size",
         'def get_world_size():\n    """How many ranks there are."""\n    return dist.get_world_size() if dist.is_initialized() else 1\n',
     ),
+    "local_rank": (
+        "get_local_rank",
+        "def get_local_rank():\n"
+        '    """This process\'s place among those of its machine."""\n'
+        '    return int(os.environ.get("LOCAL_RANK", 0))\n',
+    ),
     "device": (
         "get_device",
         "def get_device():\n"
@@ -118,7 +124,7 @@ def _asked(context: Context, text: str) -> str:
     for key, (function, _) in _ASKED.items():
         if key != "device" or context.own_device is None:
             text = re.sub(rf"(?<![\w.\"']){context.names[key]}(?!\w|\s*=(?!=)|\()", f"{function}()", text)
-    return re.sub(rf"(?<![\w.]){context.names['local_rank']}(?!\w|\s*=(?!=))", "get_rank()", text)
+    return text
 
 
 def _outside_docstring(context: Context, text: str) -> str:
@@ -131,7 +137,7 @@ def _called(context: Context, edits: Sequence[Edit], file: str) -> Iterator[str]
     texts = [getattr(e, f.name) for e in edits for f in fields(e) if f.name in ("template", "code", "header")]
     names = [n for n, _ in _ASKED.values()] if file != "__main__" else []
     if file != "__main__":
-        names += [context.names[key] for key in NAMES if key not in (*_ASKED, "local_rank", "dist", "init_distributed")]
+        names += [context.names[key] for key in NAMES if key not in (*_ASKED, "dist", "init_distributed")]
     for name in names:
         if any(re.search(rf"(?<![\w.]){name}\(", text) for text in texts):
             yield name
