@@ -298,5 +298,29 @@ SCRIPTS: dict[str, Script] = {
 """,
         told=("DDP406",),
     ),
+    "middles of the classes, moved one by one": Script(
+        """
+    class Middles(nn.Module):
+        def __init__(self, kinds, dim):
+            super().__init__()
+            self.middle = torch.zeros(kinds, dim)
+
+        def forward(self, found, labels):
+            with torch.no_grad():
+                for kind in labels.unique():
+                    self.middle[kind] = 0.9 * self.middle[kind] + 0.1 * found[labels == kind].mean(0)
+            return (found - self.middle[labels]).pow(2).sum(1).mean()
+
+    net, near = nn.Linear(8, 3), Middles(2, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = near(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+        told=("DDP408",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

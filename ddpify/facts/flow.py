@@ -293,6 +293,9 @@ class Interpreter:
                 origins = frozenset(o for o in origins if o.kind != "whole")
             if not receiver.objs and origins and isinstance(target.value, ast.Name):
                 self.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale))
+            elif not receiver.objs and origins and isinstance(target.value, ast.Attribute):
+                for obj in self.expression(target.value.value).objs:
+                    self.set_attribute(obj, target.value.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale), False)
 
     def _freed(self, name: ast.Name, tensor: Value) -> None:
         """`w.requires_grad = True`: gradients are computed for a tensor from here on."""
