@@ -251,6 +251,8 @@ def _plain_keys(context: Context, node: ast.Attribute) -> Iterator[Change | Find
         edit = Replace(call.args[0], '{{key.removeprefix("module."): value for key, value in {0}.items()}}', (call.args[0],))
         yield Change(CODE, why, context.tree.shown, node, (edit,))
         return
+    if len(held) < len(facts.before.value(node.value).objs):
+        return  # the original took the model out, or may have wrapped none
     yield context.manual(
         CODE,
         node,
