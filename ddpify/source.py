@@ -249,11 +249,6 @@ def _syntax_hint(line: str, error: SyntaxError) -> str:
 # --- writing -------------------------------------------------------------------------------------------------------------
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Put `data` at `path`: all of it or nothing. The mode of a file already there is kept. Raises DdpifyError."""
-    write_all({path: data})
-
-
 def write_all(files: dict[Path, bytes]) -> None:
     """Write every file, or leave every file as it was. Raises DdpifyError."""
     staged: list[tuple[Path, Path, bytes | None]] = []

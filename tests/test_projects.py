@@ -1,5 +1,7 @@
 """Projects of several files: how they are written, and that scripts which are not converted go on using the modules."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,8 +9,10 @@ from pathlib import Path
 import pytest
 from scripts import Script, text
 from table_projects import DATA, ENGINE, MAIN, METERS
+from typer.testing import CliRunner
 
 import ddpify
+from ddpify import cli
 from ddpify.source import read
 
 ALONE = """\
@@ -70,13 +74,20 @@ def test_one_file_cannot_hold_several(project: Path) -> None:
 
 
 def test_all_or_none_is_written(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ddpify import source
+    replace, replaced = os.replace, []
 
-    done = ddpify.convert(project / "train.py")
-    files = {module.path: module.bytes for module in done.edited} | {project / "missing" / "train.py": done.bytes}
-    with pytest.raises(ddpify.DdpifyError):
-        source.write_all(files)
+    def full_at_the_third(source: Path, target: Path) -> None:
+        replaced.append(target)
+        if len(replaced) == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full_at_the_third)
+    done = CliRunner().invoke(cli.app, ["convert", str(project / "train.py"), "-w"])
+    assert len(replaced) == 3
+    assert done.exit_code == 2 and "No space left" in done.stderr
     assert contents(project) == FILES
+    assert {path.name for path in project.iterdir()} == set(FILES)
 
 
 def test_the_diff_applies(project: Path) -> None:

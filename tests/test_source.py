@@ -265,14 +265,14 @@ def test_the_mode_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_bytes(b"old")
     path.chmod(0o751)
-    src.write_atomic(path, b"new")
+    src.write_all({path: b"new"})
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o751)
     assert os.listdir(tmp_path) == ["train.py"]
 
 
 def test_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
-    src.write_atomic(tmp_path / "new.py", b"x")
+    src.write_all({tmp_path / "new.py": b"x"})
     assert (tmp_path / "new.py").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
@@ -280,13 +280,13 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real.py").write_bytes(b"old")
     link = tmp_path / "link.py"
     link.symlink_to("real.py")
-    src.write_atomic(link, b"new")
+    src.write_all({link: b"new"})
     assert link.is_symlink()
     assert (tmp_path / "real.py").read_bytes() == b"new"
 
 
 def test_a_device_is_not_replaced() -> None:
-    src.write_atomic(Path("/dev/null"), b"x")
+    src.write_all({Path("/dev/null"): b"x"})
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts import collect, methods
+from ddpify.facts import collect, library, methods
 from ddpify.facts.collect import Averaged, Facts, Run, Start, Through, TrainedModel
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
 from ddpify.facts.tree import Tree
@@ -13,7 +13,6 @@ from ddpify.facts.tree import Tree
 CALL = "average_gradients"
 START = "start_alike"
 _MOVES = frozenset(("cpu", "half", "float", "double", "bfloat16"))
-_CLIPS = ("torch.nn.utils.clip_grad", "torch.nn.utils.get_total_norm", "apex.amp.master_params")
 
 
 def fill(facts: Facts) -> None:
@@ -24,7 +23,7 @@ def fill(facts: Facts) -> None:
     apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in set(unfit(facts))} - plain
     needed = {o for m in apart for o in optimizers_of(facts, m)} | {o for o, _ in collect.uncovered(facts)}
     needed -= done
-    if any(not optimizers_of(facts, m) for m in apart) or moved_by_hand(facts):
+    if any(not optimizers_of(facts, m) for m in apart) or any(collect.moved_by_hand(facts)):
         needed = set()
     ordered = sorted(needed, key=lambda o: getattr(o.node, "lineno", 0))
     starts = {o: _starts(facts, o) for o in ordered}
@@ -64,27 +63,6 @@ def owners(facts: Facts, optimizer: New) -> frozenset[Obj]:
     """The modules and the single parameters that an optimizer was given."""
     held = collect.given(facts, optimizer)
     return facts.before.parameters(held) | facts.before.loose(held)
-
-
-def moved_by_hand(facts: Facts) -> bool:
-    """Whether the script moves something by its gradient itself: `w.data -= rate * w.grad`."""
-    for tree in facts.trees.values():
-        for node in tree.nodes():
-            target: ast.expr | None = None
-            parts: list[ast.expr] = []
-            if isinstance(node, ast.AugAssign):
-                target, parts = node.target, [node.value]
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-                target, parts = node.func.value, [*node.args, *(k.value for k in node.keywords)]
-            elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Attribute) and t.attr == "data" for t in node.targets):
-                target, parts = node.targets[0], [node.value]
-            if target is not None and not _grad_in(target) and any(map(_grad_in, parts)):
-                return True
-    return False
-
-
-def _grad_in(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(node))
 
 
 def unfit(facts: Facts) -> Iterator[TrainedModel]:
@@ -136,15 +114,9 @@ def _by_name(tree: Tree, node: ast.AST) -> bool:
     return False
 
 
-def _steps(facts: Facts, optimizer: New) -> list[Call]:
-    """The steps of an optimizer."""
-    calls = facts.before.trace.calls
-    return [c for c in calls if c.method in ("step", "minimize") and any(optimizer in v.objs for v in (c.receiver, *c.args))]
-
-
 def _starts(facts: Facts, optimizer: New) -> list[Start]:
     """Where what an optimizer moves is made the same on all ranks; nothing where that is not found for some of it."""
-    moved, steps = owners(facts, optimizer), _steps(facts, optimizer)
+    moved, steps = owners(facts, optimizer), facts.before.steps((optimizer,))
     if not moved or not steps or not all(_reached(facts, o) for o in moved):
         return []
     found = [_start(facts, optimizer, owner, steps[0]) for owner in sorted(moved, key=collect.place_of)]
@@ -155,7 +127,7 @@ def _averaged(facts: Facts, optimizer: New, starts: list[Start]) -> Averaged | N
     """The places before an optimizer's steps; None where one of them was not found."""
     run = facts.before
     places: dict[tuple[ast.stmt, str], None] = {}
-    for call in _steps(facts, optimizer):
+    for call in facts.before.steps((optimizer,)):
         given = call.node.func.value if optimizer in call.receiver.objs else call.node.args[0]  # type: ignore[attr-defined]
         value = call.receiver if optimizer in call.receiver.objs else call.args[0]
         if not all(run.is_optimizer(o) for o in value.objs) or not isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)):
@@ -182,7 +154,7 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
     """Where all ranks can be given the same values of what an optimizer moves."""
     run = facts.before
     if isinstance(owner, New) and owner.path == "torch.nn.Parameter" and not any(_is_module(run, r) for r in run.roots(owner)):
-        if not facts.is_entry(optimizer.node):
+        if not facts.is_edited(optimizer.node):
             return None
         statement = facts.entry.statement(optimizer.node)
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -195,7 +167,7 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
             own = any(
                 isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None) for up in _around(facts, statement)
             )
-            if not own and facts.is_entry(statement) and _holds(facts, statement, target, root):
+            if not own and facts.is_edited(statement) and _holds(facts, statement, target, root):
                 return Start(statement, ast.unparse(target), root)
     return None
 
@@ -259,7 +231,7 @@ def _named(facts: Facts, made: New, beside: ast.stmt) -> tuple[int, str]:
 
 def _place(facts: Facts, step: Call) -> ast.stmt | None:
     """The statement before which gradients are averaged: the first after the last backward call that steps or reads them."""
-    if not facts.is_entry(step.node):
+    if not facts.is_edited(step.node):
         return None
     runs = _Runs(facts)
     tree = facts.entry
@@ -270,7 +242,7 @@ def _place(facts: Facts, step: Call) -> ast.stmt | None:
         return _in_closure(facts, runs, step)
     at: ast.stmt = statement
     for node in (statement, *reversed(step.stack)):
-        if not facts.is_entry(node):
+        if not facts.is_edited(node):
             return None
         inside = tree.statement(node)
         found = _before(tree, runs, inside, at if inside is statement else None)
@@ -315,7 +287,7 @@ def _bound_between(first: ast.stmt, block: list[ast.stmt], inside: ast.stmt) -> 
 def _in_closure(facts: Facts, runs: _Runs, step: Call) -> ast.stmt | None:
     """The place inside the function that an optimizer calls: after its backward call."""
     functions = [o.node for v in (*step.args, *step.keywords.values()) for o in v.objs if isinstance(o, Func)]
-    if len(functions) != 1 or not isinstance(functions[0], ast.FunctionDef) or not facts.is_entry(functions[0]):
+    if len(functions) != 1 or not isinstance(functions[0], ast.FunctionDef) or not facts.is_edited(functions[0]):
         return None
     body = functions[0].body
     if not isinstance(body[-1], ast.Return) or sum(isinstance(n, ast.Return) for n in ast.walk(functions[0])) > 1:
@@ -330,10 +302,7 @@ class _Runs:
     def __init__(self, facts: Facts) -> None:
         self.reached = False
         self._backward: set[ast.AST] = {loop.backward.node for loop in facts.loops}
-        calls = facts.before.trace.calls
-        self._steps: set[ast.AST] = {
-            c.node for c in calls if c.method == "step" and any(o in facts.optimizers for v in (c.receiver, *c.args) for o in v.objs)
-        }
+        self._steps: set[ast.AST] = {c.node for c in facts.before.steps(facts.optimizers)}
         self._by: dict[ast.AST, list[Call]] = {}
         for call in facts.before.trace.calls:
             for node in {call.node, *call.stack}:
@@ -369,7 +338,7 @@ class _Runs:
         if isinstance(node, ast.Call):
             method = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             return method in ("unscale_", "clip_master_grads") or any(
-                p.startswith(_CLIPS) or "clip_grad" in p for p in (*self._run.value(node.func).paths(), method)
+                library.clips(p) for p in (*self._run.value(node.func).paths(), method)
             )
         return False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -179,6 +179,11 @@ class Run:
         """Whether an object is an optimizer."""
         return library.is_optimizer(self.interpreter, obj)
 
+    def steps(self, optimizers: Collection[New]) -> list[Call]:
+        """The calls that step one of some optimizers, by itself or by way of a scaler."""
+        calls = (c for c in self.trace.calls if c.method in ("step", "minimize"))
+        return [c for c in calls if any(o in optimizers for v in (c.receiver, *c.args) for o in v.objs)]
+
     def is_loader(self, obj: object) -> bool:
         """Whether an object is a DataLoader."""
         return self.interpreter.is_a(obj, library.DATALOADER)
@@ -299,7 +304,7 @@ class Facts:
                 return tree
         raise KeyError(ast.dump(node))
 
-    def is_entry(self, node: ast.AST) -> bool:
+    def is_edited(self, node: ast.AST) -> bool:
         """Whether a node stands where edits are made."""
         return node in self.entry.parent
 
@@ -419,7 +424,7 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
     for optimizer in facts.optimizers:
         held = given(facts, optimizer)
         stepped |= run.parameters(held) | run.loose(held)
-    stepped |= set(_stepped_by_hand(facts))
+    stepped |= {o for target in moved_by_hand(facts) for o in run.parameters(run.value(target))}
     forwards: dict[Obj, set[ast.AST]] = {}
     for loop in facts.loops:
         for pair in loop.loss.of_kind("forward") | loop.loss.of_kind("graded"):
@@ -446,20 +451,24 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
         yield TrainedModel(frozenset(objs), frozenset(ns))
 
 
-def _stepped_by_hand(facts: Facts) -> Iterator[Obj]:
-    """The modules whose parameters the script moves by their gradients itself: `p.data -= lr * p.grad`, `p.data.add_(-lr * p.grad)`."""
-    run = facts.before
+def moved_by_hand(facts: Facts) -> Iterator[ast.expr]:
+    """What the script itself moves by a gradient: `w.data -= rate * w.grad`, `w.data.add_(-rate * w.grad)`, `w.data = ...`."""
     for tree in facts.trees.values():
         for node in tree.nodes():
-            target: ast.expr
+            target: ast.expr | None = None
+            by: list[ast.expr] = []
             if isinstance(node, ast.AugAssign):
                 target, by = node.target, [node.value]
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
                 target, by = node.func.value, [*node.args, *(k.value for k in node.keywords)]
-            else:
-                continue
-            if any(isinstance(n, ast.Attribute) and n.attr == "grad" for part in by for n in ast.walk(part)):
-                yield from run.parameters(run.value(target))
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute) and node.targets[0].attr == "data":
+                target, by = node.targets[0].value, [node.value]
+            if target is not None and not _grad_in(target) and any(map(_grad_in, by)):
+                yield target
+
+
+def _grad_in(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(node))
 
 
 def _inside(run: Run, forwards: dict[Obj, set[ast.AST]], part: Obj, touched: set[Obj]) -> bool:

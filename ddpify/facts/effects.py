@@ -223,8 +223,8 @@ class Effects:
     def _boards(self) -> Iterator[New]:
         """The objects of other modules' classes that open files, or writers, when they are made, and do no more."""
         for call in self.facts.after.trace.calls:
-            for obj in call.result.made() if self.facts.is_entry(call.node) else ():
-                elsewhere = obj.cls is not None and not self.facts.is_entry(obj.cls.node)
+            for obj in call.result.made() if self.facts.is_edited(call.node) else ():
+                elsewhere = obj.cls is not None and not self.facts.is_edited(obj.cls.node)
                 if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.marks(call.node):
                     yield obj
 

@@ -92,23 +92,15 @@ _LOADER_ARGUMENTS = (
     *("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last"),
     *("timeout", "worker_init_fn", "multiprocessing_context", "generator"),
 )
-_BARE = (
-    *("Loss", "ReLU", "Softmax", "Softmax2d", "Sigmoid", "Softplus", "Softsign", "Tanh", "Shrink", "ELU", "SELU", "CELU", "GELU", "SiLU"),
-    *("Mish", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Pool1d", "Pool2d", "Pool3d", "Flatten", "Unflatten", "Identity"),
-    *(
-        "Upsample",
-        "PixelShuffle",
-        "Similarity",
-        "Distance",
-        "Pad1d",
-        "Pad2d",
-        "Pad3d",
-        "Fold",
-        "Unfold",
-        "ZeroPad2d",
-        "UpsamplingBilinear2d",
-    ),
+# how the layers of torch begin that have parameters; the others compute, drop, pool or compare
+_LAYERS = tuple(
+    """
+        AdaptiveLogSoftmaxWithLoss BatchNorm Bilinear Conv Embedding GRU GroupNorm InstanceNorm LSTM LayerNorm Lazy Linear
+        MultiheadAttention Parameter PReLU RMSNorm RNN SyncBatchNorm Transformer Uninitialized
+    """.split()
 )
+# what clips gradients, or hands over those that are clipped
+_CLIPS = ("torch.nn.utils.clip_grad", "torch.nn.utils.get_total_norm", "apex.amp.master_params")
 _PASSING = frozenset(
     """
         iter tqdm.tqdm reversed list tuple sorted tqdm.trange prefetch_generator.BackgroundGenerator itertools.cycle
@@ -188,8 +180,22 @@ def bare(path: str) -> bool:
         or path.startswith(("torch.device", "argparse.", "logging", "math."))
     ):
         return True
-    name = path.rpartition(".")[2]
-    return path.startswith("torch.nn.") and name not in ("AdaptiveLogSoftmaxWithLoss", "PReLU") and name.endswith(_BARE)
+    return _is_layer(path) and not has_parameters(path)
+
+
+def has_parameters(path: str) -> bool:
+    """Whether a class of torch is a parameter, or a layer that has some."""
+    return _is_layer(path) and path.rpartition(".")[2].startswith(_LAYERS)
+
+
+def _is_layer(path: str) -> bool:
+    place, _, name = path.rpartition(".")
+    return (place == "torch.nn" or place.startswith("torch.nn.modules.")) and name.lstrip("_")[:1].isupper()
+
+
+def clips(path: str) -> bool:
+    """Whether a function, by its path or name, clips gradients or measures them for that."""
+    return path.startswith(_CLIPS) or "clip_grad" in path
 
 
 def output_of(base: Value, loss: bool) -> Value:

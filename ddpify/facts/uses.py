@@ -18,14 +18,6 @@ from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, 
 Parts = frozenset[Obj]
 Outcome = Literal["true", "false", "fixed", "each", "open"]
 _NO_PARTS: Parts = frozenset()
-# how the layers of torch begin that have no parameters
-_WITHOUT = tuple(
-    """
-        ReLU ELU SELU GELU SiLU LeakyReLU RReLU CELU GLU Mish Hard Soft LogSoft Sigmoid LogSigmoid Tanh Threshold Dropout AlphaDropout
-        FeatureAlpha MaxPool AvgPool AdaptiveAvg AdaptiveMax LPPool Fractional MaxUnpool Flatten Unflatten Identity Upsampl Pixel Fold
-        Unfold ZeroPad ConstantPad ReflectionPad ReplicationPad CircularPad Cosine Pairwise Channel LocalResponse InstanceNorm
-    """.split()
-)
 _LISTS = frozenset(("list", "dict", "tuple"))
 _ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted"))
 _INSIDE = frozenset(("values", "items", "children", "named_children", "modules", "named_modules", "parameters", "named_parameters"))
@@ -35,14 +27,6 @@ _SHAPES = frozenset(
     """.split()
 )
 _CHANGING = frozenset(("random", "drawn", "index", "time", "decided"))
-
-
-def has_parameters(obj: Obj) -> bool:
-    """Whether an object is a parameter, or a layer of torch that has some."""
-    if not isinstance(obj, New) or not obj.path.startswith("torch.nn."):
-        return False
-    name = obj.path.rpartition(".")[2]
-    return name[:1].isupper() and not name.endswith("Loss") and not name.startswith(_WITHOUT) and obj.path.count(".") == 2
 
 
 def is_library_model(obj: Obj) -> bool:
@@ -77,7 +61,7 @@ class Uses:
             return _NO_PARTS
         if self.is_holder(obj):
             return frozenset(p for o in self.inside(obj) for p in self.parts(o, seen | {obj}))
-        own = is_library_model(obj) or has_parameters(obj)
+        own = is_library_model(obj) or self.is_layer(obj)
         return frozenset((obj,)) if own and not self._told_frozen(obj) else _NO_PARTS
 
     def is_holder(self, obj: Obj) -> bool:
@@ -87,7 +71,12 @@ class Uses:
     def is_module(self, obj: Obj) -> bool:
         """Whether an object is a module, a parameter, or holds some."""
         listed = isinstance(obj, New) and obj.path in _LISTS
-        return listed or self.is_holder(obj) or has_parameters(obj) or is_library_model(obj)
+        return listed or self.is_holder(obj) or self.is_layer(obj) or is_library_model(obj)
+
+    @staticmethod
+    def is_layer(obj: Obj) -> bool:
+        """Whether an object is a parameter, or a layer of torch that has some."""
+        return isinstance(obj, New) and library.has_parameters(obj.path)
 
     def inside(self, obj: Obj) -> Parts:
         """What a module or container holds."""

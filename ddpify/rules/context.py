@@ -289,6 +289,11 @@ class Context:
         sizes = {o for loader in self.facts.feeding for o in run.held(loader, "batch_size").objs}
         return bool(sizes & run.value(size).objs)
 
+    def wrapper(self, inner: str, model: str, unused: str = "") -> str:
+        """The expression that wraps `inner`, a module whose device is that of `model`."""
+        devices = f"[{self.names['local_rank']}] if next({model}.parameters()).is_cuda else None"
+        return f"DistributedDataParallel({inner}, device_ids={devices}{unused})"
+
     def prepared(self, call: Call) -> bool:
         """Whether a call is made where one rank of each node prepares files for the others."""
         return self.preparation.covers(call)
@@ -304,7 +309,7 @@ class Context:
 
     def calls(self) -> list[Call]:
         """All calls of the entry."""
-        return [c for c in self.facts.after.trace.calls if self.facts.is_entry(c.node)]
+        return [c for c in self.facts.after.trace.calls if self.facts.is_edited(c.node)]
 
     def quoted(self, text: str) -> str:
         """A string as the file would write it."""

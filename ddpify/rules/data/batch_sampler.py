@@ -76,7 +76,7 @@ def _inside(context: Context, made: frozenset[New], loaders: frozenset[ast.AST])
         if any(run.held(o, "batch_sampler").made() & made for c in run.calls(other) for o in c.result.made()):
             return None
     for node in {o.node for o in made}:
-        if not isinstance(node, ast.Call) or not context.facts.is_entry(node) or any(k.arg is None for k in node.keywords):
+        if not isinstance(node, ast.Call) or not context.facts.is_edited(node) or any(k.arg is None for k in node.keywords):
             return None
         inner, size, drop = argument(node, 0, "sampler"), argument(node, 1, "batch_size"), argument(node, 2, "drop_last")
         if inner is None or size is None or drop is None or any(o.path == TORCHS for o in run.value(inner).made()):

@@ -183,7 +183,7 @@ def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources:
                 yield from _divide(context, argument_, "a shape made with the batch size holds one rank's batch")
     elif _derived(value, sources, literals):
         inner = [n for n in ast.walk(part) if isinstance(n, (ast.Name, ast.Attribute)) and _reads(run.value(n), sources)]
-        if not inner or not context.facts.is_entry(part):
+        if not inner or not context.facts.is_edited(part):
             fix = f"use {context.names['per_rank']}(...) where the batch size is read"
             yield context.manual(CODE, part, "this shape is computed from the batch size, of which every rank now has its share", fix)
         for node in inner:
@@ -199,7 +199,7 @@ def _handed(context: Context, call: Call, sources: set[Obj]) -> ast.expr | None:
     """The argument by which the function around a call was told the batch size."""
     run = context.facts.after
     for node in reversed(call.stack):
-        if isinstance(node, ast.Call) and context.facts.is_entry(node):
+        if isinstance(node, ast.Call) and context.facts.is_edited(node):
             given = [a for a in (*node.args, *(k.value for k in node.keywords)) if _reads(run.value(a), sources)]
             if len(given) == 1:
                 return given[0]
@@ -265,7 +265,7 @@ def _whole_length(context: Context, sides: list[ast.expr]) -> Iterator[Change | 
     world = context.names["world_size"]
     for side in sides:
         if context.facts.after.value(side).scale == "count" and not (isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod)):
-            if not context.facts.is_entry(side) or isinstance(side, ast.BinOp):
+            if not context.facts.is_edited(side) or isinstance(side, ast.BinOp):
                 yield context.manual(CODE, side, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
             else:
                 yield Change(CODE, _TOGETHER, context.tree.shown, side, (Replace(side, f"{{0}} * {world}", (side,)),))
@@ -376,7 +376,7 @@ def _default(context: Context, name: str) -> object:
 def _divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Finding]:
     while isinstance(node, ast.Call) and ast.unparse(node.func) in ("float", "int") and node.args:
         node = node.args[0]
-    if not context.facts.is_entry(node):
+    if not context.facts.is_edited(node):
         yield context.manual(CODE, node, f"{why}, and every rank now has its share of it", f"{ast.unparse(node)} // dist.get_world_size()")
         return
     edits, needs = context.divided(node)

@@ -179,7 +179,7 @@ def _states(context: Context) -> tuple[str, str] | None:
             return "a state made for the batches of the training is used elsewhere, too", _COLUMNS
     for node in sized:
         stacks = [c.stack for c in run.calls(node)]
-        if any(not any(t.backward.stack[: len(s)] == s for t in context.facts.loops) for s in stacks) or not context.facts.is_entry(node):
+        if any(not any(t.backward.stack[: len(s)] == s for t in context.facts.loops) for s in stacks) or not context.facts.is_edited(node):
             return f"`{ast.unparse(node)}` is made for the batches of the training, and elsewhere", _COLUMNS
     return None
 
@@ -355,8 +355,8 @@ def _share(
     side = context.facts.cuts[node].kind in _SIDE_BY_SIDE
     if side:
         why = "each rank trains on its own sequences of the batch, all the way through time"
-    if not others and not (side and not context.facts.is_entry(node)):
-        if not context.facts.is_entry(node):
+    if not others and not (side and not context.facts.is_edited(node)):
+        if not context.facts.is_edited(node):
             yield context.manual(
                 CODE, node, "batches are made by hand in another module, and every rank would train on all rows", _RECIPE, held
             )
@@ -375,7 +375,7 @@ def _share(
         return
     for one in made:
         call = next((c for c in reversed(one.stack) if not any(c in o.stack for o in others)), None)
-        if call is None or not context.facts.is_entry(call):
+        if call is None or not context.facts.is_edited(call):
             yield context.manual(CODE, node, "this makes the batches of the training and of an evaluation", _RECIPE, held)
             return
         if call in placed:

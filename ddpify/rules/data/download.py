@@ -71,7 +71,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 _guarded(up)
                 for c in context.facts.after.calls(node)
                 for n in c.stack
-                if context.facts.is_entry(n)
+                if context.facts.is_edited(n)
                 for up in context.tree.ancestors(n)
             ):
                 continue

@@ -150,7 +150,7 @@ def _others(context: Context) -> set[New]:
     run = context.facts.after
     trained = set(context.facts.loaders)
     made = {o for values in run.trace.values.values() for o in values.made()}
-    return {o for o in made if o not in trained and run.is_loader(o) and context.facts.is_entry(o.node)}
+    return {o for o in made if o not in trained and run.is_loader(o) and context.facts.is_edited(o.node)}
 
 
 def _loops(context: Context) -> Iterator[Change]:
@@ -260,7 +260,7 @@ def _seen(context: Context, loader: New) -> bool:
         takes = any(loader in v.objs for v in (*call.args, *call.keywords.values()))
         if takes and (not call.func.objs or (paths and not paths <= _HARMLESS)):
             return False
-        if takes and not context.facts.is_entry(call.node):
+        if takes and not context.facts.is_edited(call.node):
             return False
         if takes and "len" in paths and not _divides(context, call.node, loader):
             return False
@@ -284,7 +284,7 @@ def _divides(context: Context, node: ast.Call, loader: New) -> bool:
     up = tree.parent.get(node)
     if isinstance(up, ast.keyword) and up.arg == "total":
         return True
-    if context.options.eval == "shard" and context.facts.is_entry(node):
+    if context.options.eval == "shard" and context.facts.is_edited(node):
         statements = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
         if any(context.guards.only_speaks(s) for s in statements):
             return True
@@ -499,7 +499,7 @@ def _normalised(context: Context, loop: ast.For) -> list[str] | None:
                 for p in places
                 if isinstance(p, (ast.Name, ast.Attribute))
                 and run.unwrap(run.value(p)) & objs
-                and context.facts.is_entry(p)
+                and context.facts.is_edited(p)
                 and context.tree.function(p) is context.tree.function(loop)
             ),
             None,

@@ -266,7 +266,7 @@ def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Chang
     if not isinstance(node, ast.Call):
         problem = "the training loader is of a class of its own" if loaders[0].cls is not None else "this loader feeds training"
         node = loaders[0].node
-    elif not facts.is_entry(node):
+    elif not facts.is_edited(node):
         problem = "the training loader is made in a module that is not this project's, and every rank would load all of it"
     elif loaders[0].cls is None and library.DATALOADER not in run.value(node.func).paths():
         problem = "the training loader is of a class of its own"
@@ -275,7 +275,7 @@ def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Chang
     only = factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and others and not problem else ""
     if others and not only:
         problem = problem or "this call makes the training loader and an evaluation loader"
-    if facts.is_entry(node) and not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name):
+    if facts.is_edited(node) and not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name):
         problem = problem or ("other scripts make their loaders by this call, too" if only else "")
         only = JOINED
     if problem or not isinstance(node, ast.Call):

@@ -140,7 +140,7 @@ def found(context: Context) -> Preparation:
                 out.turns.append(node)
     out.turns = [s for s in out.turns if not _within_another(context, s, out.turns)]
     for call in run.trace.calls:
-        if not _fetches(call) or out.covers(call) or not context.facts.is_entry(call.node) or context.guards.guarded(call.node):
+        if not _fetches(call) or out.covers(call) or not context.facts.is_edited(call.node) or context.guards.guarded(call.node):
             continue
         statement = _acting(context, call)
         if statement is not None and not context.guards.guarded(statement):

@@ -41,7 +41,7 @@ def _logs(call: Call) -> bool:
 def _said(context: Context, guards: Guards) -> Iterator[Call]:
     """The output of other modules that every rank would make."""
     for call in context.facts.after.trace.calls:
-        if context.facts.is_entry(call.node) or guards.effects.at.get(call.node) != "print":
+        if context.facts.is_edited(call.node) or guards.effects.at.get(call.node) != "print":
             continue
         if not guards.guarded_call(call.node, call.stack) and not _own_guard(context, call.node):
             yield call
@@ -73,7 +73,7 @@ def _assigned(context: Context, target: str, value: str) -> bool:
 
 def _disabled(context: Context) -> bool:
     """Whether other ranks' logging is switched off already."""
-    return any("logging.disable" in c.func.paths() and context.facts.is_entry(c.node) for c in context.facts.after.trace.calls)
+    return any("logging.disable" in c.func.paths() and context.facts.is_edited(c.node) for c in context.facts.after.trace.calls)
 
 
 def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
@@ -84,7 +84,12 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     edited: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
         kind = guards.effects.at.get(call.node)
-        if context.facts.is_entry(call.node) or call.node in seen or kind not in ("file", "folder") or call.file not in context.facts.trees:
+        if (
+            context.facts.is_edited(call.node)
+            or call.node in seen
+            or kind not in ("file", "folder")
+            or call.file not in context.facts.trees
+        ):
             continue
         if context.prepared(call):
             seen.add(call.node)  # a later call finds the files there
@@ -140,7 +145,7 @@ def _prepares(context: Context, call: Call) -> ast.stmt | None:
         isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in _EXISTS for test, _ in call.tests for n in ast.walk(test)
     ):
         return None
-    above = [n for n in call.stack if context.facts.is_entry(n)]
+    above = [n for n in call.stack if context.facts.is_edited(n)]
     if not above or any(n in context.training for n in above):
         return None
     statement = context.tree.statement(above[0])
@@ -153,7 +158,7 @@ def _devnull(context: Context, call: Call) -> ast.expr | None:
         return None
     path = next((k.value for k in call.node.keywords if k.arg == "filename"), call.node.args[0] if call.node.args else None)
     function = context.facts.trees[call.file].function(call.node)
-    if not isinstance(path, ast.Name) or not isinstance(function, ast.FunctionDef) or not context.facts.is_entry(call.stack[-1]):
+    if not isinstance(path, ast.Name) or not isinstance(function, ast.FunctionDef) or not context.facts.is_edited(call.stack[-1]):
         return None
     caller = call.stack[-1]
     called = context.facts.after.value(caller.func).objs if isinstance(caller, ast.Call) else frozenset()
@@ -185,7 +190,7 @@ def _nowhere(context: Context, path: ast.expr, edited: set[ast.AST]) -> Iterator
 
 def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str] | None:
     """The call of the entry that sets up a logger with a file and does nothing else, and the name of that logger."""
-    above = [n for n in call.stack if context.facts.is_entry(n)]
+    above = [n for n in call.stack if context.facts.is_edited(n)]
     if not call.func.paths() & (HANDLERS | {"os.makedirs", "os.mkdir"}) or not above or not isinstance(above[-1], ast.Call):
         return None
     run, caller = context.facts.after, above[-1]

@@ -139,7 +139,7 @@ class Guards:
 
     def guarded_call(self, node: ast.AST, stack: tuple[ast.AST, ...]) -> bool:
         """Whether one of the calls that lead to a place is a statement of the entry that is, or will be, run by rank 0 alone."""
-        return any(self.context.facts.is_entry(above) and (self.guarded(above) or self.silent(above)) for above in (*stack, node))
+        return any(self.context.facts.is_edited(above) and (self.guarded(above) or self.silent(above)) for above in (*stack, node))
 
     def silent(self, node: ast.AST) -> bool:
         """Whether a place of the entry is, or will be, run by rank 0 alone."""
@@ -206,7 +206,7 @@ class Guards:
         if called and all(isinstance(f, ast.Lambda) for f in called) and self.effects.output_only(call):
             return not self.quiet or self.effects.kinds(call) > {"print"}
         inner = self.effects.under.get(call, [])
-        elsewhere = bool(inner) and all(not self.context.facts.is_entry(c.node) or c.node not in self.effects.at for c in inner)
+        elsewhere = bool(inner) and all(not self.context.facts.is_edited(c.node) or c.node not in self.effects.at for c in inner)
         return elsewhere and self.effects.output_only(call) and not (self.quiet and self.effects.kinds(call) <= {"print"})
 
     def of_writer(self, value: Value) -> bool:
@@ -378,7 +378,7 @@ def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iter
     told: set[ast.AST] = set()
     for call in guards.run.trace.calls:
         kind = guards.effects.at.get(call.node)
-        if not context.facts.is_entry(call.node) or kind not in ("print", "file") or call.node in covered or call.node in told:
+        if not context.facts.is_edited(call.node) or kind not in ("print", "file") or call.node in covered or call.node in told:
             continue
         if guards.guarded_call(call.node, call.stack) or guards.silenced(call.node) or _handled(guards, call.node):
             continue
@@ -400,6 +400,6 @@ def _handled(guards: Guards, node: ast.Call) -> bool:
     tree, makers = guards.context.tree, {m for m in map(maker, func.objs) if m is not None and guards.effects.is_writer(m)}
     if func.paths() & _OPENS or any(guards.effects.is_writer(o) for o in guards.run.value(node).made()):
         return True
-    if makers and all(guards.context.facts.is_entry(m.node) and not guards.guarded(m.node) for m in makers):
+    if makers and all(guards.context.facts.is_edited(m.node) and not guards.guarded(m.node) for m in makers):
         return True
     return any(isinstance(up, ast.With) and "first" in ast.unparse(up.items[0].context_expr) for up in tree.ancestors(node))

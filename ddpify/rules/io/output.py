@@ -42,7 +42,7 @@ def _calls(guards: Guards) -> dict[ast.FunctionDef, list[ast.AST]]:
             uses.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
     for function, calls in out.items():
         called = {getattr(c, "func", None) for c in calls}
-        if any(u not in called for u in uses.get(function.name, ())) or not all(guards.context.facts.is_entry(c) for c in calls):
+        if any(u not in called for u in uses.get(function.name, ())) or not all(guards.context.facts.is_edited(c) for c in calls):
             out[function] = {}
     return {function: list(calls) for function, calls in out.items()}
 

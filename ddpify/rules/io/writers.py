@@ -99,7 +99,7 @@ def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str,
     for call in context.facts.after.trace.calls:
         for path in call.func.paths() & SWITCHES.keys():
             root = path.partition(".")[0]
-            here = context.facts.is_entry(call.node) and not guarded(call.node) and _settled(context, call.node, path)
+            here = context.facts.is_edited(call.node) and not guarded(call.node) and _settled(context, call.node, path)
             opened[f"{root}."] = opened.get(f"{root}.", True) and here
     return tuple(root for root, here in opened.items() if here and _read_by_all(context, guarded, root))
 
@@ -149,7 +149,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _read_without_run(context, guards)
     for call in context.facts.after.trace.calls:
         steered = call.func.paths() & set(_STEERED)
-        if steered and guards.effects.switched and context.facts.is_entry(call.node):
+        if steered and guards.effects.switched and context.facts.is_edited(call.node):
             yield context.manual(CODE, call.node, f"other ranks' runs are switched off, and get nothing from `{min(steered)}`", _SHARE)
 
 
@@ -172,8 +172,10 @@ def _makers(context: Context, guards: Guards) -> dict[ast.expr, set[New]]:
         for obj in call.result.made():
             if not guards.effects.is_writer(obj) or guards.guarded(call.node):
                 continue
-            inside = [n for n in obj.stack if context.facts.is_entry(n)]
-            if obj.node is call.node or (inside[-1:] == [call.node] and not context.facts.is_entry(obj.node) and _only_makes(guards, call)):
+            inside = [n for n in obj.stack if context.facts.is_edited(n)]
+            if obj.node is call.node or (
+                inside[-1:] == [call.node] and not context.facts.is_edited(obj.node) and _only_makes(guards, call)
+            ):
                 out.setdefault(call.node, set()).add(obj)
     return out
 

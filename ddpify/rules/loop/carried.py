@@ -124,7 +124,7 @@ def _of_all(context: Context, node: ast.Assign | ast.AugAssign, text: str) -> Ch
     )
     edits: list[Edit] = []
     needs: set[str] = set()
-    if context.facts.is_entry(node) and not guarded:
+    if context.facts.is_edited(node) and not guarded:
         if isinstance(target, ast.Subscript):
             edits, needs = of_rows(context, target.slice, node.value)
         elif parts := own_parts(context, node.value, text):

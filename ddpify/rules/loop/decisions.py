@@ -138,7 +138,7 @@ def _closures(context: Context) -> Iterator[Change | Finding]:
             value = run.value(loss)
             if not context.local(value):
                 continue
-            if not context.facts.is_entry(loss) or value.scale not in ("mean", "sum"):
+            if not context.facts.is_edited(loss) or value.scale not in ("mean", "sum"):
                 yield context.manual(
                     CODE,
                     call.node,
@@ -215,7 +215,7 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
     """What makes all ranks take the same branch: rank 0's answer, any rank's, or the number of all ranks."""
     names, local = context.names, context.local(test)
     why, need, edits = "", "", list[Edit]()
-    if not context.facts.is_entry(node):
+    if not context.facts.is_edited(node):
         pass
     elif not context.shared(test) and not test.of_kind("decided"):
         why, need = "all ranks follow rank 0's clock" if local else "all ranks follow rank 0's decision", "from_rank_zero"
@@ -321,7 +321,7 @@ def _schedulers(context: Context) -> Iterator[Change | Finding]:
         value = call.args[0]
         if not call.node.args or not (_evaluated(context, value) or context.local(value)):
             continue
-        if not context.facts.is_entry(call.node) or context.local(value):
+        if not context.facts.is_edited(call.node) or context.local(value):
             yield context.manual(
                 CODE,
                 call.node,

@@ -84,7 +84,7 @@ def _made(context: Context, optimizer: New, node: ast.Call) -> Iterator[Change |
         yield from _scaled(context, given)
         return
     default = _DEFAULTS.get(optimizer.path.rpartition(".")[2])
-    if default is None or not context.facts.is_entry(node) or any(k.arg is None for k in node.keywords):
+    if default is None or not context.facts.is_edited(node) or any(k.arg is None for k in node.keywords):
         yield context.manual(CODE, node, "the learning rate of this optimizer was not seen", f"lr=... * {_factor(context)}")
     else:
         yield _change(context, node, SetArgument(node, "lr", f"{default} * {_factor(context)}"))
@@ -94,7 +94,7 @@ def _scaled(context: Context, rate: ast.expr) -> Iterator[Change | Finding]:
     value = context.facts.after.value(rate)
     if any(o.kind == "world" for o in value.origins) or _from_optimizer(context, value):
         return
-    if not context.facts.is_entry(rate):
+    if not context.facts.is_edited(rate):
         yield context.manual(CODE, rate, "this learning rate is set in another module", f"{ast.unparse(rate)} * dist.get_world_size()")
         return
     yield _change(context, rate, Replace(rate, f"{{0}} * {_factor(context)}", (rate,)))

@@ -189,7 +189,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Proof(held[0], "an average over equally many samples on every rank")
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
             yield Proof(held[0], "a total over this rank's share of the batch")
-        elif loss.scale == "sum" and context.facts.is_entry(node) and isinstance(node.func, ast.Attribute) and not node.args:
+        elif loss.scale == "sum" and context.facts.is_edited(node) and isinstance(node.func, ast.Attribute) and not node.args:
             world = context.names["world_size"]
             yield Change(
                 CODE,
@@ -253,7 +253,7 @@ def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> C
     run, trained = context.facts.after, set(context.facts.feeding)
     found = {c.node: c for c in run.trace.calls if c.result.scale == "weighted" and _amount(context, c)}
     mine = [c for c in found.values() if c.result.of_kind("batch") & loss.of_kind("batch")]
-    if len(mine) != 1 or not context.facts.is_entry(mine[0].node):
+    if len(mine) != 1 or not context.facts.is_edited(mine[0].node):
         return None
     given = [mine[0].argument(2, "weight"), *(run.memory.get((o, "weight")) for o in mine[0].func.made())]
     if any(v is not None and context.shared(v) for v in given):

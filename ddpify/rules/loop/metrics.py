@@ -90,7 +90,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if node in seen:
             continue
         seen.add(node)
-        if not context.facts.is_entry(node):
+        if not context.facts.is_edited(node):
             yield from _elsewhere(context, node)
             continue
         yield from _reduce(context, node)
@@ -208,7 +208,7 @@ def _progress(context: Context) -> Iterator[Change]:
     training = {t.batch.node for t in context.facts.loops if t.batch is not None}
     seen: set[ast.AST] = set()
     for call in _spoken(context):
-        if not context.facts.is_entry(call.node) or not any(up in training for up in tree.ancestors(call.node)):
+        if not context.facts.is_edited(call.node) or not any(up in training for up in tree.ancestors(call.node)):
             continue
         for node in ast.walk(call.node):
             if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)) or node in seen:

@@ -35,7 +35,7 @@ def changes(context: Context, node: ast.Call, loss: Value, held: tuple[Obligatio
             )
             return
         for size in sizes:
-            if not context.facts.is_entry(size):
+            if not context.facts.is_edited(size):
                 fix = f"{ast.unparse(size)} // dist.get_world_size()"
                 yield context.manual(CODE, size, "a rank's part of a batch has its share of these rows", fix, held)
                 return

@@ -174,7 +174,7 @@ def _restarted(
     starts = [
         (tree.statement(c.node), found)
         for c in calls
-        if context.facts.is_entry(c.node) and _starts(context, c) and (found := _loader_text(context, c.node.args[0], loader)) is not None
+        if context.facts.is_edited(c.node) and _starts(context, c) and (found := _loader_text(context, c.node.args[0], loader)) is not None
     ]
     loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n.iter).objs]
     starts += [(loop, found) for loop in loops if (found := _loader_text(context, loop.iter, loader)) is not None]
@@ -262,11 +262,11 @@ def _advance(
 ) -> Iterator[Change | Finding | Proof]:
     node = loop.node
     assert isinstance(node, (ast.For, ast.AsyncFor))
-    places = [node, *(context.tree.statement(n) for n in reversed(training.backward.stack) if context.facts.is_entry(n))]
+    places = [node, *(context.tree.statement(n) for n in reversed(training.backward.stack) if context.facts.is_edited(n))]
     if not context.facts.in_main(node):  # a module runs the batches, and the script the epochs
         places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(context, training, p)))
     for place in places:
-        if not context.facts.is_entry(place):
+        if not context.facts.is_edited(place):
             continue
         text = _loader_text(context, node.iter, loader) if place is node else None
         text = text or _name(context, place, loader)
@@ -294,7 +294,7 @@ def _unnamed(
     context: Context, training: TrainingLoop, node: ast.For | ast.AsyncFor, loader: New, held: tuple[Obligation, ...]
 ) -> Iterator[Change | Finding | Proof]:
     """A loop over a loader that is made in its head: the loader is given a name first."""
-    epoch = _epoch(context, training, node) if context.facts.is_entry(node) else None
+    epoch = _epoch(context, training, node) if context.facts.is_edited(node) else None
     made = [n for n in ast.walk(node.iter) if isinstance(n, ast.Call) and context.facts.after.value(n).made() == {loader}]
     if epoch is None or not made:
         yield _untold(context, node, loader, held)

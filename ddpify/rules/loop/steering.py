@@ -180,7 +180,7 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
     own |= any(v.batches() & {*context.shares, *context.facts.feeding} for v in listed)  # batches of this rank's, kept in a list
     paths = {path for call in calls for path in call.func.paths()}
     if (
-        not context.facts.is_entry(node)
+        not context.facts.is_edited(node)
         or own
         or (paths & library.SHUFFLES and not isinstance(node.args[0], (ast.Name, ast.Attribute)))
         or "torch.utils.data.random_split" in paths

@@ -52,7 +52,7 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     used = loss_in(marked, node).of_kind("mark")
     run = context.facts.after
     used = frozenset(n for n in used if not any(set(c.stack) & used for c in run.calls(n)))
-    if not used or not all(context.facts.is_entry(n) and _alike(context, n) for n in used):
+    if not used or not all(context.facts.is_edited(n) and _alike(context, n) for n in used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     given = tuple(a for n in calls for a in rows[n])
@@ -66,7 +66,7 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
 
 def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     """What the loss is computed from, line by line, becomes all ranks' rows under its own names, once the last forward is done."""
-    if not context.facts.is_entry(node) or not alike(context, node, loss):
+    if not context.facts.is_edited(node) or not alike(context, node, loss):
         return None
     tree = context.tree
     end = tree.statement(node)

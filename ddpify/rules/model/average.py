@@ -15,8 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter, InsertBefore
 from ddpify.facts import library
-from ddpify.facts.averaged import moved_by_hand
-from ddpify.facts.collect import TrainedModel
+from ddpify.facts.collect import TrainedModel, moved_by_hand
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm
@@ -116,6 +115,6 @@ def _prefixed(context: Context) -> Iterator[Finding]:
 def _proven(context: Context) -> Iterator[Proof]:
     """Backward calls whose gradients are averaged, whatever they flow through: those of every optimizer are."""
     facts = context.facts
-    if facts.optimizers and facts.optimizers <= facts.served and not moved_by_hand(facts):
+    if facts.optimizers and facts.optimizers <= facts.served and not any(moved_by_hand(facts)):
         for loop in facts.loops:
             yield Proof(Obligation("gradients", loop.backward.node), "the gradients of every optimizer are averaged before its step")

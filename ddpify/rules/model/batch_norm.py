@@ -48,19 +48,13 @@ def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
     inside = {o for c in run.trace.calls if makers & set(c.stack) for o in c.result.made() if is_library_model(o)}
     if any(_batch_normed(context, o) for o in inside):
         return True
-    todo, seen = list(model.objs), set[Obj]()
-    while todo:
-        obj = todo.pop()
-        if obj in seen or not isinstance(obj, (New, Part)):
-            continue
-        seen.add(obj)
+    for obj in _held(context, model):
         path = getattr(obj, "path", "")
         if path.startswith(_NORMS):
             return True
         own = isinstance(obj, New) and obj.cls is not None
         if not own and not path.startswith("torch.nn.") and path not in ("list", "dict", "tuple") and _batch_normed(context, obj):
             return True
-        todo += run.parts(obj)
     return False
 
 
@@ -98,14 +92,15 @@ def _forwards_twice(context: Context, model: TrainedModel) -> bool:
     return any(len({pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}) > 1 for loop in context.facts.loops)
 
 
-def _held(context: Context, model: TrainedModel) -> Iterator[Obj]:
+def _held(context: Context, model: TrainedModel) -> Iterator[New | Part]:
     """A model and all modules within it."""
     todo, seen = list(model.objs), set[Obj]()
     while todo:
-        if (obj := todo.pop()) not in seen:
+        obj = todo.pop()
+        if obj not in seen and isinstance(obj, (New, Part)):
             seen.add(obj)
             yield obj
-            todo += context.facts.after.parts(obj) if isinstance(obj, (New, Part)) else ()
+            todo += context.facts.after.parts(obj)
 
 
 def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding]:

@@ -85,7 +85,7 @@ def calls(context: Context) -> list[ast.Call]:
 def keys_matter(context: Context, node: ast.AST) -> bool:
     """Whether the state dict of what a DataParallel call makes is saved, or loaded where no edit can take the prefix off."""
     return any(
-        (c.method == "state_dict" or (c.method == "load_state_dict" and not context.facts.is_entry(c.node)))
+        (c.method == "state_dict" or (c.method == "load_state_dict" and not context.facts.is_edited(c.node)))
         and any(o.node is node for o in c.receiver.made())
         for c in context.facts.before.trace.calls
     )

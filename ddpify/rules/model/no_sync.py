@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Within
+from ddpify.facts import library
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.model import checkpointing, unused
@@ -81,8 +82,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if len(facts.models) != 1 or len(backwards) != 1:
         return
     (model,), (backward,) = facts.models, backwards
-    wrapped_here = model.wrap is not None and not model.wrapped and facts.is_entry(model.wrap[0])
-    if not wrapped_here or not facts.is_entry(backward):
+    wrapped_here = model.wrap is not None and not model.wrapped and facts.is_edited(model.wrap[0])
+    if not wrapped_here or not facts.is_edited(backward):
         return
     last = tree.statement(backward)
     block = tree.block(last)
@@ -113,11 +114,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _branch(context: Context, block: list[ast.stmt], last: ast.stmt) -> ast.If | None:
     """The condition after the backward, in its block, that holds all steps of optimizers."""
     facts = context.facts
-    steps = {
-        call.node
-        for call in facts.after.trace.calls
-        if call.method == "step" and any(o in facts.optimizers for v in (call.receiver, *call.args) for o in v.objs)
-    }
+    steps = {call.node for call in facts.after.steps(facts.optimizers)}
     for statement in block[block.index(last) + 1 :] if isinstance(last, ast.Expr) else ():
         if isinstance(statement, ast.If) and steps and not statement.orelse and _all_inside(steps, statement.body):
             value = facts.after.value(statement.test)
@@ -161,7 +158,7 @@ def _movable(context: Context, statements: list[ast.stmt]) -> bool:
 def _looks_at_gradients(block: list[ast.stmt], branch: ast.If) -> bool:
     """Whether gradients are read or changed before the condition is met, or beside it."""
     nodes = [n for s in block if s is not branch for n in ast.walk(s) if isinstance(n, ast.Attribute)]
-    return any(n.attr == "grad" or n.attr.startswith(("clip_grad", "unscale_")) for n in nodes)
+    return any(n.attr == "grad" or n.attr == "unscale_" or library.clips(n.attr) for n in nodes)
 
 
 def _name(context: Context, forwards: frozenset[ast.AST]) -> str:

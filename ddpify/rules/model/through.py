@@ -23,10 +23,9 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         taken = {n.attr for n in context.tree.nodes() if isinstance(n, ast.Attribute)}
         own = context.fresh(*(n for n in ("loss_of", "loss_through_ddp") if n not in taken))
         loss = f"{inside}.{own}" if inside else own
-        options = f"device_ids=[{context.names['local_rank']}] if next({name}.parameters()).is_cuda else None"
-        if found.partly or unused.unused(context, model):
-            options += ", find_unused_parameters=True"
-        code = f"{loss} = DistributedDataParallel({context.names['training_loss']}({name}), {options})"
+        rests = ", find_unused_parameters=True" if found.partly or unused.unused(context, model) else ""
+        inner = f"{context.names['training_loss']}({name})"
+        code = f"{loss} = {context.wrapper(inner, name, rests)}"
         if batch_norm.sync(context, model):
             code = batch_norm.converted(name) + code
         yield Change(

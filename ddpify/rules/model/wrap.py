@@ -103,7 +103,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         statement, target = model.wrap
         text = ast.unparse(target)
         code = _code(context, model, text.replace("'", '"') if context.quoted("") == '""' else text)
-        if not facts.is_entry(statement):
+        if not facts.is_edited(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
         yield Change(
@@ -128,13 +128,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _code(context: Context, model: TrainedModel, target: str) -> str:
     """The statements that wrap what `target` holds: a model, or each model of a list or dict."""
     name = target if not model.kept_in else "net" if target != "net" else "model"
-    options = f"device_ids=[{context.names['local_rank']}] if next({name}.parameters()).is_cuda else None"
-    rests = unused.unused(context, model)
     again = checkpointing.reentrant(context, model)
     still = again is not None and context.options.find_unused_parameters == "auto"
-    if rests:  # the wrapper cannot look for unused parameters and go back through a part twice
-        options += ", static_graph=True" if still else ", find_unused_parameters=True"
-    wrapped = f"DistributedDataParallel({name}, {options})"
+    rests = ", static_graph=True" if still else ", find_unused_parameters=True"  # it cannot look for them and go back through a part twice
+    wrapped = context.wrapper(name, name, rests if unused.unused(context, model) else "")
     synced = f"torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})"
     sync = batch_norm.sync(context, model)
     if not model.kept_in:

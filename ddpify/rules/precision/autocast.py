@@ -107,7 +107,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
             yield _by_hand(context, backward.call)
     if amp == "torch" and not any(present.scaled(b.loss) for b in every) and any(scaler.obstacles(context)):
         return  # float16 without a scaler would train, and badly
-    found = region.found(context, [b for b in todo if context.facts.is_entry(b.call.node)])
+    found = region.found(context, [b for b in todo if context.facts.is_edited(b.call.node)])
     for first, last in found.runs:
         if away(context, first):
             yield _by_hand(context, context.facts.after.calls(todo[0].call.node)[0], first)
@@ -160,7 +160,7 @@ def _unsafe(context: Context, found: Regions) -> Iterator[Change | Finding]:
     """The losses that CUDA refuses to cast: they stay beside the autocast, or turn it off."""
     tree, names = context.tree, list[str]()
     for call in (*found.alone, *found.within):
-        if not context.facts.is_entry(call.node):
+        if not context.facts.is_edited(call.node):
             yield context.manual(
                 CODE,
                 call.node,
@@ -196,7 +196,7 @@ def _half(context: Context, call: Call, argument: ast.expr) -> bool:
 
 def _elsewhere(context: Context, todo: list[Backward]) -> Iterator[Finding]:
     for backward in todo:
-        if not context.facts.is_entry(backward.call.node):
+        if not context.facts.is_edited(backward.call.node):
             yield _by_hand(context, backward.call)
 
 

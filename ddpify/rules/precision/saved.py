@@ -58,7 +58,7 @@ def sites(context: Context, optimizers: set[New]) -> Iterator[Site]:
 
 def _calls(context: Context, method: str, optimizers: set[New]) -> list[Call]:
     calls = [c for c in context.facts.after.trace.calls if c.method == method and c.receiver.objs & optimizers]
-    return list({c.node: c for c in calls if context.facts.is_entry(c.node)}.values())
+    return list({c.node: c for c in calls if context.facts.is_edited(c.node)}.values())
 
 
 def _holds(node: ast.Dict) -> bool:

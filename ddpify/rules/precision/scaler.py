@@ -101,7 +101,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     if stopped:
         yield from stopped
         return
-    entry = context.facts.is_entry
+    entry = context.facts.is_edited
     backwards = {b.call.node: b.receiver for b in every if entry(b.call.node)}
     nodes = list(dict.fromkeys(s.node for s in steps if entry(s.node)))
     files = list(saved.sites(context, {o for s in steps for o in s.receiver.made()}))
@@ -151,7 +151,7 @@ def _steps(context: Context) -> list[Call]:
 
 def obstacles(context: Context) -> Iterator[Finding]:
     """What a scaler cannot go through."""
-    entry, steps = context.facts.is_entry, _steps(context)
+    entry, steps = context.facts.is_edited, _steps(context)
     every = present.backwards(context)
     stopped = False
     for step in {s.node: s for s in steps}.values():

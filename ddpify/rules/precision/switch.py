@@ -88,7 +88,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     off = all(_constant(context, c, "enabled") is False for c in casts)  # else one that is off is a part that stays in float32
     for call in (*casts, *scalers):
         edits = list(_edits(context, call, call in scalers, off))
-        if edits and not context.facts.is_entry(call):
+        if edits and not context.facts.is_edited(call):
             yield context.manual(CODE, call, "mixed precision in another module is left as it is", f"here: {_fix(amp, call in scalers)}")
         elif edits:
             yield Change(CODE, f"asked for by --amp {amp}", context.tree.shown, call, tuple(edits), ("import torch",))

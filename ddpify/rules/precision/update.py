@@ -6,6 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from ddpify.facts import library
 from ddpify.facts.model import Call, Func, Method, New
 from ddpify.facts.tree import Tree
 from ddpify.rules.context import Context
@@ -151,7 +152,7 @@ def unscaled(context: Context, every: list[Backward], steps: list[Call]) -> Iter
     for reader in readers:
         if reader.node not in handled and any(b.call.order < reader.order for b in every):
             last_step = max((s.order for s in steps), default=0)
-            if reader.order < last_step and context.facts.is_entry(reader.node) and reader.loops:
+            if reader.order < last_step and context.facts.is_edited(reader.node) and reader.loops:
                 raise Unclear(reader.node, "gradients are read here, and which step they are for was not seen")
 
 
@@ -163,7 +164,7 @@ def _readers(context: Context) -> list[Call]:
         if not call.loops:
             continue
         paths = call.func.paths()
-        clips = any("clip_grad" in p or p.endswith(("get_total_norm", "dispatch_clip_grad", "clip_grads_with_norm_")) for p in paths)
+        clips = any(library.clips(p) for p in paths)
         own = [o for o in call.func.objs if isinstance(o, Func)]
         reads = any(_reads(o.node) for o in own) and not any(_own_training(run_call, call) for run_call in run.trace.calls)
         inline = isinstance(call.node.func, ast.Attribute) and _of_grad(call.node.func.value) and not call.method.startswith("zero")

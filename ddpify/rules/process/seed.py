@@ -212,8 +212,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         where = unshared[0][0].node
         node = (
             where
-            if context.facts.is_entry(where)
-            else next((n for n in unshared[0][0].stack if context.facts.is_entry(n)), context.tree.root.body[0])
+            if context.facts.is_edited(where)
+            else next((n for n in unshared[0][0].stack if context.facts.is_edited(n)), context.tree.root.body[0])
         )
         others = tuple(f"seed:{module}" for module in (_bound(context, root) for _, root in unshared) if module)
         yield Change(
@@ -240,8 +240,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if not around:
         return
     node = around[0].node
-    if not context.facts.is_entry(node) or not isinstance(node, ast.stmt):
-        calls = [n for n in loop.backward.stack if context.facts.is_entry(n)]
+    if not context.facts.is_edited(node) or not isinstance(node, ast.stmt):
+        calls = [n for n in loop.backward.stack if context.facts.is_edited(n)]
         if not calls:
             return
         node = context.tree.statement(calls[-1])
@@ -293,7 +293,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _per_rank(context: Context, call: Call) -> Change | Finding:
     """A seed that is set again and again while training."""
     seed = call.node.args[0]
-    if not context.facts.is_entry(seed):
+    if not context.facts.is_edited(seed):
         return context.manual(
             CODE,
             seed,

@@ -157,9 +157,7 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
     if "agree_on_seed" in needs:
         pieces["agree_on_seed"] += _others(needs)
         call += f"{names['agree_on_seed']}()\n"
-    forks = tuple(
-        f"import {need.split(':')[1]} as {need.split(':')[2].partition('.')[0]}" for need in sorted(needs) if need.startswith("fork:")
-    )
+    forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith("fork:"))
     wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in _IMPORTS.get(piece, ())))
     away = module.new_file(context, changes, pieces, wanted)
     here = {n for c in changes if c.file == tree.shown for n in c.needs}
@@ -208,6 +206,12 @@ def _backend(context: Context, text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("    backend =")).replace(
         "(backend", f'("{context.options.backend}"'
     )
+
+
+def _imported(module: str, spelled: str) -> str:
+    """The import that makes a module known as the first word of how it is spelled."""
+    name = spelled.partition(".")[0]
+    return f"import {module}" if name == module else f"import {module} as {name}"
 
 
 def _others(needs: set[str]) -> str:

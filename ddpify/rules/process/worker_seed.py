@@ -118,7 +118,7 @@ def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Ch
 
 
 def _added(context: Context, seed: ast.expr, more: str) -> Change | Finding:
-    if not context.facts.is_entry(seed):
+    if not context.facts.is_edited(seed):
         fix = f"{ast.unparse(seed)} + {more.format(rank='dist.get_rank()')}"
         return context.manual(CODE, seed, "the loader workers of all ranks are seeded alike, and would augment alike", fix)
     more = more.format(rank=context.names["rank"])
