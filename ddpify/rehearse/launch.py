@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -64,17 +65,19 @@ def run(line: Sequence[str], cwd: Path, record: Path, setting: Setting, scratch:
     """Run a command to its end, or to the end of its time. `progress` is told the number of optimizer steps so far."""
     record.mkdir(parents=True)
     began = time.monotonic()
+    terminal = _Terminal()
     try:
         process = subprocess.Popen(
             line,
             cwd=cwd,
             env=_environment(record, setting, scratch),
-            stdin=subprocess.DEVNULL,
+            stdin=terminal.stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     except OSError as error:
+        terminal.close()
         raise DdpifyError(f"{line[0]} cannot be started: {error.strerror}", "name an interpreter that has torch: --python EXE") from error
     output = _Output(process)
     watch = _Watch(process, record)
@@ -93,6 +96,7 @@ def run(line: Sequence[str], cwd: Path, record: Path, setting: Setting, scratch:
     finally:
         watch.end()
         output.close()
+        terminal.close()
     return Ended(record, None if why else process.returncode, output.text(), time.monotonic() - began, why, stacks)
 
 
@@ -100,10 +104,13 @@ def bare(line: Sequence[str], cwd: Path, limit: float) -> Ended:
     """Run a command as the user would, without a record: does it fail by itself?"""
     env = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
     began = time.monotonic()
+    terminal = _Terminal()
     try:
-        done = subprocess.run(line, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit, check=False)
+        done = subprocess.run(line, cwd=cwd, env=env, stdin=terminal.stdin, capture_output=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return Ended(cwd, None, "", limit, "it had not ended")
+    finally:
+        terminal.close()
     return Ended(cwd, done.returncode, (done.stdout + done.stderr).decode(errors="replace")[-_TAIL:], time.monotonic() - began)
 
 
@@ -131,6 +138,28 @@ def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+class _Terminal:
+    """A terminal to ask for its size, as many progress bars do; whoever reads from it is told that nothing comes."""
+
+    def __init__(self) -> None:
+        self._open: tuple[int, ...] = ()
+        self.stdin = subprocess.DEVNULL
+        if sys.platform != "win32":
+            import fcntl
+            import pty
+            import termios
+
+            self._open = pty.openpty()
+            typed, self.stdin = self._open
+            fcntl.ioctl(self.stdin, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            os.write(typed, b"\x04" * 64)
+
+    def close(self) -> None:
+        """Close it."""
+        for end in self._open:
+            os.close(end)
 
 
 class _Output:

@@ -71,7 +71,11 @@ class _Script:
 
 
 class _CannotRun(Exception):
-    """The original does not run by itself."""
+    """The original does not run, for this reason; `output` is the end of what it printed."""
+
+    def __init__(self, reason: str, output: str) -> None:
+        super().__init__(reason)
+        self.output = output
 
 
 def verify(
@@ -105,14 +109,14 @@ def verify(
         try:
             return _compared(folder, before, after, setting, found, progress)
         except _CannotRun as error:
-            return replace(found, reason=str(error))
+            return replace(found, reason=str(error), output=error.output)
 
 
 def launcher_of(text: str) -> str:
-    """What starts a distributed script: mp.spawn within it, torch.distributed.launch for its --local_rank, else torchrun."""
+    """What starts a distributed script: mp.spawn within it, launch for a --local_rank that is all it knows, else torchrun."""
     if re.search(r"\b(mp|multiprocessing)\.(spawn|start_processes)\s*\(|\bspawn\s*\(\s*\w+\s*,", text):
         return "spawn"
-    if re.search(r"""['"]--local[_-]rank['"]""", text):
+    if re.search(r"""['"]--local[_-]rank['"]""", text) and not re.search(r"""['"]LOCAL_RANK['"]""", text):
         return "launch"
     return "torchrun"
 
@@ -124,7 +128,7 @@ def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, f
         single, scratch = _run(folder / f"original{at}", before, chosen, progress, "original")
         if single.code != 0:
             if last:
-                raise _CannotRun(_why(single, before, chosen, scratch))
+                raise _why(single, before, chosen, scratch)
             continue
         ranks, own = _run(folder / f"ranks{at}", after, chosen, progress, f"{setting.nproc} ranks")
         pair = _pair(single, ranks, chosen, scratch, own)
@@ -191,22 +195,31 @@ def _last_error(output: str) -> str:
 
 
 # --- why the original does not run ----------------------------------------------------------------------------------------
-def _why(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> str:
+def _why(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> _CannotRun:
+    """Why the original did not come to its end: the reason, and the output that shows it."""
     error = _last_error(single.output)
     if single.why:
-        return f"the original did not come to {_goal(setting)}: {single.why}; ask for fewer --steps, or give it a longer --time-limit"
-    if missing := re.search(r"No module named '([\w.]+)'", error):
-        return f"the original needs the module {missing[1]}, which {setting.python} does not have: install it, or name another --python"
-    if "FileNotFoundError" in error or "No such file" in error:
-        return f"the original needs data that is not there: {error}"
-    if "unrecognized arguments" in single.output or "the following arguments are required" in single.output:
-        return f"the original refuses its arguments: {error}; give them after --"
-    alone = bare(command("", setting, scratch.path(script.path), script.args), scratch.path(Path.cwd()), setting.limit)
-    if re.search(r"CUDA|NVIDIA|cuda", _last_error(alone.output)) and alone.code:
-        return f"the original needs CUDA, and could not be run with the CPU in its place: {error}"
-    if alone.code is None or alone.code == 0:
-        return f"the original runs by itself, but not as it must to be compared: {error}"
-    return f"the original itself fails: {_last_error(alone.output)}"
+        reason = f"the original did not come to {_goal(setting)}: {single.why}; ask for fewer --steps, or give it a longer --time-limit"
+    elif missing := re.search(r"No module named '([\w.]+)'", error):
+        reason = f"the original needs the module {missing[1]}, which {setting.python} does not have: install it, or name another --python"
+    elif "FileNotFoundError" in error or "No such file" in error:
+        reason = f"the original needs data that is not there: {error}"
+    elif "unrecognized arguments" in single.output or "the following arguments are required" in single.output:
+        reason = f"the original refuses its arguments: {error}; give them after --"
+    else:
+        return _alone(single, script, setting, scratch)
+    return _CannotRun(reason, single.stacks or single.output)
+
+
+def _alone(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> _CannotRun:
+    """The original's own run decides whether it is the script that fails, or the way in which it is compared."""
+    own = bare(command("", setting, scratch.path(script.path), script.args), scratch.path(Path.cwd()), setting.limit)
+    error, compared = _last_error(own.output), _last_error(single.output)
+    if own.code is None or own.code == 0:
+        return _CannotRun(f"the original runs by itself, but not in the way it must to be compared: {compared}", single.output)
+    if re.search(r"CUDA|NVIDIA|cuda", error):
+        return _CannotRun(f"the original needs CUDA, and fails with the CPU in its place: {compared}", single.output)
+    return _CannotRun(f"the original itself fails: {error}", own.output)
 
 
 def _goal(setting: Setting) -> str:

@@ -38,7 +38,7 @@ def conditions(verdict: Verdict) -> list[str]:
 def terminal(verdict: Verdict, colour: bool = False) -> str:
     """The table, what it rests on, and what went wrong."""
     if verdict.reason:
-        return f"could not run: {verdict.reason}\n"
+        return f"the end of what the original printed:\n{_tail(verdict.output)}\n\ncould not run: {verdict.reason}\n"
     width = max(len(row.title) for row in verdict.rows)
     text = ""
     for row in verdict.rows:
@@ -85,6 +85,7 @@ def report(verdict: Verdict) -> dict[str, Any]:
         ],
         "conditions": conditions(verdict),
         "stacks": verdict.stacks,
+        "output": verdict.output[-4000:],
     }
 
 

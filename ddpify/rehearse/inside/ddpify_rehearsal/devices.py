@@ -99,6 +99,8 @@ def _call(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return call(*args, **kwargs)
     if name.startswith("__get__:"):
         return _read(call, name[8:], args)
+    if name == "_parse_to":
+        return call(*map(_as_device, args), **{k: _as_device(v) if k == "device" else v for k, v in kwargs.items()})
     if name in ("to", "cuda", "cpu", "type"):
         return _placed(call, name, args, kwargs)
     if name in ("numpy", "__array__") and (where := mark_of(args[0])) is not None and where != "cpu":
@@ -140,6 +142,11 @@ def _call(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return result
 
 
+def _as_device(value: Any) -> Any:
+    where = None if isinstance(value, torch.Tensor) else _cuda(value)
+    return value if where is None else torch.device(where)
+
+
 def _read(call: Call, name: str, args: tuple[Any, ...]) -> Any:
     tensor = args[0]
     if name == "device":
@@ -168,6 +175,8 @@ def _placed(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
             return str(call(tensor)).replace("torch.", "torch.cuda." if (mark_of(tensor) or "cpu") != "cpu" else "torch.")
         if rest and isinstance(rest[0], str) and "cuda." in rest[0]:
             target, rest[0] = _use(_current), rest[0].replace("torch.cuda.", "torch.")
+        elif rest and isinstance(rest[0], functools.partial):  # a type of torch.cuda
+            target, rest[0] = _use(_current), f"torch.{rest[0].args[0]}Tensor"
         result = call(tensor, *rest, **kwargs)
     else:
         given = [kwargs.get("device"), kwargs.get("other"), *rest[:1]]

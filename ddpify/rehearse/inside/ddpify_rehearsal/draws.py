@@ -8,6 +8,7 @@ a sample meets the same noise on whichever rank it is. Draws from a generator of
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import zlib
 from collections import Counter
@@ -59,7 +60,7 @@ def on_account_of(*key: Any) -> Iterator[None]:
     outside = _scope, _counts, random.getstate(), np.random.get_state(), torch.get_rng_state()
     seed = _seed(key)
     _scope, _counts = key, Counter()
-    random.seed(seed), np.random.seed(seed), torch.default_generator.manual_seed(seed)
+    random.seed(seed), np.random.seed(seed % 2**32), torch.default_generator.manual_seed(seed)
     try:
         yield
     finally:
@@ -115,7 +116,9 @@ def _drawn(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _sizes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    return repr([tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in (*args, *(kwargs[k] for k in sorted(kwargs)))])
+    """What is drawn: sizes and bounds, not where it lies."""
+    given = (*args, *(kwargs[k] for k in sorted(kwargs) if k not in ("device", "out", "dtype", "layout", "pin_memory", "requires_grad")))
+    return repr([tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in given if not isinstance(a, (torch.dtype, torch.device))])
 
 
 def _seeded(key: Any, call: Call, *args: Any, **kwargs: Any) -> Any:
@@ -187,6 +190,94 @@ def _permuted(call: Call, rows: int, kwargs: dict[str, Any]) -> torch.Tensor:
     return out
 
 
+# --- Python's and numpy's random numbers ----------------------------------------------------------------------------------
+_PYTHON = """
+    random uniform triangular randint choice randrange sample shuffle choices normalvariate lognormvariate expovariate vonmisesvariate
+    gammavariate gauss betavariate paretovariate weibullvariate getrandbits
+""".split()
+_NUMPY = """
+    rand randn randint random random_sample ranf sample normal uniform standard_normal beta binomial choice permutation shuffle exponential
+    gamma poisson laplace lognormal multinomial multivariate_normal dirichlet triangular geometric
+""".split()
+_SIZED = {
+    "rand": 0,
+    "randn": 0,
+    "random": 0,
+    "random_sample": 0,
+    "ranf": 0,
+    "sample": 0,
+    "standard_normal": 0,
+    "normal": 2,
+    "uniform": 2,
+    "randint": 2,
+}
+_seeds: dict[str, Any] = {}
+
+
+def _keyed(module: Any, name: str, of_seed: Call) -> None:
+    """Let a function of a module's hidden generator depend on the module's seed and on how often it was called so."""
+    real, where = getattr(module, name), module.__name__
+
+    @functools.wraps(real)
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        if _scope is not None:
+            return real(*args, **kwargs)
+        if where == "numpy.random" and (found := _rows_of_numpy(name, args, kwargs, of_seed)) is not None:
+            return found
+        sizes = [len(a) if hasattr(a, "__len__") and not isinstance(a, tuple) else a for a in (*args, *kwargs.values())]
+        what = (where, _seeds[where], name, repr(sizes))
+        _counts[what] += 1
+        return getattr(of_seed(_seed((what, _counts[what]))), name)(*args, **kwargs)
+
+    setattr(module, name, drawn)
+
+
+def _rows_of_numpy(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], of_seed: Call) -> Any:
+    """numpy's numbers for the rows of the batch; None where it is not asked for such."""
+    at = _SIZED.get(name)
+    if at is None or not _rows:
+        return None
+    several = name in ("rand", "randn")
+    size = args if several else kwargs.get("size", args[at] if len(args) > at else None)
+    shape = (size,) if isinstance(size, (int, np.integer)) else tuple(size) if isinstance(size, (tuple, list)) else ()
+    if not shape or any(not isinstance(n, (int, np.integer)) for n in shape) or shape[0] != len(_rows):
+        return None
+    record.condition("noise")
+    rest = () if several else tuple(args[:at])
+    named = {k: v for k, v in kwargs.items() if k != "size"}
+    key = ("row", name, repr((shape[1:], rest, named)))
+    _counts[key] += 1
+    seen: Counter[str] = Counter()
+    drawn = []
+    for sample in _rows:
+        seen[sample] += 1
+        draw = getattr(of_seed(_seed((_steps, *key, _counts[key], sample, seen[sample]))), name)
+        drawn.append(draw(1, *shape[1:]) if several else draw(*rest, size=(1, *shape[1:]), **named))
+    return np.concatenate(drawn)
+
+
+def _key_modules() -> None:
+    for module, names, of_seed in ((random, _PYTHON, random.Random), (np.random, _NUMPY, np.random.RandomState)):
+        for name in names:
+            if hasattr(module, name):
+                _keyed(module, name, of_seed)
+        _remember_seed(module)
+
+
+def _remember_seed(module: Any) -> None:
+    seed, where = module.seed, module.__name__
+
+    @functools.wraps(seed)
+    def seeded(*args: Any, **kwargs: Any) -> Any:
+        if _scope is None:
+            _seeds[where] = repr((args, kwargs)) if args or kwargs else None
+            for key in [k for k in _counts if k[0] == where]:
+                del _counts[key]
+        return seed(*args, **kwargs)
+
+    module.seed = seeded
+
+
 _manual_seed = torch.manual_seed
 
 
@@ -200,6 +291,7 @@ def _reseeded(seed: Any) -> Any:
 def install() -> None:
     """Seed this process as its rank, and take hold of what is drawn."""
     own = SEED + 1000 * max(record.rank(), 0)
+    _key_modules()
     random.seed(own), np.random.seed(own), torch.manual_seed(own)
     torch.manual_seed = torch.random.manual_seed = _reseeded
     stage.around(_drawn)

@@ -140,6 +140,7 @@ def _begin(iterator: Any, loader: Any) -> None:
     iterator._rehearsed_pass, iterator._rehearsed_queue = number, []
     iterator._rehearsed_account = draws.Account("sampler", number)
     iterator._rehearsed_id, iterator._rehearsed_data = loader.__dict__.get("_rehearsed", -1), loader.dataset
+    training.began_pass(iterator._rehearsed_id)
     sampler = _shuffled(loader)
     epoch = [sampler.seed, sampler.epoch] if sampler is not None else None
     iterator._rehearsed_ended = [False]
@@ -183,7 +184,7 @@ def _index(self: Any) -> Any:
 
 
 def _next(self: Any) -> Any:
-    training.asked_for_batch(self._rehearsed_id)
+    training.asked_for_batch(self._rehearsed_id, self._rehearsed_pass)
     try:
         data = _iter_next(self)
     except StopIteration:

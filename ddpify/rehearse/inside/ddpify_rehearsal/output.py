@@ -12,6 +12,7 @@ from ddpify_rehearsal import record
 _LINES = 20_000  # lines of one process that are kept
 _LENGTH = 500
 _told = 0
+_warning = False  # a warning is shown: it is told as one, not as lines
 
 
 class _Told:
@@ -47,7 +48,7 @@ def _tell(stream: str, line: str) -> None:
     global _told
     redrawn = "\r" in line
     line = line.split("\r")[-1].rstrip()
-    if line and _told < _LINES:
+    if line and _told < _LINES and not _warning:
         _told += 1
         record.emit("line", stream=stream, text=line[:_LENGTH], redrawn=redrawn)
         if _told == _LINES:
@@ -65,7 +66,10 @@ def install() -> None:
 
     def warned(message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
         record.emit("warning", category=category.__name__, text=str(message)[:_LENGTH], file=filename, line=lineno)
+        global _warning
+        _warning = True
         show(message, category, filename, lineno, file, line)
+        _warning = False
 
     def failed(kind: type[BaseException], value: BaseException, trace: Any) -> None:
         record.emit("failed", text=_text(kind, value, trace), error=f"{kind.__name__}: {value}"[:_LENGTH])

@@ -17,7 +17,7 @@ _PLAIN = frozenset(
     """
         _set_grad_enabled size dim numel stride is_floating_point is_complex __len__ _record_function_enter_new item __bool__
         _has_compatible_shallow_copy_type _record_function_exit._RecordFunction storage_offset is_contiguous __hash__ data_ptr
-        element_size register_hook tolist requires_grad_ _parse_to
+        element_size register_hook tolist requires_grad_
     """.split()
 )
 _PLAIN_READS = frozenset(("shape", "grad_fn", "requires_grad", "is_leaf", "ndim", "dtype", "is_sparse", "is_nested", "layout", "_version"))

@@ -26,7 +26,7 @@ _known: set[int] = set()
 _steps = 0
 _over = False
 _asked: dict[int, int] = {}  # loader: steps when its last batch was handed out
-_trains: set[int] = set()
+_trains: set[tuple[int, int]] = set()
 
 
 # --- parameters as numbers ------------------------------------------------------------------------------------------------
@@ -123,11 +123,16 @@ def _end() -> None:
     raise SystemExit(0)
 
 
-def asked_for_batch(loader: int) -> None:
+def asked_for_batch(loader: int, number: int) -> None:
     """A loader is asked for its next batch: did the script train on the last one?"""
-    if _asked.get(loader, _steps) < _steps and loader not in _trains:
-        _trains.add(loader)
-        record.emit("trains", loader=loader)
+    if _asked.get(loader, _steps) < _steps and (loader, number) not in _trains:
+        _trains.add((loader, number))
+        record.emit("trains", loader=loader, number=number)
+
+
+def began_pass(loader: int) -> None:
+    """A loader starts anew: steps since its last pass were not on its batches."""
+    _asked.pop(loader, None)
 
 
 def got_batch(loader: int) -> None:
