@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -69,6 +70,46 @@ class _Script:
     texts: dict[Path, bytes]
     args: Sequence[str]
 
+    def run(self, folder: Path, setting: Setting, progress: Progress, name: str) -> tuple[Ended, Scratch]:
+        """Run it in a tree below `folder`."""
+        cwd = Path.cwd()
+        scratch = Scratch(folder / "tree", cwd, [self.path], self.texts)
+        line = command(self.launcher, setting, scratch.path(self.path), self.args)
+        progress(name, 0)
+        ended = run(line, scratch.path(cwd), folder / "record", setting, scratch, lambda steps: progress(name, steps))
+        return ended, scratch
+
+
+class Original:
+    """An original script, run as one process: once for each setting, however many conversions are held against it."""
+
+    def __init__(self, path: Path, args: Sequence[str] = ()) -> None:
+        if not path.is_file():
+            raise DdpifyError(f"there is no file {str(path)!r}", "name a training script")
+        self.path, self.args = path, args
+        self._script = _Script(path, "", {}, args)
+        self._folder = tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True)
+        self._ended: dict[tuple[Setting, bool], tuple[Ended, Scratch]] = {}
+
+    def __enter__(self) -> Original:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def run(self, setting: Setting, progress: Progress, once_more: bool = False) -> tuple[Ended, Scratch]:
+        """How it ended, and the tree that it ran in; `once_more` for a second run, which shows what it does not repeat."""
+        key = (setting, once_more)
+        if key not in self._ended:
+            folder = Path(self._folder.name).resolve() / f"{len(self._ended)}"
+            self._ended[key] = self._script.run(folder, setting, progress, "original once more" if once_more else "original")
+        return self._ended[key]
+
+    def why(self, setting: Setting) -> _CannotRun:
+        """Why a run did not come to its end."""
+        ended, scratch = self._ended[setting, False]
+        return _why(ended, self._script, setting, scratch)
+
 
 class _CannotRun(Exception):
     """The original does not run, for this reason; `output` is the end of what it printed."""
@@ -79,7 +120,7 @@ class _CannotRun(Exception):
 
 
 def verify(
-    original: Path,
+    original: Path | Original,
     converted: Path | Conversion,
     setting: Setting,
     launcher: str = "",
@@ -91,23 +132,22 @@ def verify(
     `launcher` is torchrun, launch or spawn; by default it is read off the converted script. Both run in scratch copies of the current
     folder, so that nothing of the user's is written to. Raises DdpifyError where there is nothing to run.
     """
-    for path in (original, converted):
-        if isinstance(path, Path) and not path.is_file():
-            raise DdpifyError(f"there is no file {str(path)!r}", "name a training script")
-    before = _Script(original, "", {}, args)
-    if isinstance(converted, Path):
-        text = converted.read_text(encoding="utf-8", errors="replace")
-        after = _Script(converted, launcher or launcher_of(text), {}, args)
-    else:
-        here = {original: converted.bytes} | {module.path: module.bytes for module in converted.edited}
-        after = _Script(original, launcher or launcher_of(converted.code), here, args)
-    shown = str(converted) if isinstance(converted, Path) else f"{original} (converted)"
-    found = Verdict(str(original), shown, after.launcher, setting)
-    setting = replace(setting, python=_interpreter(setting))
-    with tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
+    with contextlib.ExitStack() as stack:
+        single = original if isinstance(original, Original) else stack.enter_context(Original(original, args))
+        if isinstance(converted, Path):
+            if not converted.is_file():
+                raise DdpifyError(f"there is no file {str(converted)!r}", "name the distributed script")
+            text = converted.read_text(encoding="utf-8", errors="replace")
+            script = _Script(converted, launcher or launcher_of(text), {}, single.args)
+        else:
+            here = {single.path: converted.bytes} | {module.path: module.bytes for module in converted.edited}
+            script = _Script(single.path, launcher or launcher_of(converted.code), here, single.args)
+        shown = str(converted) if isinstance(converted, Path) else f"{single.path} (converted)"
+        found = Verdict(str(single.path), shown, script.launcher, setting)
+        setting = replace(setting, python=_interpreter(setting))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True))).resolve()
         try:
-            return _compared(folder, before, after, setting, found, progress)
+            return _compared(folder, single, script, setting, found, progress)
         except _CannotRun as error:
             return replace(found, reason=str(error), output=error.output)
 
@@ -121,16 +161,16 @@ def launcher_of(text: str) -> str:
     return "torchrun"
 
 
-def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, found: Verdict, progress: Progress) -> Verdict:
+def _compared(folder: Path, original: Original, script: _Script, setting: Setting, found: Verdict, progress: Progress) -> Verdict:
     attempts = [setting] if not setting.double else [setting, replace(setting, double=False)]
     for at, chosen in enumerate(attempts):
         last = at == len(attempts) - 1
-        single, scratch = _run(folder / f"original{at}", before, chosen, progress, "original")
+        single, scratch = original.run(chosen, progress)
         if single.code != 0:
             if last:
-                raise _why(single, before, chosen, scratch)
+                raise original.why(chosen)
             continue
-        ranks, own = _run(folder / f"ranks{at}", after, chosen, progress, f"{setting.nproc} ranks")
+        ranks, own = script.run(folder / f"ranks{at}", chosen, progress, f"{setting.nproc} ranks")
         pair = _pair(single, ranks, chosen, scratch, own)
         rows = _rows(pair, ranks)
         if not last and rows[0].holds is False and re.search(r"dtype|Double|scalar type|float", rows[0].seen):
@@ -138,7 +178,7 @@ def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, f
         break
     trained = all(row.holds is not False for row in rows if row.name in ("ran", "trajectory"))
     if trained and any(row.holds is False for row in rows if row.name in ("metrics", "checkpoints")):
-        again, _ = _run(folder / "again", before, chosen, progress, "original once more")
+        again, _ = original.run(chosen, progress, once_more=True)
         if again.code == 0:
             pair = replace(pair, again=read(again.record, 1))
             rows = _rows(pair, ranks)
@@ -154,15 +194,6 @@ def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, f
         seconds=(single.seconds, ranks.seconds),
         pair=pair,
     )
-
-
-def _run(folder: Path, script: _Script, setting: Setting, progress: Progress, name: str) -> tuple[Ended, Scratch]:
-    cwd = Path.cwd()
-    scratch = Scratch(folder / "tree", cwd, [script.path], script.texts)
-    line = command(script.launcher, setting, scratch.path(script.path), script.args)
-    progress(name, 0)
-    ended = run(line, scratch.path(cwd), folder / "record", setting, scratch, lambda steps: progress(name, steps))
-    return ended, scratch
 
 
 def _pair(single: Ended, ranks: Ended, setting: Setting, scratch: Scratch, own: Scratch) -> Pair:
@@ -242,4 +273,4 @@ def gpus(python: str) -> int:
     return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else 0
 
 
-__all__ = ["History", "Setting", "Verdict", "gpus", "launcher_of", "verify"]
+__all__ = ["History", "Original", "Setting", "Verdict", "gpus", "launcher_of", "verify"]
