@@ -22,7 +22,6 @@ from ddpify.rehearse.scratch import Scratch
 
 INSIDE = Path(__file__).with_name("inside")
 _TAIL = 200_000  # characters of output that are kept
-_IDLE = 45.0  # seconds without any work, after which processes that wait for each other are taken to hang
 _OF_A_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "NODE_RANK")
 
 
@@ -43,13 +42,17 @@ class Ended:
 
 @dataclass(frozen=True)
 class Setting:
-    """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds and the precision."""
+    """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds and the precision.
+
+    After `idle` seconds without any work, processes are taken to wait for each other.
+    """
 
     python: str
     nproc: int
     steps: int
     limit: float
     double: bool
+    idle: float = 45.0
 
 
 def command(launcher: str, setting: Setting, script: Path, args: Sequence[str]) -> list[str]:
@@ -88,8 +91,8 @@ def run(line: Sequence[str], cwd: Path, record: Path, setting: Setting, scratch:
             progress(watch.steps())
             if time.monotonic() - began > setting.limit:
                 why = f"it had not ended after {setting.limit:g} s"
-            elif watch.idle() > _IDLE:
-                why = f"its processes waited for each other: none did anything for {_IDLE:g} s"
+            elif watch.idle() > setting.idle:
+                why = f"its processes waited for each other: none did anything for {setting.idle:g} s"
             if why:
                 break
         stacks = watch.stacks() if why else ""

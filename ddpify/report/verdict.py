@@ -17,7 +17,7 @@ CONDITIONS = {
     "batch_norm": "batch norm uses each sample's own statistics",
     "dropout": "dropout is off",
     "autocast": "autocast is off",
-    "scaler": "the loss scale is 1",
+    "scaler": "the loss scale stays 1024",
     "noise": "numbers drawn for the rows of a batch depend on the sample and the step",
     "mixing": "a permutation of the batch mixes only rows that one rank has",
     "steps": "ended after the steps asked for; what comes later was not seen",

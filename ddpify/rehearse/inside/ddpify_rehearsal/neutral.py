@@ -12,6 +12,8 @@ from torch.nn import SyncBatchNorm
 from ddpify_rehearsal import record, stage
 from ddpify_rehearsal.stage import Call, mapped
 
+SCALE = 1024.0  # of a loss for which there is a scaler
+_exempt = 0  # calls of what is not widened
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _SHORT = {"float": "double", "half": "double", "bfloat16": "double"}
 
@@ -83,17 +85,29 @@ def _no_batch_statistics() -> None:
 
 
 # --- precision ------------------------------------------------------------------------------------------------------------
-def _no_scaling() -> None:
-    """Autocast off and a loss scale of 1, by torch's own classes."""
+def _one_scale() -> None:
+    """Autocast off, and a loss scale that stays as it is, by torch's own classes.
+
+    A power of two rounds nothing, and shows what takes scaled gradients for gradients.
+    """
     scaler: Any = torch.amp.GradScaler
-    make = scaler.__init__
+    make, scale = scaler.__init__, scaler.scale
 
     @functools.wraps(make)
     def at_one(self: Any, device: str = "cuda", *args: Any, enabled: bool = True, **kwargs: Any) -> None:
         record.condition("scaler")
-        make(self, device, init_scale=1.0, growth_interval=2**31 - 1, enabled=enabled)
+        make(self, device, init_scale=SCALE, growth_interval=2**31 - 1, enabled=enabled)
 
-    scaler.__init__ = at_one
+    @functools.wraps(scale)
+    def scaled(self: Any, outputs: Any) -> Any:
+        result = scale(self, outputs)
+        if isinstance(result, torch.Tensor) and result is not outputs:
+            result.__dict__["_rehearsed_scale"] = SCALE
+        return result
+
+    scaler.__init__, scaler.scale = at_one, scaled
+    for name in ("_lazy_init_scale_growth_tracker", "unscale_", "update"):
+        setattr(scaler, name, _as_it_is(getattr(scaler, name)))
     autocast: Any = torch.amp.autocast_mode.autocast
     begin = autocast.__init__
 
@@ -106,9 +120,24 @@ def _no_scaling() -> None:
     torch.compiler.set_stance("force_eager")
 
 
+def _as_it_is(method: Call) -> Call:
+    """A method whose tensors keep their precision: a scaler's own are of float32."""
+
+    @functools.wraps(method)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        global _exempt
+        _exempt += 1
+        try:
+            return method(*args, **kwargs)
+        finally:
+            _exempt -= 1
+
+    return called
+
+
 def wide(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor in float64, where the rehearsal computes in it; one that is not of floating point is itself."""
-    if not record.DOUBLE or tensor.dtype not in _LOW:
+    if not record.DOUBLE or _exempt or tensor.dtype not in _LOW:
         return tensor
     where = tensor.__dict__.get("_rehearsed_on")
     result = tensor.double()
@@ -123,6 +152,8 @@ def widened(value: Any) -> Any:
 
 
 def _in_double(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if _exempt:
+        return call(*args, **kwargs)
     if name in _SHORT:
         return args[0].double()
     if kwargs.get("dtype") in _LOW:
@@ -164,6 +195,6 @@ def install() -> None:
     """Take the differences out."""
     _no_dropout()
     _no_batch_statistics()
-    _no_scaling()
+    _one_scale()
     if record.DOUBLE:
         _in_float64()

@@ -146,7 +146,7 @@ def _loss(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return call(*args, **kwargs)
     loss, rest = args[0], dict(zip(("gradient", "retain_graph", "create_graph", "inputs"), args[1:], strict=False)) | kwargs
     if loss.numel() == 1:
-        record.emit("loss", value=float(loss.detach().double()), before_step=_steps)
+        record.emit("loss", value=float(loss.detach().double()) / loss.__dict__.get("_rehearsed_scale", 1.0), before_step=_steps)
     with stage.again():
         return torch.autograd.backward(
             (loss,), rest.get("gradient"), rest.get("retain_graph"), rest.get("create_graph", False), inputs=rest.get("inputs")
