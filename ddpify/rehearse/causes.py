@@ -11,16 +11,20 @@ from ddpify.rehearse.compare import Pair, Parting, Row, apart, parting
 from ddpify.rehearse.history import Rank, Step
 
 Cause = tuple[str, str]  # a sentence, and a rule's code
+_OF_THE_END = frozenset(("ranks_agree", "trajectory", "metrics", "checkpoints", "group"))  # rows that need a run to its end
 Judge = Callable[[Pair, Row, dict[str, Row]], Cause]
 
 
 def explained(pair: Pair, rows: list[Row]) -> list[Row]:
     """The rows, those that failed with their cause."""
     by_name = {row.name: row for row in rows}
-    found = []
+    found: list[Row] = []
     for row in rows:
-        judge = _JUDGES.get(row.name)
-        cause, rule = judge(pair, row, by_name) if row.holds is False and judge else ("", "")
+        cause, rule = "", ""
+        if row.holds is False and row.name in _OF_THE_END and found and not found[0].holds:
+            cause, rule = "it did not run to the end (see above)", found[0].rule
+        elif row.holds is False and (judge := _JUDGES.get(row.name)):
+            cause, rule = judge(pair, row, by_name)
         found.append(replace(row, cause=cause, rule=rule))
     return found
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Status = Literal["holds", "fails", "not run"]
 Progress = Callable[[str, int], None]  # which run, optimizer steps so far
 
-_ERROR = re.compile(r"^(?:\[rank\d+\]: )?((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Warning|Exit)\b.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^(?:\[rank\d+\]: )?(\S+: error: .*|(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Warning|Exit)\b.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -179,6 +179,10 @@ def _rows(pair: Pair, ranks: Ended) -> list[Row]:
     rows = list(compare.rows(pair))
     if ranks.why:
         rows[0] = replace(rows[0], holds=False, seen=ranks.why)
+    elif killed := re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: -\d+ .*?\((SIG\w+)\)", ranks.output, re.DOTALL):
+        if not rows[0].holds and "from outside" in rows[0].seen:
+            memory = ": did the machine run out of memory?" if killed[2] == "SIGKILL" else ""
+            rows[0] = replace(rows[0], seen=f"rank {killed[1]} was ended by {killed[2]}{memory}")
     elif ranks.code and rows[0].holds and not _gloo_aborted(ranks):
         rows[0] = replace(rows[0], holds=False, seen=f"exit code {ranks.code}: {_last_error(ranks.output)}")
     return rows
@@ -190,7 +194,8 @@ def _gloo_aborted(ranks: Ended) -> bool:
 
 
 def _last_error(output: str) -> str:
-    errors = [line for line in _ERROR.findall(output) if "ChildFailedError" not in line]
+    output = output.partition("ChildFailedError")[0]
+    errors = [line for line in _ERROR.findall(output) if "distributed.elastic" not in line]
     return str((errors or [line for line in output.splitlines() if line.strip()] or ["(no output)"])[-1]).strip()[:300]
 
 
