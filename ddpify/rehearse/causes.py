@@ -181,8 +181,8 @@ def _step_cause(pair: Pair, single: Rank, found: Parting) -> Cause:
         return f"{names[missing[0]]} has a gradient on one side only", "DDP201"
     if one.gradients and other.gradients and _gradients_apart(one, other) <= pair.tolerance.relative:
         return "the gradients agree, what the step makes of them does not: the optimizers differ", "DDP201"
-    if "batch_norm" in pair.ranks.conditions() and not one.samples:
-        return "the rows of the batch, the loss's average over them, or numbers drawn for them differ", "DDP402"
+    if "no_rows" in pair.single.conditions() | pair.ranks.conditions():
+        return "no loader deals out the batches, and numbers drawn for their rows cannot be made the same on both sides", ""
     return (
         "the loss is not an average over equally many samples on every rank, or couples a batch's samples",
         "DDP402",
