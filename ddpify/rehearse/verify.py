@@ -32,8 +32,8 @@ _ERROR = re.compile(r"^(?:\[rank\d+\]: )?(\S+: error: .*|(?:\w+\.)*\w*(?:Error|E
 class Verdict:
     """What a rehearsal found: the rows, the conditions that it rests on by name, and both histories.
 
-    `left` counts what the conversion leaves to review or to do by hand, `reason` says why nothing could be compared, `stacks` where the ranks
-    stood when they had to be ended. `converted` is the path that ran under `launcher`, times are in seconds.
+    `left` counts what the conversion leaves to review or to do by hand, `reason` says why nothing could be compared, `stacks` where the
+    ranks stood when they had to be ended. `converted` is the path that ran under `launcher`, times are in seconds.
     """
 
     original: str
