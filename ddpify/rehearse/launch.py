@@ -42,9 +42,10 @@ class Ended:
 
 @dataclass(frozen=True)
 class Setting:
-    """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds and the precision.
+    """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds, the precision.
 
-    After `idle` seconds without any work, processes are taken to wait for each other.
+    `gpus` says whether there is a GPU for each rank; else CUDA is hidden, and played by the CPU. After `idle` seconds without any work,
+    processes are taken to wait for each other.
     """
 
     python: str
@@ -52,6 +53,7 @@ class Setting:
     steps: int
     limit: float
     double: bool
+    gpus: bool = False
     idle: float = 45.0
 
 
@@ -120,6 +122,8 @@ def bare(line: Sequence[str], cwd: Path, limit: float) -> Ended:
 def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
     path = os.pathsep.join([str(INSIDE), *filter(None, [kept.get("PYTHONPATH", "")])])
+    if not setting.gpus:
+        kept["CUDA_VISIBLE_DEVICES"] = ""
     return {
         "WANDB_MODE": "offline",
         "MPLBACKEND": "Agg",

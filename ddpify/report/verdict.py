@@ -52,6 +52,10 @@ def terminal(verdict: Verdict, colour: bool = False) -> str:
     elif verdict.output and verdict.rows[0].holds is False:
         text += f"\nthe end of what the ranks printed:\n{_tail(verdict.output)}\n"
     text += "\nunder these conditions:\n" + "".join(f"  - {line}\n" for line in conditions(verdict))
+    if verdict.left:
+        text += (
+            f"\nThe conversion leaves {verdict.left} places to review or to do by hand: `ddpify convert {verdict.original}` names them.\n"
+        )
     failed = sum(row.holds is False for row in verdict.rows)
     ran = f"{verdict.setting.nproc} ranks under {verdict.launcher}"
     return (
@@ -75,6 +79,7 @@ def report(verdict: Verdict) -> dict[str, Any]:
         "status": verdict.status,
         "exit_code": verdict.exit_code,
         "reason": verdict.reason,
+        "left": verdict.left,
         "launcher": verdict.launcher,
         "nproc": verdict.setting.nproc,
         "steps": verdict.setting.steps,

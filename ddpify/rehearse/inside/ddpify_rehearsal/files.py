@@ -19,8 +19,7 @@ from ddpify_rehearsal.training import digest
 _ROOT = os.environ.get("DDPIFY_SCRATCH", "")
 _HOME = Path.home()
 _QUIET = (record.FOLDER, "/dev", "/proc", "/sys", f"{_HOME}/.cache", f"{_HOME}/.config", os.environ.get("MPLCONFIGDIR", "/dev"))
-_TEMP = tempfile.gettempdir()
-_TEMPORARY = tuple(f"{_TEMP}/{name}" for name in ("pymp-", "pytorch-errorfile-", "torchelastic", "torchinductor", "tmp"))
+_TEMPORARY = tuple(f"{tempfile.gettempdir()}/{name}" for name in ("pymp-", "torchelastic", "torchinductor", "pytorch-errorfile", "tmp"))
 _busy = False
 
 
@@ -29,9 +28,14 @@ def _own(path: Any) -> str | None:
     if not isinstance(path, (str, bytes, os.PathLike)):
         return None
     full = os.path.abspath(os.fsdecode(path))
-    if full == _TEMP or full.startswith(_QUIET) or "__pycache__" in full:
+    if (
+        full.startswith(_QUIET)
+        or full == tempfile.gettempdir()
+        or "__pycache__" in full
+        or (full.startswith(_TEMPORARY) and not full.startswith(_ROOT or "\0"))
+    ):
         return None
-    return None if full.startswith(_TEMPORARY) and not full.startswith(_ROOT or "\0") else full
+    return full
 
 
 def _unlinked(path: str) -> None:
