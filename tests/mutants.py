@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, chdir
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -189,7 +189,7 @@ MUTANTS = (
     Mutant(
         "a plateau by each rank's own validation", 8, "throws",
         (*_LOCAL, ("        plateau.step(result)", "        plateau.step(evaluate(model.module, val_loader, device, alone=True))")),
-        ("ranks_agree",), "learning rates differ",
+        ("ranks_agree",), "learning rates",
     ),
     Mutant("the printed loss is of one rank's share", 9, "tagger", (_lines("        dist.all_reduce(both)"),), ("metrics",), "DDP404"),
     Mutant("an accuracy is of one rank's share", 9, "imagenet_style", (_lines("    right_mean.sum = sum_over_ranks(right_mean.sum)"), _lines("    right_mean.count = sum_over_ranks(right_mean.count)")), ("metrics",), "DDP404"),
@@ -285,12 +285,16 @@ class Rehearsals:
         folder = self._folder / base
         folder.mkdir(exist_ok=True)
         (folder / "train_ddp.py").write_text(text)
-        with chdir(folder):
+        here = Path.cwd()
+        os.chdir(folder)
+        try:
             if base not in self._originals:
                 Path("train.py").write_text(Base.texts(base)[0])
                 self._originals[base] = self._stack.enter_context(Original(Path("train.py"), BASES[base].args))
             setting = replace(self._setting, steps=BASES[base].steps)
             return verify(self._originals[base], Path("train_ddp.py"), setting, launcher)
+        finally:
+            os.chdir(here)
 
 
 def table(mutants: Iterable[Mutant], rehearse: Callable[[Mutant], Verdict]) -> list[str]:

@@ -63,12 +63,19 @@ _ERRORS: tuple[tuple[str, str, str], ...] = (
     ("Connection closed by peer", "another rank had ended while this one waited for it", "DDP403"),
     ("Timed out waiting", "another rank did not come to the same collective", "DDP403"),
     ("unscale_() has already been called", "the gradients of one step are unscaled twice", "DDP413"),
+    (
+        "Weights only load failed",
+        "a checkpoint holds more than plain values: weights_only=False for files of your own",
+        "DDP503",
+    ),
+    ("SyncBatchNorm", "SyncBatchNorm needs a GPU: convert only a model that is on one", "DDP201"),
+    ("No such file", "it reads what another rank writes: a barrier between the two", "DDP504"),
     ("expected scalar type", "", ""),
 )
 
 
 def _ran(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
-    if "hang" in row.seen or "waited for each other" in row.seen or "had not ended" in row.seen:
+    if "waited for each other" in row.seen or "had not ended" in row.seen:
         counts = {r: len(rank.steps) for r, rank in pair.ranks.ranks.items()}
         ended = [r for r, rank in pair.ranks.ranks.items() if rank.ended]
         if ended and len(ended) < len(counts):
@@ -89,6 +96,8 @@ def _agree(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
     first = pair.ranks.first
     if "took optimizer steps" in row.seen or "no rank took" in row.seen:
         return "the ranks wait for what only rank 0 does, or train under a guard", "DDP501"
+    if "plateau" in row.seen:
+        return "each rank tells its scheduler a number of its own, so that the learning rates will differ: reduce it first", "DDP403"
     if "steps on the ranks" in row.seen:
         return "the ranks have shares of different length, or leave the loop by a decision of their own", "DDP403"
     for rank in list(pair.ranks.ranks.values())[1:]:
@@ -231,6 +240,8 @@ def _divided(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
 
 
 def _devices(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
+    if "process that spawns" in row.seen:
+        return "CUDA is used before the processes are spawned: it holds memory on that device for nothing, and cannot be forked", "DDP204"
     if "before it joins" in row.seen:
         return "CUDA is used before torch.cuda.set_device(local_rank): it opens a context on the first device", "DDP204"
     return "a device is named by a fixed number, or torch.cuda.set_device(local_rank) is missing; torch.load needs map_location", "DDP204"

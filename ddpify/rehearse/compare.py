@@ -105,6 +105,7 @@ def ran(pair: Pair) -> Row:
     steps = {r: len(rank.steps) for r, rank in pair.ranks.ranks.items()}
     if failed:
         number, event = min(failed, key=lambda found: float(found[1]["at"]))
+        number = event.get("child", number)
         who = f"rank {number}" if number >= 0 else "the process that spawns"
         return Row("ran", "ran to the end", False, f"{who}: {event['error']}")
     if left:
@@ -134,6 +135,11 @@ def agree(pair: Pair) -> Row:
         if found.step is not None:
             seen = f"rank {number} differs from rank 0 by {found.most:.1e} from step {found.step + 1} on{_of(found.name)}"
             return Row("ranks_agree", title, False, seen)
+    told = {number: [float(e["value"]) for e in rank.of("plateau")] for number, rank in ranks.items()}
+    for number, values in told.items():
+        for a, b in zip(told[min(told)], values, strict=False):
+            if not math.isclose(a, b, rel_tol=tight.relative) and math.isfinite(a + b):
+                return Row("ranks_agree", title, False, f"a plateau is told {a:g} on rank 0, {b:g} on rank {number}")
     return Row("ranks_agree", title, True, f"after each of {counts[0]} steps")
 
 
@@ -207,17 +213,26 @@ def every_sample(pair: Pair) -> Row:
     return Row("samples", title, True, seen + (f", {repeated} repeated in the last batch" if repeated else ""))
 
 
+def _epochs(rank: Rank) -> list[list[tuple[int, int]]]:
+    """The (seed, epoch) of each pass of a shuffling sampler, a list for each loader and what it trains."""
+    trained = {(e["loader"], e["number"]) for e in rank.of("trains")}
+    begun: list[tuple[Event, set[int]]] = []  # passes, and the optimizers that step along them
+    for event in rank.of("pass", "step"):
+        if event["kind"] == "pass" and (event["loader"], event["number"]) in trained:
+            begun.append((event, set()))
+        elif event["kind"] == "step" and begun:
+            begun[-1][1].add(event["optimizer"])
+    found: dict[tuple[int, frozenset[int]], list[tuple[int, int]]] = {}
+    for event, optimizers in begun:
+        if event["epoch"] is not None:
+            found.setdefault((event["loader"], frozenset(optimizers)), []).append(tuple(event["epoch"]))
+    return list(found.values())
+
+
 def epochs(pair: Pair) -> Row:
     """Whether the samplers of the training loaders know which epoch it is."""
     title = "set_epoch is effective"
-    told = []
-    for rank in pair.ranks.ranks.values():
-        trained = {(e["loader"], e["number"]) for e in rank.of("trains")}
-        for loader in {loader for loader, _ in trained}:
-            begun = [e for e in rank.of("pass") if e["loader"] == loader and (loader, e["number"]) in trained]
-            passes = [tuple(e["epoch"]) for e in begun if e["epoch"] is not None]
-            if len(passes) > 1:
-                told.append(passes)
+    told = [passes for rank in pair.ranks.ranks.values() for passes in _epochs(rank) if len(passes) > 1]
     if not told:
         return Row("set_epoch", title, None, "no shuffling DistributedSampler went through two passes")
     stale = [passes for passes in told if len(set(passes)) < len(passes)]
@@ -250,6 +265,8 @@ def devices(pair: Pair) -> Row:
     """Whether each rank computes on a device of its own."""
     title = "each rank on its own device"
     used = {r: sorted({e["index"] for e in rank.of("device")}) for r, rank in pair.ranks.ranks.items()}
+    if early := sorted({e["index"] for e in pair.ranks.parent if e["kind"] == "device"}):
+        return Row("devices", title, False, f"the process that spawns uses cuda:{', cuda:'.join(map(str, early))}")
     if not any(used.values()):
         return Row("devices", title, None, "CUDA was not used")
     wrong = {r: found for r, found in used.items() if found not in ([r], [])}

@@ -353,6 +353,8 @@ def _play_parallel() -> None:
                 "or CPU modules, but got device_ids "
                 + f"{ids}, output_device {output_device}, and module parameters {{device(type='cpu')}}."
             )
+        if places == {"cpu"} and any(isinstance(m, torch.nn.SyncBatchNorm) for m in module.modules()):
+            raise ValueError("SyncBatchNorm layers only work with GPU modules")
         if len(ids) > 1:
             raise ValueError("device_ids can only be None or contain a single element.")
         _hidden += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 import warnings
@@ -59,6 +60,13 @@ def _text(*failure: Any) -> str:
     return "".join(traceback.format_exception(*failure))[-6000:]
 
 
+def _error(kind: str, text: str) -> dict[str, Any]:
+    """The error in a line; of a spawned child, which its parent tells, the child's."""
+    if child := re.match(r"\s*-- Process (\d+) terminated with the following error:", text):
+        return {"error": text.rstrip().splitlines()[-1][:_LENGTH], "child": int(child[1])}
+    return {"error": f"{kind}: {text}"[:_LENGTH]}
+
+
 def install() -> None:
     """Listen."""
     sys.stdout, sys.stderr = _Told(sys.stdout, "stdout"), _Told(sys.stderr, "stderr")  # type: ignore[assignment]
@@ -72,7 +80,7 @@ def install() -> None:
         _warning = False
 
     def failed(kind: type[BaseException], value: BaseException, trace: Any) -> None:
-        record.emit("failed", text=_text(kind, value, trace), error=f"{kind.__name__}: {value}"[:_LENGTH])
+        record.emit("failed", text=_text(kind, value, trace), **_error(kind.__name__, str(value)))
         hook(kind, value, trace)
 
     leave = sys.exit

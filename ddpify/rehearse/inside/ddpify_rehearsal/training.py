@@ -143,6 +143,18 @@ def got_batch(loader: int) -> None:
     _asked[loader] = _steps
 
 
+def _watch_plateaus() -> None:
+    plateau: Any = torch.optim.lr_scheduler.ReduceLROnPlateau
+    step = plateau.step
+
+    @functools.wraps(step)
+    def telling(self: Any, metrics: Any, *args: Any, **kwargs: Any) -> None:
+        record.emit("plateau", value=float(metrics))
+        step(self, metrics, *args, **kwargs)
+
+    plateau.step = telling
+
+
 # --- losses ---------------------------------------------------------------------------------------------------------------
 def _loss(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name != "backward" or not args or not isinstance(args[0], torch.Tensor):
@@ -186,4 +198,5 @@ def install() -> None:
     register_optimizer_step_pre_hook(_before_step)
     register_optimizer_step_post_hook(_after_step)
     _watch_group()
+    _watch_plateaus()
     stage.around(_loss)
