@@ -8,17 +8,19 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest import mock
 
 from mutant_scripts import SCRIPTS
 
 from ddpify.rehearse.compare import Row
-from ddpify.rehearse.launch import Setting
+from ddpify.rehearse.launch import Setting, command
 from ddpify.rehearse.verify import Original, Verdict, verify
 
+STARTER = Path(__file__).with_name("start_ranks.py")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 MISTAKES = {
@@ -73,8 +75,8 @@ MISTAKES = {
 NOT_SEEN = {
     17: "rank and local rank are one number on a single machine",
     23: "right since torch 2.12; before, it ends in an error that is shown as such",
-    34: "converting after the wrap keeps the same parameters and buffers, so that nothing differs; on the CPU it is an error, see the table",
-    36: "around the backward alone it has no effect but time: the forward decides; around the last backward it is seen, see the table",
+    34: "after the wrap it makes no difference, as parameters and buffers stay the same ones; on the CPU it is an error: see the table",
+    36: "around the backward alone it costs time and nothing else, as the forward decides; around all backwards it is seen: see the table",
 }
 
 
@@ -111,7 +113,7 @@ BASES = {
 class Mutant:
     """A mistake: its number in MISTAKES, the base it is made in, by which edits, and what must be said of it.
 
-    One of `rows` must fail, and its cause, with the rule, must hold `cause`. `launcher` is another than the base's own.
+    One of `rows` must fail, and its cause, with the rule, must hold `cause`. `launcher` is what must start it, where that is the point.
     """
 
     title: str
@@ -153,110 +155,505 @@ _LOCAL = (  # a validation of which each rank has its own result
 )
 
 MUTANTS = (
-    Mutant("set_epoch is not called", 1, "trainer_class", (_lines("        self.train_loader.sampler.set_epoch(epoch)"),), ("set_epoch",), "DDP401"),
-    Mutant("set_epoch is told one epoch always", 1, "waves", (("sampler.set_epoch(epoch)", "sampler.set_epoch(0)"),), ("set_epoch",), "DDP401"),
+    Mutant(
+        "set_epoch is not called",
+        1,
+        "trainer_class",
+        (_lines("        self.train_loader.sampler.set_epoch(epoch)"),),
+        ("set_epoch",),
+        "DDP401",
+    ),
+    Mutant(
+        "set_epoch is told one epoch always", 1, "waves", (("sampler.set_epoch(epoch)", "sampler.set_epoch(0)"),), ("set_epoch",), "DDP401"
+    ),
     Mutant("shuffle=True stays", 2, "tagger", ((_DIVIDE, _DIVIDE[:-1] + ", shuffle=True)"),), ("ran",), "shuffle=True"),
     Mutant(
-        "rank 0 validates through the wrapper", 3, "dots",
+        "rank 0 validates through the wrapper",
+        3,
+        "dots",
         (("(model.module(picture.cuda())", "(model(picture.cuda())"),),
-        ("ran",), "DDP403",
+        ("ran",),
+        "DDP403",
     ),
     Mutant(
-        "rank 0 alone reduces the loss", 4, "tagger",
+        "rank 0 alone reduces the loss",
+        4,
+        "tagger",
         (_lines("        dist.all_reduce(both)", "if rank == 0:", "    dist.all_reduce(both)"),),
-        ("ran",), "DDP403",
+        ("ran",),
+        "DDP403",
     ),
     Mutant(
-        "rank 0 alone sums a metric", 4, "language_model",
+        "rank 0 alone sums a metric",
+        4,
+        "language_model",
         (("    total = sum_over_ranks(total) / world_size\n", "    if rank == 0:\n        total = sum_over_ranks(total) / world_size\n"),),
-        ("ran",), "DDP403",
+        ("ran",),
+        "DDP403",
     ),
     Mutant(
-        "one rank has a batch more", 5, "distillation",
+        "one rank has a batch more",
+        5,
+        "dots",
         (
-            ("sampler=DistributedSampler(train_dataset)", "sampler=range(rank * 340, min(rank * 340 + 340, 640))"),
-            ("        train_loader.sampler.set_epoch(epoch)\n        for points, labels in train_loader:\n            points, labels = points.to(device), labels.to(device)\n            loss", "        for points, labels in train_loader:\n            points, labels = points.to(device), labels.to(device)\n            loss"),
-            ("        train_loader.sampler.set_epoch(epoch)\n        for points, labels in train_loader:\n            points, labels = points.to(device), labels.to(device)\n            with", "        for points, labels in train_loader:\n            points, labels = points.to(device), labels.to(device)\n            with"),
+            ("sampler = DistributedSampler(train_set)", "sampler = SubsetRandomSampler(range(26) if rank == 0 else range(26, 50))"),
+            ("import DataLoader, TensorDataset\n", "import DataLoader, SubsetRandomSampler, TensorDataset\n"),
+            _lines("    sampler.set_epoch(epoch)"),
         ),
-        ("ran", "ranks_agree"), "DDP403",
-    ),
-    Mutant("a bad batch is skipped by its rank alone", 6, "throws", (_lines("            dist.all_reduce(finite, dist.ReduceOp.MIN)"),), ("ran", "ranks_agree"), "DDP403"),
-    Mutant(
-        "each rank stops by its own validation", 7, "throws",
-        (*_LOCAL, ("        if result < best:", "        result = evaluate(model.module, val_loader, device, alone=True)\n        if result < best:")),
-        ("ran", "ranks_agree"), "DDP403",
+        ("ran", "ranks_agree"),
+        "DDP403",
     ),
     Mutant(
-        "a plateau by each rank's own validation", 8, "throws",
+        "a bad batch is skipped by its rank alone",
+        6,
+        "throws",
+        (_lines("            dist.all_reduce(finite, dist.ReduceOp.MIN)"),),
+        ("ran", "ranks_agree"),
+        "DDP403",
+    ),
+    Mutant(
+        "each rank stops by its own validation",
+        7,
+        "throws",
+        (
+            *_LOCAL,
+            (
+                "        if result < best:",
+                "        result = evaluate(model.module, val_loader, device, alone=True)\n        if result < best:",
+            ),
+        ),
+        ("ran", "ranks_agree"),
+        "DDP403",
+    ),
+    Mutant(
+        "a plateau by each rank's own validation",
+        8,
+        "throws",
         (*_LOCAL, ("        plateau.step(result)", "        plateau.step(evaluate(model.module, val_loader, device, alone=True))")),
-        ("ranks_agree",), "learning rates",
+        ("ranks_agree",),
+        "learning rates",
     ),
     Mutant("the printed loss is of one rank's share", 9, "tagger", (_lines("        dist.all_reduce(both)"),), ("metrics",), "DDP404"),
-    Mutant("an accuracy is of one rank's share", 9, "imagenet_style", (_lines("    right_mean.sum = sum_over_ranks(right_mean.sum)"), _lines("    right_mean.count = sum_over_ranks(right_mean.count)")), ("metrics",), "DDP404"),
-    Mutant("a mean of the ranks' means", 9, "throws", (("both = torch.tensor([total, count], device=device)", "both = torch.tensor([total / count, 1.0], device=device)"),), ("metrics",), "DDP404"),
-    Mutant("a sum over the ranks is taken for a mean", 9, "trainer_class", (("total_loss = sum_over_ranks(total_loss) / world_size", "total_loss = sum_over_ranks(total_loss)"),), ("metrics",), "DDP404"),
-    Mutant("the validation is padded", 10, "throws", (("sampler=range(rank, len(val), world_size)", "sampler=DistributedSampler(val, shuffle=False)"),), ("metrics",), "DDP404"),
-    Mutant("all ranks save the checkpoint", 11, "trainer_class", (("        if rank == 0:\n            torch.save({\"epoch\"", "        if True:\n            torch.save({\"epoch\""),), ("writes",), "DDP503"),
-    Mutant("rank 1 saves in the place of rank 0", 11, "dots", (("if rank == 0:\n    torch.save", "if rank == 1:\n    torch.save"),), ("writes",), "DDP503"),
-    Mutant("the wrapper's keys are saved", 12, "tagger", (("{\"model\": model.module.state_dict()", "{\"model\": model.state_dict()"),), ("checkpoints",), "DDP203"),
-    Mutant("the best weights are loaded onto the GPU they came from", 13, "throws", ((", map_location=device", ""),), ("devices",), "map_location"),
-    Mutant("weights_only=True for a checkpoint with arguments", 14, "throws", (("weights_only=False", "weights_only=True"),), ("ran",), "weights_only"),
-    Mutant("rank 0 alone loads the weights", 15, "throws", (("    model.module.load_state_dict(start)", "    if rank == 0:\n        model.module.load_state_dict(start)"),), ("ranks_agree",), "different parameters"),
-    Mutant("set_device is missing", 16, "dots", (_lines("torch.cuda.set_device(args.local_rank)"), ("device_ids=[args.local_rank]", "device_ids=None")), ("devices",), "set_device"),
-    Mutant("the device is cuda:0", 16, "tagger", (("torch.device(\"cuda\", local_rank)", "torch.device(\"cuda:0\")"), ("device_ids=[local_rank]", "device_ids=None")), ("devices",), "DDP204"),
+    Mutant(
+        "an accuracy is of one rank's share",
+        9,
+        "imagenet_style",
+        (_lines("    right_mean.sum = sum_over_ranks(right_mean.sum)"), _lines("    right_mean.count = sum_over_ranks(right_mean.count)")),
+        ("metrics",),
+        "DDP404",
+    ),
+    Mutant(
+        "a mean of the ranks' means",
+        9,
+        "throws",
+        (("both = torch.tensor([total, count], device=device)", "both = torch.tensor([total / count, 1.0], device=device)"),),
+        ("metrics",),
+        "DDP404",
+    ),
+    Mutant(
+        "a sum over the ranks is taken for a mean",
+        9,
+        "trainer_class",
+        (("total_loss = sum_over_ranks(total_loss) / world_size", "total_loss = sum_over_ranks(total_loss)"),),
+        ("metrics",),
+        "DDP404",
+    ),
+    Mutant(
+        "the validation is padded",
+        10,
+        "throws",
+        (("sampler=range(rank, len(val), world_size)", "sampler=DistributedSampler(val, shuffle=False)"),),
+        ("metrics",),
+        "DDP404",
+    ),
+    Mutant(
+        "all ranks save the checkpoint",
+        11,
+        "trainer_class",
+        (('        if rank == 0:\n            torch.save({"epoch"', '        if True:\n            torch.save({"epoch"'),),
+        ("writes",),
+        "DDP503",
+    ),
+    Mutant(
+        "rank 1 saves in the place of rank 0",
+        11,
+        "dots",
+        (("if rank == 0:\n    torch.save", "if rank == 1:\n    torch.save"),),
+        ("writes",),
+        "DDP503",
+    ),
+    Mutant(
+        "the wrapper's keys are saved",
+        12,
+        "tagger",
+        (('{"model": model.module.state_dict()', '{"model": model.state_dict()'),),
+        ("checkpoints",),
+        "DDP203",
+    ),
+    Mutant(
+        "the best weights are loaded onto the GPU they came from",
+        13,
+        "throws",
+        ((", map_location=device", ""),),
+        ("devices",),
+        "map_location",
+    ),
+    Mutant(
+        "weights_only=True for a checkpoint with arguments",
+        14,
+        "throws",
+        (("weights_only=False", "weights_only=True"),),
+        ("ran",),
+        "weights_only",
+    ),
+    Mutant(
+        "rank 0 alone loads the weights",
+        15,
+        "throws",
+        (("    model.module.load_state_dict(start)", "    if rank == 0:\n        model.module.load_state_dict(start)"),),
+        ("ranks_agree",),
+        "different parameters",
+    ),
+    Mutant(
+        "set_device is missing",
+        16,
+        "dots",
+        (_lines("torch.cuda.set_device(args.local_rank)"), ("device_ids=[args.local_rank]", "device_ids=None")),
+        ("devices",),
+        "set_device",
+    ),
+    Mutant(
+        "the device is cuda:0",
+        16,
+        "tagger",
+        (('torch.device("cuda", local_rank)', 'torch.device("cuda:0")'), ("device_ids=[local_rank]", "device_ids=None")),
+        ("devices",),
+        "DDP204",
+    ),
     Mutant("the wrapper gets device 0", 16, "waves", (("device_ids=[rank]", "device_ids=[0]"),), ("ran", "devices"), "DDP20"),
-    Mutant("the group is joined before a device is chosen", 16, "waves", (_lines("    torch.cuda.set_device(rank)", "started = torch.zeros(1).cuda()", "torch.cuda.set_device(rank)"),), ("devices",), "set_device"),
-    Mutant("each rank loads the whole batch", 18, "tagger", (("args.batch_size // world_size", "args.batch_size"),), ("batch_size",), "DDP301"),
-    Mutant("the batch is divided twice", 18, "dots", (("args.batch_size // world_size", "args.batch_size // world_size // world_size"),), ("batch_size",), "DDP301"),
+    Mutant(
+        "the group is joined before a device is chosen",
+        16,
+        "waves",
+        (_lines("    torch.cuda.set_device(rank)", "started = torch.zeros(1).cuda()", "torch.cuda.set_device(rank)"),),
+        ("devices",),
+        "set_device",
+    ),
+    Mutant(
+        "each rank loads the whole batch", 18, "tagger", (("args.batch_size // world_size", "args.batch_size"),), ("batch_size",), "DDP301"
+    ),
+    Mutant(
+        "the batch is divided twice",
+        18,
+        "dots",
+        (("args.batch_size // world_size", "args.batch_size // world_size // world_size"),),
+        ("batch_size",),
+        "DDP301",
+    ),
     Mutant("each rank starts all workers", 19, "throws", (("args.workers // world_size", "args.workers"),), ("workers",), "num_workers"),
     Mutant("a layer is not used", 20, "tagger", ((", find_unused_parameters=True", ""),), ("ran",), "find_unused_parameters"),
     Mutant("an attribute of the model", 21, "throws", (("model.module.width", "model.width"),), ("ran",), "DDP203"),
     Mutant("an attribute of a generator", 21, "gan", (("painter.module.latent", "painter.latent"),), ("ran",), "DDP203"),
-    Mutant("the student is called past its wrapper", 22, "distillation", (("criterion(student(points)", "criterion(student.module(points)"),), ("ranks_agree",), "DDP201"),
-    Mutant("a lambda for spawned processes", 24, "waves", (("def work(rank, world_size, port):", "def work(rank, world_size, port, change):"), ("args=(world_size, port)", "args=(world_size, port, lambda wave: wave)")), ("ran",), "lambda"),
-    Mutant("the script spawns whenever it is imported", 25, "waves", (("if __name__ == \"__main__\":\n    main()", "main()"),), ("ran",), "__main__"),
-    Mutant("CUDA before the processes are spawned", 26, "waves", (_lines("    world_size = torch.cuda.device_count()", "world_size = torch.cuda.device_count()", "probe = torch.zeros(1).cuda()"),), ("devices",), "DDP204"),
-    Mutant("the port is taken", 27, "waves", (("with socket.socket() as free:\n", "free = socket.socket()\n    if True:\n"), ("0))\n", "0))\n        free.listen()\n")), ("ran",), "port"),
-    Mutant("all ranks prepare the data", 28, "throws", (("if rank == 0 and not os.path.exists(\"throws.pt\")", "if not os.path.exists(\"throws.pt\")"),), ("writes",), "DDP503"),
-    Mutant("nobody waits for the data", 28, "throws", (("        simulate(\"throws.pt\")\n    dist.barrier()\n", "        simulate(\"throws.pt\")\n"),), ("ran",), "DDP504"),
+    Mutant(
+        "the student is called past its wrapper",
+        22,
+        "distillation",
+        (("criterion(student(points)", "criterion(student.module(points)"),),
+        ("ranks_agree",),
+        "DDP201",
+    ),
+    Mutant(
+        "a lambda for spawned processes",
+        24,
+        "waves",
+        (
+            ("def work(rank, world_size, port):", "def work(rank, world_size, port, change):"),
+            ("args=(world_size, port)", "args=(world_size, port, lambda wave: wave)"),
+        ),
+        ("ran",),
+        "lambda",
+    ),
+    Mutant(
+        "the script spawns whenever it is imported",
+        25,
+        "waves",
+        (('if __name__ == "__main__":\n    main()', "main()"),),
+        ("ran",),
+        "__main__",
+    ),
+    Mutant(
+        "CUDA before the processes are spawned",
+        26,
+        "waves",
+        (_lines("    world_size = torch.cuda.device_count()", "world_size = torch.cuda.device_count()", "probe = torch.zeros(1).cuda()"),),
+        ("devices",),
+        "DDP204",
+    ),
+    Mutant(
+        "the port is taken",
+        27,
+        "waves",
+        (("with socket.socket() as free:\n", "free = socket.socket()\n    if True:\n"), ("0))\n", "0))\n        free.listen()\n")),
+        ("ran",),
+        "port",
+    ),
+    Mutant(
+        "all ranks prepare the data",
+        28,
+        "throws",
+        (('if rank == 0 and not os.path.exists("throws.pt")', 'if not os.path.exists("throws.pt")'),),
+        ("writes",),
+        "DDP503",
+    ),
+    Mutant(
+        "nobody waits for the data",
+        28,
+        "throws",
+        (('        simulate("throws.pt")\n    dist.barrier()\n', '        simulate("throws.pt")\n'),),
+        ("ran",),
+        "DDP504",
+    ),
     Mutant("all ranks make the folder", 29, "throws", ((", exist_ok=True", ""),), ("ran",), "exist_ok"),
-    Mutant("all ranks print", 30, "throws", (("    if rank == 0:\n        print(f\"width", "    if True:\n        print(f\"width"),), ("prints",), "DDP501"),
-    Mutant("all ranks log", 30, "dots", (("level=logging.INFO if rank == 0 else logging.ERROR", "level=logging.INFO"), ("    if rank == 0:\n        wrong", "    logging.info(\"epoch %d done\", epoch)\n    if rank == 0:\n        wrong"), _lines("        logging.info(\"epoch %d done\", epoch)")), ("prints",), "DDP501"),
+    Mutant(
+        "all ranks print",
+        30,
+        "throws",
+        (('    if rank == 0:\n        print(f"width', '    if True:\n        print(f"width'),),
+        ("prints",),
+        "DDP501",
+    ),
+    Mutant(
+        "all ranks log",
+        30,
+        "dots",
+        (
+            ("level=logging.INFO if rank == 0 else logging.ERROR", "level=logging.INFO"),
+            ("    if rank == 0:\n        wrong", '    logging.info("epoch %d done", epoch)\n    if rank == 0:\n        wrong'),
+            _lines('        logging.info("epoch %d done", epoch)'),
+        ),
+        ("prints",),
+        "DDP501",
+    ),
     Mutant("all ranks draw a bar", 30, "throws", (("tqdm(train_loader, disable=rank != 0)", "tqdm(train_loader)"),), ("prints",), "bar"),
-    Mutant("all ranks keep a log file", 30, "throws", (_lines("    best, waited = float(\"inf\"), 0", "best, waited = float(\"inf\"), 0", "log = open(os.path.join(args.out, \"log.csv\"), \"a\")"),), ("writes",), "DDP503"),
+    Mutant(
+        "all ranks keep a log file",
+        30,
+        "throws",
+        (
+            _lines(
+                '    best, waited = float("inf"), 0', 'best, waited = float("inf"), 0', 'log = open(os.path.join(args.out, "log.csv"), "a")'
+            ),
+        ),
+        ("writes",),
+        "DDP503",
+    ),
     Mutant("all ranks drop the same units", 31, "throws", (_lines("    torch.manual_seed(rank)"),), ("own_noise",), "DDP103"),
-    Mutant("all ranks draw the same noise", 31, "gan", (("if rank != 0:\n    torch.manual_seed(torch.initial_seed() + rank)\n", ""),), ("own_noise",), "DDP103"),
-    Mutant("each rank splits the data in its own way", 31, "trainer_class", (("set_seed(config.seed)", "set_seed(config.seed + rank)"),), ("trajectory", "samples"), "DDP"),
-    Mutant("rank 1 returns from the training", 32, "waves", (("        sampler.set_epoch(epoch)\n", "        sampler.set_epoch(epoch)\n        if rank == 1 and epoch == 1:\n            return\n"),), ("ran",), "DDP403"),
+    Mutant(
+        "all ranks draw the same noise",
+        31,
+        "gan",
+        (("if rank != 0:\n    torch.manual_seed(torch.initial_seed() + rank)\n", ""),),
+        ("own_noise",),
+        "DDP103",
+    ),
+    Mutant(
+        "each rank splits the data in its own way",
+        31,
+        "trainer_class",
+        (("set_seed(config.seed)", "set_seed(config.seed + rank)"),),
+        ("trajectory", "samples"),
+        "DDP",
+    ),
+    Mutant(
+        "rank 1 returns from the training",
+        32,
+        "waves",
+        (
+            (
+                "        sampler.set_epoch(epoch)\n",
+                "        sampler.set_epoch(epoch)\n        if rank == 1 and epoch == 1:\n            return\n",
+            ),
+        ),
+        ("ran",),
+        "DDP403",
+    ),
     Mutant("the group is left open", 33, "dots", (_lines("dist.destroy_process_group()"),), ("group",), "destroy_process_group"),
-    Mutant("SyncBatchNorm on the CPU", 34, "dots", ((", nn.Linear(64, 1)).cuda()", ", nn.Linear(64, 1))"), (", device_ids=[args.local_rank]", "")), ("ran",), "SyncBatchNorm"),
-    Mutant("--local-rank is not known", 35, "dots", (("\"--local-rank\", \"--local_rank\"", "\"--local_rank\""),), ("ran",), "--local-rank"),
+    Mutant(
+        "SyncBatchNorm on the CPU",
+        34,
+        "dots",
+        ((", nn.Linear(64, 1)).cuda()", ", nn.Linear(64, 1))"), (", device_ids=[args.local_rank]", "")),
+        ("ran",),
+        "SyncBatchNorm",
+    ),
+    Mutant(
+        "--local-rank is not known", 35, "dots", (('"--local-rank", "--local_rank"', '"--local_rank"'),), ("ran",), "--local-rank", "launch"
+    ),
     Mutant("--local_rank under torchrun", 35, "dots", (), ("devices",), "DDP204", "torchrun"),
-    Mutant("no backward is synchronised", 36, "tagger", (("contextlib.nullcontext() if last else model.no_sync()", "model.no_sync()"),), ("ranks_agree",), "DDP201"),
+    Mutant(
+        "no backward is synchronised",
+        36,
+        "tagger",
+        (("contextlib.nullcontext() if last else model.no_sync()", "model.no_sync()"),),
+        ("ranks_agree",),
+        "DDP201",
+    ),
     Mutant("clipped before unscaled", 37, "tagger", ((f"{_UNSCALE}\n{_CLIP}\n", f"{_CLIP}\n{_UNSCALE}\n"),), ("trajectory",), "clipped"),
     Mutant("clipped without being unscaled", 37, "tagger", ((f"{_UNSCALE}\n", ""),), ("trajectory",), "clipped"),
     Mutant("unscaled twice", 37, "tagger", ((f"{_UNSCALE}\n", f"{_UNSCALE}\n{_UNSCALE}\n"),), ("ran",), "unscaled twice"),
-    Mutant("a schedule by a rank's batches", 38, "tagger", (("args.epochs * len(loader) // args.accumulate", "args.epochs * (len(words) * world_size // args.batch_size) // args.accumulate"),), ("trajectory",), "learning rate"),
-    Mutant("layers thaw after the wrap", 39, "throws", (_lines("            model = DDP(model.module, device_ids=[local_rank])"),), ("ranks_agree",), "DDP201"),
-    Mutant("a layer is frozen after the wrap", 39, "waves", (_lines("    model = DDP(model, device_ids=[rank])", "model = DDP(model, device_ids=[rank])", "model.module[0].requires_grad_(False)"),), ("ran", "trajectory"), "DDP201"),
+    Mutant(
+        "a schedule by a rank's batches",
+        38,
+        "tagger",
+        (
+            (
+                "args.epochs * len(loader) // args.accumulate",
+                "args.epochs * (len(words) * world_size // args.batch_size) // args.accumulate",
+            ),
+        ),
+        ("trajectory",),
+        "learning rate",
+    ),
+    Mutant(
+        "layers thaw after the wrap",
+        39,
+        "throws",
+        (_lines("            model = DDP(model.module, device_ids=[local_rank])"),),
+        ("ranks_agree",),
+        "DDP201",
+    ),
+    Mutant(
+        "a layer is frozen after the wrap",
+        39,
+        "waves",
+        (
+            _lines(
+                "    model = DDP(model, device_ids=[rank])",
+                "model = DDP(model, device_ids=[rank])",
+                "model.module[0].requires_grad_(False)",
+            ),
+        ),
+        ("ran", "trajectory"),
+        "DDP201",
+    ),
     Mutant("a barrier for rank 0", 40, "dots", (_lines("    dist.barrier()", "if rank == 0:", "    dist.barrier()"),), ("ran",), "DDP403"),
-    Mutant("a barrier for all but rank 0", 40, "throws", (("                break\n    dist.barrier()\n", "                break\n    if rank != 0:\n        dist.barrier()\n"),), ("ran",), "DDP403"),
-    Mutant("a sum loss", 41, "throws", ((", reduction=\"sum\") * world_size", ", reduction=\"sum\")"),), ("trajectory",), "sums over the batch"),
-    Mutant("a masked mean of each rank's own", 41, "tagger", (_lines("                dist.all_reduce(tagged)"), ("summed * world_size / tagged", "summed / tagged")), ("trajectory",), "equally many"),
-    Mutant("a mean loss divided by the number of ranks", 41, "dots", (("dots.cuda())\n        optimizer", "dots.cuda()) / world_size\n        optimizer"),), ("trajectory",), "DDP402"),
-    Mutant("gradients are averaged twice", 41, "waves", (("            loss.backward()\n", "            loss.backward()\n            for p in model.parameters():\n                p.grad /= world_size\n"),), ("trajectory",), "DDP402"),
-    Mutant("each rank trains on all data", 42, "dots", (("DistributedSampler(train_set)", "DistributedSampler(train_set, num_replicas=1, rank=0)"),), ("samples",), "DDP301"),
-    Mutant("all ranks train on the same share", 42, "dots", (("DistributedSampler(train_set)", "DistributedSampler(train_set, rank=0)"),), ("samples",), "DDP301"),
+    Mutant(
+        "a barrier for all but rank 0",
+        40,
+        "throws",
+        (("                break\n    dist.barrier()\n", "                break\n    if rank != 0:\n        dist.barrier()\n"),),
+        ("ran",),
+        "DDP403",
+    ),
+    Mutant(
+        "a sum loss", 41, "throws", ((', reduction="sum") * world_size', ', reduction="sum")'),), ("trajectory",), "sums over the batch"
+    ),
+    Mutant(
+        "a masked mean of each rank's own",
+        41,
+        "tagger",
+        (_lines("                dist.all_reduce(tagged)"), ("summed * world_size / tagged", "summed / tagged")),
+        ("trajectory",),
+        "equally many",
+    ),
+    Mutant(
+        "a mean loss divided by the number of ranks",
+        41,
+        "dots",
+        (("dots.cuda())\n        optimizer", "dots.cuda()) / world_size\n        optimizer"),),
+        ("trajectory",),
+        "DDP402",
+    ),
+    Mutant(
+        "gradients are averaged twice",
+        41,
+        "waves",
+        (
+            (
+                "            loss.backward()\n",
+                "            loss.backward()\n            for p in model.parameters():\n                p.grad /= world_size\n",
+            ),
+        ),
+        ("trajectory",),
+        "DDP402",
+    ),
+    Mutant(
+        "each rank trains on all data",
+        42,
+        "dots",
+        (("DistributedSampler(train_set)", "DistributedSampler(train_set, num_replicas=1, rank=0)"),),
+        ("samples",),
+        "DDP301",
+    ),
+    Mutant(
+        "all ranks train on the same share",
+        42,
+        "dots",
+        (("DistributedSampler(train_set)", "DistributedSampler(train_set, rank=0)"),),
+        ("samples",),
+        "DDP301",
+    ),
     Mutant("no sampler", 42, "dots", (("sampler=sampler", "shuffle=True"), _lines("    sampler.set_epoch(epoch)")), ("samples",), "DDP301"),
-    Mutant("the model is not wrapped", 43, "waves", (_lines("    model = DDP(model, device_ids=[rank])"), ("model.module", "model")), ("ranks_agree",), "DDP201"),
-    Mutant("each process is a group of one", 43, "waves", (("rank=rank, world_size=world_size)\n    torch", "rank=0, world_size=1)\n    torch"), ("str(port)", "str(port + rank)")), ("ran",), "DDP101"),
-    Mutant("rank 0 alone steps", 43, "dots", (_lines("        optimizer.step()", "if rank == 0:", "    optimizer.step()"),), ("ranks_agree",), "DDP501"),
-    Mutant("broadcast_buffers is passed", 44, "dots", (("device_ids=[args.local_rank])", "device_ids=[args.local_rank], broadcast_buffers=True)"),), ("deprecated",), "later torch"),
-    Mutant("a scaler of torch.cuda.amp", 44, "tagger", (("torch.amp.GradScaler(\"cuda\")", "torch.cuda.amp.GradScaler()"),), ("deprecated",), "later torch"),
-    Mutant("the learning rate is multiplied", 45, "dots", (("SGD(model.parameters(), args.lr,", "SGD(model.parameters(), args.lr * world_size,"),), ("trajectory",), "DDP407"),
-    Mutant("a sum of the CPU's for nccl", 46, "throws", (("both = torch.tensor([total, count], device=device)", "both = torch.tensor([total, count])"),), ("ran",), "nccl"),
-    Mutant("targets stay on the CPU", 46, "tagger", (("letters.to(device), tags.to(device)", "letters.to(device), tags"),), ("ran",), "DDP204"),
-)  # fmt: skip
+    Mutant(
+        "the model is not wrapped",
+        43,
+        "waves",
+        (_lines("    model = DDP(model, device_ids=[rank])"), ("model.module", "model")),
+        ("ranks_agree",),
+        "DDP201",
+    ),
+    Mutant(
+        "each process is a group of one",
+        43,
+        "waves",
+        (("rank=rank, world_size=world_size)\n    torch", "rank=0, world_size=1)\n    torch"), ("str(port)", "str(port + rank)")),
+        ("ran",),
+        "DDP101",
+    ),
+    Mutant(
+        "rank 0 alone steps",
+        43,
+        "dots",
+        (_lines("        optimizer.step()", "if rank == 0:", "    optimizer.step()"),),
+        ("ranks_agree",),
+        "DDP501",
+    ),
+    Mutant(
+        "broadcast_buffers is passed",
+        44,
+        "dots",
+        (("device_ids=[args.local_rank])", "device_ids=[args.local_rank], broadcast_buffers=True)"),),
+        ("deprecated",),
+        "later torch",
+    ),
+    Mutant(
+        "a scaler of torch.cuda.amp",
+        44,
+        "tagger",
+        (('torch.amp.GradScaler("cuda")', "torch.cuda.amp.GradScaler()"),),
+        ("deprecated",),
+        "later torch",
+    ),
+    Mutant(
+        "the learning rate is multiplied",
+        45,
+        "dots",
+        (("SGD(model.parameters(), args.lr,", "SGD(model.parameters(), args.lr * world_size,"),),
+        ("trajectory",),
+        "DDP407",
+    ),
+    Mutant(
+        "a sum of the CPU's for nccl",
+        46,
+        "throws",
+        (("both = torch.tensor([total, count], device=device)", "both = torch.tensor([total, count])"),),
+        ("ran",),
+        "nccl",
+    ),
+    Mutant(
+        "targets stay on the CPU", 46, "tagger", (("letters.to(device), tags.to(device)", "letters.to(device), tags"),), ("ran",), "DDP204"
+    ),
+)
 
 
 def seen(verdict: Verdict) -> str:
@@ -267,11 +664,21 @@ def seen(verdict: Verdict) -> str:
     return "\n".join(f"{row.name}: {' '.join(row.seen.split())[:110]} | {row.cause} {row.rule}" for row in rows) or "all hold"
 
 
-class Rehearsals:
-    """Rehearses bases and mutants of them; each original runs once. To be used in a folder of its own."""
+def _direct(launcher: str, setting: Setting, script: Path, args: Sequence[str]) -> list[str]:
+    """What starts a script's ranks, sooner than a launcher."""
+    line = command(launcher, setting, script, args)
+    if launcher not in ("torchrun", "launch"):
+        return line
+    port = next(part for part in line if part.startswith("--master-port=")).partition("=")[2]
+    own = ["--local-rank={local_rank}"] if launcher == "launch" else []
+    return [setting.python, "-IS", str(STARTER), str(setting.nproc), port, str(script), *own, *args]
 
-    def __init__(self, folder: Path, python: str = sys.executable, idle: float = 8.0) -> None:
-        self._folder, self._setting, self._stack = folder, Setting(python, 2, 0, 120.0, True, idle), ExitStack()
+
+class Rehearsals:
+    """Rehearses bases and mutants of them in a folder; each original runs once, and no launcher unless one is named."""
+
+    def __init__(self, folder: Path, python: str = sys.executable, idle: float = 5.0) -> None:
+        self._folder, self._setting, self._stack = folder, Setting(python, 2, 0, 120.0, True, idle=idle), ExitStack()
         self._originals: dict[str, Original] = {}
 
     def __enter__(self) -> Rehearsals:
@@ -292,6 +699,9 @@ class Rehearsals:
                 Path("train.py").write_text(Base.texts(base)[0])
                 self._originals[base] = self._stack.enter_context(Original(Path("train.py"), BASES[base].args))
             setting = replace(self._setting, steps=BASES[base].steps)
+            if not launcher:
+                with mock.patch("ddpify.rehearse.verify.command", _direct):
+                    return verify(self._originals[base], Path("train_ddp.py"), setting)
             return verify(self._originals[base], Path("train_ddp.py"), setting, launcher)
         finally:
             os.chdir(here)
