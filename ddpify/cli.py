@@ -155,6 +155,8 @@ def verify(
     """See VERIFY_HELP."""
 
     def work() -> int:
+        import signal
+
         from ddpify.rehearse.launch import Setting
         from ddpify.rehearse.verify import verify as run
         from ddpify.report import terminal, verdict
@@ -168,6 +170,7 @@ def verify(
                 raise DdpifyError(f"{path} is not converted: {conversion.reason}", hint)
         assert conversion is not None
         setting = Setting(python, nproc, steps, time_limit, True)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended, too
         with _Progress(steps) as progress:
             found = run(path, conversion, setting, "" if converted else launcher, context.obj, progress)
         if html is not None:

@@ -60,7 +60,6 @@ _ERRORS: tuple[tuple[str, str, str], ...] = (
     ("Can't pickle", "spawned processes get a copy of their arguments: no lambdas, local classes or open files among them", "DDP101"),
     ("Can't get attribute", "spawned processes look for it in the module: define it at its top level", "DDP101"),
     ("freeze_support", "spawned processes import the script again: start the training under if __name__ == '__main__'", "DDP101"),
-    ("Connection closed by peer", "another rank had ended while this one waited for it", "DDP403"),
     ("Timed out waiting", "another rank did not come to the same collective", "DDP403"),
     ("unscale_() has already been called", "the gradients of one step are unscaled twice", "DDP413"),
     (
@@ -85,6 +84,10 @@ def _ran(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
         return "a collective (a forward through DDP in training, a barrier, a reduction) that not all ranks come to", "DDP403"
     if "took part" in row.seen:
         return "the processes do not join one group: init_process_group before the training", "DDP101"
+    if "was ended from outside" in row.seen:
+        return "the system ended it, as it does when memory is short, or it ended itself with a signal or os._exit", ""
+    if "waited for it" in row.seen:
+        return "a rank leaves while the others go on: all ranks must leave a loop, and the script, together", "DDP403"
     for part, cause, rule in _ERRORS:
         if part in row.seen:
             return cause, rule

@@ -95,6 +95,9 @@ def parting(a: Rank, b: Rank, tolerance: Tolerance) -> Parting:
     return Parting(most, first, name)
 
 
+_GONE = re.compile(r"Connection (?:closed|reset)|Read error|Write error|Broken pipe|remote process exited")
+
+
 def ran(pair: Pair) -> Row:
     """Whether each rank came to its end. A rank that the launcher killed, or that left early, did not."""
     missing = [r for r in range(pair.nproc) if r not in pair.ranks.ranks or not pair.ranks.ranks[r].ended]
@@ -103,6 +106,8 @@ def ran(pair: Pair) -> Row:
     failed += [(-1, e) for e in pair.ranks.parent if e["kind"] == "failed" and not (aborted and "SIGABRT" in e["error"])]
     left = [(r.number, e["status"]) for r in pair.ranks.ranks.values() for e in r.of("leaves")]
     steps = {r: len(rank.steps) for r, rank in pair.ranks.ranks.items()}
+    gone = [(number, event) for number, event in failed if _GONE.search(event["error"])]  # another rank's end, as these saw it
+    failed = [found for found in failed if found not in gone]
     if failed:
         number, event = min(failed, key=lambda found: float(found[1]["at"]))
         number = event.get("child", number)
@@ -111,6 +116,11 @@ def ran(pair: Pair) -> Row:
     if left:
         said = [e["text"] for e in pair.ranks.ranks[left[0][0]].of("line") if e["stream"] == "stderr"]
         return Row("ran", "ran to the end", False, f"rank {left[0][0]} exits with {left[0][1]}{f': {said[-1]}' if said else ''}")
+    if gone and not missing:
+        number = gone[0][0]
+        early = [r for r in steps if r not in [number for number, _ in gone]]
+        who = f"rank {early[0]} ended after {steps[early[0]]} steps, while rank {number} waited for it" if early else f"rank {number}"
+        return Row("ran", "ran to the end", False, f"{who}: {gone[0][1]['error']}")
     if pair.ranks.world < 2 or len(steps) < pair.nproc:
         return Row("ran", "ran to the end", False, f"{max(pair.ranks.world, len(steps))} of {pair.nproc} ranks took part")
     if missing:

@@ -20,6 +20,11 @@ _ROOT = os.environ.get("DDPIFY_SCRATCH", "")
 _HOME = Path.home()
 _QUIET = (record.FOLDER, "/dev", "/proc", "/sys", f"{_HOME}/.cache", f"{_HOME}/.config", os.environ.get("MPLCONFIGDIR", "/dev"))
 _TEMPORARY = tuple(f"{tempfile.gettempdir()}/{name}" for name in ("pymp-", "torchelastic", "torchinductor", "pytorch-errorfile", "tmp"))
+_CHANGES = {  # what changes a file, and which argument names it
+    "os.chmod": 0, "os.chown": 0, "os.link": 1, "os.mkdir": 0, "os.remove": 0, "os.rename": 1, "os.rmdir": 0, "os.setxattr": 0,
+    "os.symlink": 1, "os.truncate": 0, "os.utime": 0, "shutil.rmtree": 0,
+}  # fmt: skip
+_IN_FOLDERS = frozenset(("os.chmod", "os.chown", "os.mkdir", "os.remove", "os.rmdir", "os.utime"))  # these may have an open folder, last
 _busy = False
 
 
@@ -50,6 +55,9 @@ def _unlinked(path: str) -> None:
     file = Path(path)
     if file.is_symlink():
         source = file.resolve()
+        if source.is_dir():
+            _own_folder(file)
+            return
         file.unlink(missing_ok=True)
         if source.is_file():
             shutil.copy2(source, file)
@@ -89,10 +97,8 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
         writing = any(c in mode for c in "wax+") if isinstance(mode, str) else bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
         if writing:
             _writes(path, "open")
-    elif event in ("os.remove", "os.rmdir", "os.truncate", "os.mkdir", "shutil.rmtree"):
-        _writes(args[0], event.partition(".")[2])
-    elif event in ("os.rename", "os.link", "os.symlink"):
-        _writes(args[1], event.partition(".")[2])
+    elif event in _CHANGES and (event not in _IN_FOLDERS or args[-1] == -1):
+        _writes(args[_CHANGES[event]], event.partition(".")[2])
 
 
 # --- checkpoints ----------------------------------------------------------------------------------------------------------
