@@ -98,11 +98,10 @@ def parting(a: Rank, b: Rank, tolerance: Tolerance) -> Parting:
     """Where the parameters of two runs part."""
     most, first, name = 0.0, None, ""
     for i, (by, at) in enumerate(differences(a, b, tolerance)):
-        one, other = a.steps[i], b.steps[i]
         most = max(most, by)
         if by > tolerance.relative and first is None:
-            names = a.optimizers.get(one.optimizer, {}).get("names", [])
-            first, name = i, names[at] if at < len(names) and len(one.parameters) == len(names) else ""
+            names = a.optimizers.get(a.steps[i].optimizer, {}).get("names", [])
+            first, name = i, names[at] if at < len(names) and len(a.steps[i].parameters) == len(names) else ""
     return Parting(most, first, name)
 
 

@@ -16,7 +16,7 @@ from ddpify.rehearse import causes, compare
 from ddpify.rehearse.compare import DOUBLE, SINGLE, Pair, Row
 from ddpify.rehearse.history import History, read
 from ddpify.rehearse.launch import Ended, Setting, bare, command, run
-from ddpify.rehearse.scratch import Scratch
+from ddpify.rehearse.scratch import Scratch, shown_in
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -149,8 +149,8 @@ def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, f
         setting=chosen,
         rows=tuple(causes.explained(pair, rows)),
         conditions=tuple(sorted(conditions)),
-        stacks=ranks.stacks,
-        output=ranks.output if ranks.code != 0 else "",
+        stacks=_named(shown_in(ranks.stacks, pair.shown), pair.ranks),
+        output=shown_in(ranks.output, pair.shown) if ranks.code != 0 else "",
         seconds=(single.seconds, ranks.seconds),
         pair=pair,
     )
@@ -182,6 +182,14 @@ def _rows(pair: Pair, ranks: Ended) -> list[Row]:
     elif ranks.code and rows[0].holds and not _gloo_aborted(ranks):
         rows[0] = replace(rows[0], holds=False, seen=f"exit code {ranks.code}: {_last_error(ranks.output)}")
     return rows
+
+
+def _named(stacks: str, history: History) -> str:
+    """The stacks with the ranks of their processes."""
+    for rank in history.ranks.values():
+        for pid in {event["pid"] for event in rank.events}:
+            stacks = re.sub(rf"^process {pid}:$", f"rank {rank.number}, process {pid}:", stacks, flags=re.MULTILINE)
+    return stacks
 
 
 def _gloo_aborted(ranks: Ended) -> bool:
