@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ddpify import __version__
 from ddpify.rehearse.compare import Pair, between_ranks, differences
 from ddpify.rehearse.history import Event, Rank
+from ddpify.rehearse.scratch import shown_in
 from ddpify.report.curves import Chart, Curve, Plot, Tick, decades, linear, number, second_ticks
 from ddpify.report.verdict import WORDS, clean, conditions, counted, ended, summary
 
@@ -128,7 +129,7 @@ def _began(pair: Pair) -> str:
 def _losses(pair: Pair) -> tuple[list[Plot], int]:
     """A chart for each loss that an optimizer's step follows, and how many charts are left out."""
     single, ranks = pair.single.first, list(pair.ranks.ranks.values())
-    total = max([len(single.steps), *(len(rank.steps) for rank in ranks)], default=0)
+    total = _steps(pair)
     most: dict[int, int] = {}
     for run in (single, *ranks):
         for step in run.steps:
@@ -142,6 +143,11 @@ def _losses(pair: Pair) -> tuple[list[Plot], int]:
             title = f"{whose}, {name}" if whose and name else whose or name.capitalize() or "Original and ranks"
             plots.append(_loss(title, single, ranks, optimizer, position, total))
     return plots[:_CHARTS], max(len(plots) - _CHARTS, 0)
+
+
+def _steps(pair: Pair) -> int:
+    """The optimizer steps of the process that took most."""
+    return max(len(rank.steps) for rank in (pair.single.first, *pair.ranks.ranks.values()))
 
 
 def _loss(title: str, single: Rank, ranks: list[Rank], optimizer: int, position: int | None, total: int) -> Plot:
@@ -187,30 +193,30 @@ def _optimizer_name(optimizer: int, *runs: Rank) -> str:
 
 def _apart(pair: Pair) -> list[Plot]:
     """How far the original and rank 0, and the ranks among each other, are apart after each step."""
-    first = pair.ranks.first
+    first, total = pair.ranks.first, _steps(pair)
     found = [by for by, _ in differences(pair.single.first, first, pair.tolerance)]
     plots = []
     if found:
         curves = [Curve("original to rank 0", "ranks", found)]
-        plots.append(_difference("Original and rank 0", curves, pair.tolerance.relative))
+        plots.append(_difference("Original and rank 0", curves, pair.tolerance.relative, total))
     tight = between_ranks(pair.tolerance)
     others = [rank for rank in pair.ranks.ranks.values() if rank is not first and rank.steps]
     among = {rank.number: [by for by, _ in differences(first, rank, tight)] for rank in others if first.steps}
     if among:
         length = max(map(len, among.values()))
         curves = [Curve(f"rank 0 to rank {n}", "ranks", [*by, *[None] * (length - len(by))]) for n, by in among.items()]
-        plots.append(_difference("Rank 0 and the other ranks", curves, tight.relative))
+        plots.append(_difference("Rank 0 and the other ranks", curves, tight.relative, total))
     return plots
 
 
-def _difference(title: str, curves: list[Curve], tolerance: float) -> Plot:
+def _difference(title: str, curves: list[Curve], tolerance: float, total: int) -> Plot:
     values = [v for curve in curves for v in curve.values]
     steps = list(range(1, len(curves[0].values) + 1))
     rules = [(tolerance, f"tolerance {number(tolerance)}")]
     told = [v for v in values if v is not None]
     note = "0 after every step." if not any(told) else f"{number(max(told))} at most."
     unit = "largest relative difference of a parameter"
-    return Plot(title, unit, steps, len(steps), curves, decades(values, tolerance), rules, note)
+    return Plot(title, unit, steps, total, curves, decades(values, tolerance), rules, note)
 
 
 # --- who wrote what when --------------------------------------------------------------------------------------------------
@@ -264,7 +270,7 @@ def _lane(pair: Pair, name: str, run: str, events: list[Event], start: float, en
     lane.marks += [Mark(at(e), "group", f"{_seconds(e, start)}: {group[e['kind']]}") for e in events if e["kind"] in group]
     lane.marks += [Mark(at(e), "failed", f"{_seconds(e, start)}: {e['error']}") for e in events if e["kind"] == "failed"]
     shown = lines if len(lines) <= _LINES else [*lines[: _LINES // 2], *lines[-_LINES // 2 :]]
-    lane.said = [Said(_seconds(e, start), e["stream"], e["text"]) for e in shown]
+    lane.said = [Said(_seconds(e, start), e["stream"], shown_in(e["text"], pair.shown)) for e in shown]
     return lane
 
 
