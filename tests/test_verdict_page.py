@@ -257,6 +257,13 @@ def test_step_ticks_are_steps(total: int) -> None:
     assert labels[0] == 1 and labels == sorted(set(labels)) and labels[-1] <= total and len(labels) <= 7
 
 
+def test_what_the_conversion_leaves_is_told() -> None:
+    found = replace(verdict(), left=1)
+    assert "leaves 1 place to review" in " ".join(terminal(found).split())
+    assert "<code>ddpify convert train.py</code>" in render(found)
+    assert "leaves" not in render(verdict()).partition("<section")[0] + terminal(verdict())
+
+
 # --- the terminal ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("width", [80, 100, 120])
 @pytest.mark.parametrize("name", PAGES)

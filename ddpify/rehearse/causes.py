@@ -11,16 +11,20 @@ from ddpify.rehearse.compare import Pair, Parting, Row, apart, parting
 from ddpify.rehearse.history import Rank, Step
 
 Cause = tuple[str, str]  # a sentence, and a rule's code
+_OF_THE_END = frozenset(("ranks_agree", "trajectory", "metrics", "checkpoints", "group"))  # rows that need a run to its end
 Judge = Callable[[Pair, Row, dict[str, Row]], Cause]
 
 
 def explained(pair: Pair, rows: list[Row]) -> list[Row]:
     """The rows, those that failed with their cause."""
     by_name = {row.name: row for row in rows}
-    found = []
+    found: list[Row] = []
     for row in rows:
-        judge = _JUDGES.get(row.name)
-        cause, rule = judge(pair, row, by_name) if row.holds is False and judge else ("", "")
+        cause, rule = "", ""
+        if row.holds is False and row.name in _OF_THE_END and found and not found[0].holds:
+            cause, rule = "it did not run to the end (see above)", found[0].rule
+        elif row.holds is False and (judge := _JUDGES.get(row.name)):
+            cause, rule = judge(pair, row, by_name)
         found.append(replace(row, cause=cause, rule=rule))
     return found
 
@@ -177,8 +181,8 @@ def _step_cause(pair: Pair, single: Rank, found: Parting) -> Cause:
         return f"{names[missing[0]]} has a gradient on one side only", "DDP201"
     if one.gradients and other.gradients and _gradients_apart(one, other) <= pair.tolerance.relative:
         return "the gradients agree, what the step makes of them does not: the optimizers differ", "DDP201"
-    if "batch_norm" in pair.ranks.conditions() and not one.samples:
-        return "the rows of the batch, the loss's average over them, or numbers drawn for them differ", "DDP402"
+    if "no_rows" in pair.single.conditions() | pair.ranks.conditions():
+        return "no loader deals out the batches, and numbers drawn for their rows cannot be made the same on both sides", ""
     return (
         "the loss is not an average over equally many samples on every rank, or couples a batch's samples",
         "DDP402",

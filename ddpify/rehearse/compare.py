@@ -108,14 +108,18 @@ def parting(a: Rank, b: Rank, tolerance: Tolerance) -> Parting:
 def ran(pair: Pair) -> Row:
     """Whether each rank came to its end. A rank that the launcher killed, or that left early, did not."""
     missing = [r for r in range(pair.nproc) if r not in pair.ranks.ranks or not pair.ranks.ranks[r].ended]
-    failed = [(r.number, e) for r in pair.ranks.ranks.values() for e in r.of("failed")] + [
-        (-1, e) for e in pair.ranks.parent if e["kind"] == "failed"
-    ]
+    failed = [(r.number, e) for r in pair.ranks.ranks.values() for e in r.of("failed")]
+    aborted = len(pair.ranks.ranks) >= pair.nproc and not missing  # by gloo, at the very end: see `verify`
+    failed += [(-1, e) for e in pair.ranks.parent if e["kind"] == "failed" and not (aborted and "SIGABRT" in e["error"])]
+    left = [(r.number, e["status"]) for r in pair.ranks.ranks.values() for e in r.of("leaves")]
     steps = {r: len(rank.steps) for r, rank in pair.ranks.ranks.items()}
     if failed:
         number, event = min(failed, key=lambda found: float(found[1]["at"]))
         who = f"rank {number}" if number >= 0 else "the process that spawns"
         return Row("ran", "ran to the end", False, f"{who}: {event['error']}")
+    if left:
+        said = [e["text"] for e in pair.ranks.ranks[left[0][0]].of("line") if e["stream"] == "stderr"]
+        return Row("ran", "ran to the end", False, f"rank {left[0][0]} exits with {left[0][1]}{f': {said[-1]}' if said else ''}")
     if pair.ranks.world < 2 or len(steps) < pair.nproc:
         return Row("ran", "ran to the end", False, f"{max(pair.ranks.world, len(steps))} of {pair.nproc} ranks took part")
     if missing:
@@ -149,12 +153,20 @@ def same_trajectory(pair: Pair) -> Row:
         return Row("trajectory", title, None, "the original takes no optimizer step")
     found = parting(single, first, pair.tolerance)
     counts = len(single.steps), len(first.steps)
+    if counts[0] == counts[1] and not _moves(single):
+        return Row("trajectory", title, None, "the original's parameters do not change, so nothing is shown by theirs")
     if found.step is not None:
         seen = f"largest relative difference {found.most:.1e}; they part at step {found.step + 1}{_of(found.name)}"
         return Row("trajectory", title, False, seen)
     if counts[0] != counts[1]:
         return Row("trajectory", title, False, f"{counts[0]} steps in the original, {counts[1]} on the ranks")
     return Row("trajectory", title, True, f"largest relative difference {found.most:.1e} over {counts[0]} steps")
+
+
+def _moves(rank: Rank) -> bool:
+    """Whether any step of a rank changes its parameters."""
+    start: dict[int, list[Digest]] = {number: event["parameters"] for number, event in rank.optimizers.items()}
+    return any(step.parameters != start.get(step.optimizer) for step in rank.steps)
 
 
 # --- data -----------------------------------------------------------------------------------------------------------------
@@ -374,8 +386,11 @@ def checkpoints(pair: Pair) -> Row:
             return Row("checkpoints", title, False, f"{path} is not saved")
         one, other, same = saves[-1]["values"], others[-1]["values"], again.get(name, saves)[-1]["values"]
         if odd := sorted(one.keys() ^ other.keys()):
-            where = "original" if odd[0] in one else "ranks"
-            return Row("checkpoints", title, False, f"{path}: {len(odd)} keys differ, such as {odd[0]} only in the {where}")
+            sides = [
+                next((f"{key} {where}" for key in odd if key in side), "")
+                for side, where in ((one, "in the original"), (other, "on rank 0"))
+            ]
+            return Row("checkpoints", title, False, f"{path}: {len(odd)} keys differ, such as {', '.join(filter(None, sides))}")
         for key in one:
             count += 1
             if (found := _unlike(one[key], other[key], pair.tolerance)) and _unlike(one[key], same.get(key), pair.tolerance) is None:

@@ -43,13 +43,17 @@ class Ended:
 
 @dataclass(frozen=True)
 class Setting:
-    """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds and the precision."""
+    """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds, the precision.
+
+    `gpus` says whether there is a GPU for each rank; else CUDA is hidden, and played by the CPU.
+    """
 
     python: str
     nproc: int
     steps: int
     limit: float
     double: bool
+    gpus: bool = False
 
 
 def command(launcher: str, setting: Setting, script: Path, args: Sequence[str]) -> list[str]:
@@ -117,6 +121,8 @@ def bare(line: Sequence[str], cwd: Path, limit: float) -> Ended:
 def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
     path = os.pathsep.join([str(INSIDE), *filter(None, [kept.get("PYTHONPATH", "")])])
+    if not setting.gpus:
+        kept["CUDA_VISIBLE_DEVICES"] = ""
     return {
         "WANDB_MODE": "offline",
         "MPLBACKEND": "Agg",

@@ -17,6 +17,7 @@ from ddpify.rehearse.compare import DOUBLE, SINGLE, Pair, Row
 from ddpify.rehearse.history import History, read
 from ddpify.rehearse.launch import Ended, Setting, bare, command, run
 from ddpify.rehearse.scratch import Scratch, shown_in
+from ddpify.rules.base import Safety
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
 Status = Literal["holds", "fails", "not run"]
 Progress = Callable[[str, int], None]  # which run, optimizer steps so far
 
-_ERROR = re.compile(r"^(?:\[rank\d+\]: )?((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Warning|Exit)\b.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^(?:\[rank\d+\]: )?(\S+: error: .*|(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Warning|Exit)\b.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What a rehearsal found: the rows, the conditions that it rests on by name, and both histories.
 
-    `reason` says why nothing could be compared, `stacks` where the ranks stood when they had to be ended; `converted` is the path that ran
-    under `launcher`, times are in seconds.
+    `left` counts what the conversion leaves to review or to do by hand, `reason` says why nothing could be compared, `stacks` where the
+    ranks stood when they had to be ended; `converted` is the path that ran under `launcher`, times are in seconds.
     """
 
     original: str
@@ -41,6 +42,7 @@ class Verdict:
     setting: Setting
     rows: tuple[Row, ...] = ()
     conditions: tuple[str, ...] = ()
+    left: int = 0
     reason: str = ""
     stacks: str = ""
     output: str = ""
@@ -102,8 +104,10 @@ def verify(
         here = {original: converted.bytes} | {module.path: module.bytes for module in converted.edited}
         after = _Script(original, launcher or launcher_of(converted.code), here, args)
     shown = str(converted) if isinstance(converted, Path) else f"{original} (converted)"
-    found = Verdict(str(original), shown, after.launcher, setting)
+    left = 0 if isinstance(converted, Path) else sum(level >= Safety.REVIEW for level in converted.levels)
+    found = Verdict(str(original), shown, after.launcher, setting, left=left)
     setting = replace(setting, python=_interpreter(setting))
+    setting = replace(setting, gpus=gpus(setting.python) >= setting.nproc)
     with tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         try:
@@ -133,8 +137,8 @@ def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, f
         ranks, own = _run(folder / f"ranks{at}", after, chosen, progress, f"{setting.nproc} ranks")
         pair = _pair(single, ranks, chosen, scratch, own)
         rows = _rows(pair, ranks)
-        if not last and rows[0].holds is False and re.search(r"dtype|Double|scalar type|float", rows[0].seen):
-            continue
+        if not last and rows[0].holds is False and re.search(r"dtype|Double|scalar type|float|SIGKILL", rows[0].seen):
+            continue  # float64 is not for this script, or needs more memory than there is
         break
     trained = all(row.holds is not False for row in rows if row.name in ("ran", "trajectory"))
     if trained and any(row.holds is False for row in rows if row.name in ("metrics", "checkpoints")):
@@ -179,6 +183,10 @@ def _rows(pair: Pair, ranks: Ended) -> list[Row]:
     rows = list(compare.rows(pair))
     if ranks.why:
         rows[0] = replace(rows[0], holds=False, seen=ranks.why)
+    elif killed := re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: -\d+ .*?\((SIG\w+)\)", ranks.output, re.DOTALL):
+        if not rows[0].holds and "from outside" in rows[0].seen:
+            memory = ": did the machine run out of memory?" if killed[2] == "SIGKILL" else ""
+            rows[0] = replace(rows[0], seen=f"rank {killed[1]} was ended by {killed[2]}{memory}")
     elif ranks.code and rows[0].holds and not _gloo_aborted(ranks):
         rows[0] = replace(rows[0], holds=False, seen=f"exit code {ranks.code}: {_last_error(ranks.output)}")
     return rows
@@ -198,7 +206,8 @@ def _gloo_aborted(ranks: Ended) -> bool:
 
 
 def _last_error(output: str) -> str:
-    errors = [line for line in _ERROR.findall(output) if "ChildFailedError" not in line]
+    output = output.partition("ChildFailedError")[0]
+    errors = [line for line in _ERROR.findall(output) if "distributed.elastic" not in line]
     return str((errors or [line for line in output.splitlines() if line.strip()] or ["(no output)"])[-1]).strip()[:300]
 
 

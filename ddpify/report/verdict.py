@@ -55,6 +55,7 @@ def terminal(verdict: Verdict, colour: bool = False, width: int = 120) -> str:
     for title, lines in [*ended(verdict)][:1]:
         text += f"\n{title}:\n{textwrap.indent(lines if verdict.stacks else tail(lines), '  ')}\n"
     text += "\nunder these conditions:\n" + "".join(_wrapped(f"  - {line}", width, 4) for line in conditions(verdict))
+    text += f"\n{_wrapped(left(verdict), width)}" if verdict.left else ""
     code = WORDS[not any(row.holds is False for row in verdict.rows)][1]
     ran = f"{verdict.setting.nproc} ranks under {verdict.launcher}"
     return f"{text}\n{_paint(f'{verdict.converted}: {summary(verdict)}', code, colour)} ({ran})\n"
@@ -80,6 +81,12 @@ def summary(verdict: Verdict) -> str:
     failed, unseen = (sum(row.holds is holds for row in verdict.rows) for holds in (False, None))
     text = f"{failed} of {len(verdict.rows)} fail" if failed else "all hold"
     return text + (f", {unseen} not seen" if unseen else "")
+
+
+def left(verdict: Verdict) -> str:
+    """What the conversion itself says that it leaves to do; the empty string where that is nothing."""
+    places = counted(verdict.left, "place")
+    return f"The conversion leaves {places} to review or to do by hand: `ddpify convert {verdict.original}` tells." if verdict.left else ""
 
 
 def ended(verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -133,6 +140,7 @@ def report(verdict: Verdict) -> dict[str, Any]:
         "status": verdict.status,
         "exit_code": verdict.exit_code,
         "reason": verdict.reason,
+        "left": verdict.left,
         "launcher": verdict.launcher,
         "nproc": verdict.setting.nproc,
         "steps": verdict.setting.steps,

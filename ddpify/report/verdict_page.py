@@ -14,7 +14,7 @@ from ddpify.rehearse.compare import Pair, between_ranks, differences
 from ddpify.rehearse.history import Event, Rank
 from ddpify.rehearse.scratch import shown_in
 from ddpify.report.curves import Chart, Curve, Plot, Tick, decades, linear, number, second_ticks
-from ddpify.report.verdict import WORDS, clean, conditions, counted, ended, summary
+from ddpify.report.verdict import WORDS, clean, conditions, counted, ended, left, summary
 
 if TYPE_CHECKING:
     from ddpify.rehearse.verify import Verdict
@@ -95,6 +95,7 @@ def render(verdict: Verdict, command: str = "") -> str:
         words={holds: word for holds, (word, _) in WORDS.items()},
         summary=summary(verdict),
         ran=_ran(verdict),
+        left=left(verdict),
         began=_began(pair) if pair else "",
         conditions=conditions(verdict),
         command=command,

@@ -139,6 +139,8 @@ def _call(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             target = "cpu"
     for tensor in tensors(result, 3):
         mark(tensor, target)
+    if name in ("_pack_padded_sequence", "_pad_packed_sequence"):
+        mark(result[1], "cpu")  # the lengths
     return result
 
 

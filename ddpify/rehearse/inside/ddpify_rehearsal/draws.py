@@ -110,6 +110,8 @@ def _drawn(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
         parts = _sliced(name, args, kwargs, rows)
         if parts is not None:
             return _by_rows(call, name, args, parts)
+    if _steps and not rows and _scope is None:
+        record.condition("no_rows")
     what = (_scope or torch.initial_seed(), name, _sizes(args, kwargs))
     _counts[what] += 1
     return _seeded((what, _counts[what]), call, *args, **kwargs)
@@ -224,6 +226,8 @@ def _keyed(module: Any, name: str, of_seed: Call) -> None:
             return real(*args, **kwargs)
         if where == "numpy.random" and (found := _rows_of_numpy(name, args, kwargs, of_seed)) is not None:
             return found
+        if _steps and not _rows:
+            record.condition("no_rows")
         sizes = [len(a) if hasattr(a, "__len__") and not isinstance(a, tuple) else a for a in (*args, *kwargs.values())]
         what = (where, _seeds[where], name, repr(sizes))
         _counts[what] += 1

@@ -19,7 +19,7 @@ from ddpify_rehearsal.training import digest
 _ROOT = os.environ.get("DDPIFY_SCRATCH", "")
 _HOME = Path.home()
 _QUIET = (record.FOLDER, "/dev", "/proc", "/sys", f"{_HOME}/.cache", f"{_HOME}/.config", os.environ.get("MPLCONFIGDIR", "/dev"))
-_TEMPORARY = tuple(f"{tempfile.gettempdir()}/{name}" for name in ("pymp-", "torchelastic", "torchinductor", "tmp"))
+_TEMPORARY = tuple(f"{tempfile.gettempdir()}/{name}" for name in ("pymp-", "torchelastic", "torchinductor", "pytorch-errorfile", "tmp"))
 _busy = False
 
 
@@ -28,7 +28,12 @@ def _own(path: Any) -> str | None:
     if not isinstance(path, (str, bytes, os.PathLike)):
         return None
     full = os.path.abspath(os.fsdecode(path))
-    if full.startswith(_QUIET) or "__pycache__" in full or (full.startswith(_TEMPORARY) and not full.startswith(_ROOT or "\0")):
+    if (
+        full.startswith(_QUIET)
+        or full == tempfile.gettempdir()
+        or "__pycache__" in full
+        or (full.startswith(_TEMPORARY) and not full.startswith(_ROOT or "\0"))
+    ):
         return None
     return full
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 from ddpify_rehearsal import record
 
@@ -75,4 +75,11 @@ def install() -> None:
         record.emit("failed", text=_text(kind, value, trace), error=f"{kind.__name__}: {value}"[:_LENGTH])
         hook(kind, value, trace)
 
-    warnings.showwarning, sys.excepthook = warned, failed
+    leave = sys.exit
+
+    def leaving(status: Any = None) -> NoReturn:
+        if status not in (None, 0):
+            record.emit("leaves", status=str(status)[:_LENGTH])
+        leave(status)
+
+    warnings.showwarning, sys.excepthook, sys.exit = warned, failed, leaving

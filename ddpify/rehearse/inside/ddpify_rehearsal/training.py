@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from ddpify_rehearsal import draws, record, stage
+from ddpify_rehearsal import devices, draws, record, stage
 from ddpify_rehearsal.stage import Call
 
 _CHUNK = 1 << 14
@@ -84,6 +84,9 @@ def _before_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         number = len(_optimizers)
         _optimizers[optimizer] = number
         parameters = list(_parameters(optimizer))
+        if not devices.PLAYED:
+            for index in {p.device.index for p in parameters if p.is_cuda}:
+                record.emit("device", index=index)
         record.emit(
             "optimizer",
             optimizer=number,
