@@ -230,6 +230,14 @@ def test_thousands_of_steps_are_thinned_and_keep_their_extremes() -> None:
     assert page.count('class="mark line"') < 600 and "2960 lines in between" in page
 
 
+def test_many_ranks_that_all_talk_stay_small() -> None:
+    said = [line(0.5 + i / 1000, f"<{i}> " + "word " * 80) for i in range(3000)] + [write(0.5 + i / 1000, f"out/{i}.txt") for i in range(3000)]
+    optimizers = tuple(range(6))
+    ranks = [rank(r, 1200, 2, optimizers, events=said) for r in range(8)]
+    page = render(verdict(single=rank(9, 1200, 2, optimizers, events=said), ranks=ranks))
+    assert len(page) < 1_000_000 and "2700 more files are not listed" in page
+
+
 @pytest.mark.parametrize("values", [[0.693147] * 5, [1.0, 2.0], [0.0], [-3e-9, 4e-9], [1e30, 1.0], [5e7, 6e7], [math.inf], [None], []])
 def test_axes_hold_their_values(values: list[float | None]) -> None:
     axis = curves.linear(values)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _POINTS = 24_000  # of all curves together
 _CHARTS = 12
 _LOSSES = 4  # of one step that get a chart each; more of them are averaged
-_BINS = 250  # of the timeline: marks this close are one
+_BINS = 800  # of the timeline's lanes together: marks this close are one
 _FILES = 300
 _LINES = 40  # of a process that are shown, the first and the last
 
@@ -243,10 +243,11 @@ def _lanes(verdict: Verdict, pair: Pair) -> tuple[list[Lane], float]:
         if not any(e["kind"] == "exit" for e in events):
             ends[run] = max(ends[run], verdict.seconds[run == "ranks"])
     total = max(ends.values(), default=0.0) or 1e-3
-    return [_lane(pair, *process, start[process[1]], ends[process[1]], total) for process in told], total
+    bins = min(_BINS // max(len(told), 1), 250)
+    return [_lane(pair, *process, start[process[1]], ends[process[1]], total, bins) for process in told], total
 
 
-def _lane(pair: Pair, name: str, run: str, events: list[Event], start: float, ends: float, total: float) -> Lane:
+def _lane(pair: Pair, name: str, run: str, events: list[Event], start: float, ends: float, total: float, bins: int) -> Lane:
     def at(event: Event) -> float:
         return 100 * (float(event["at"]) - start) / total
 
@@ -265,8 +266,8 @@ def _lane(pair: Pair, name: str, run: str, events: list[Event], start: float, en
         f"{number_}, {counted(len(lines), 'line')} printed, {counted(len(writes), 'write')} to files, {end}",
         lines=len(lines),
     )
-    lane.marks += _binned(lines, "line", at, lambda e: str(e["text"])[:120], start)
-    lane.marks += _binned(writes, "file", at, lambda e: f"{e['what']} {pair.shown(e['path'])}", start)
+    lane.marks += _binned(lines, "line", at, lambda e: str(e["text"])[:80], start, bins)
+    lane.marks += _binned(writes, "file", at, lambda e: f"{e['what']} {pair.shown(e['path'])}", start, bins)
     group = {"joined": "joins the process group", "left": "leaves the process group"}
     lane.marks += [Mark(at(e), "group", f"{_seconds(e, start)}: {group[e['kind']]}") for e in events if e["kind"] in group]
     lane.marks += [Mark(at(e), "failed", f"{_seconds(e, start)}: {e['error']}") for e in events if e["kind"] == "failed"]
@@ -275,11 +276,13 @@ def _lane(pair: Pair, name: str, run: str, events: list[Event], start: float, en
     return lane
 
 
-def _binned(events: list[Event], kind: str, at: Callable[[Event], float], told: Callable[[Event], str], start: float) -> Iterator[Mark]:
+def _binned(
+    events: list[Event], kind: str, at: Callable[[Event], float], told: Callable[[Event], str], start: float, count: int
+) -> Iterator[Mark]:
     """Marks; those that would lie on each other are one."""
     bins: dict[int, list[Event]] = defaultdict(list)
     for event in events:
-        bins[int(at(event) * _BINS / 100)].append(event)
+        bins[int(at(event) * count / 100)].append(event)
     for found in bins.values():
         text = f"{_seconds(found[0], start)}: {told(found[0])}"
         yield Mark(at(found[0]), kind, text + (f" (and {len(found) - 1} more)" if len(found) > 1 else ""))
