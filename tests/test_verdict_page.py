@@ -231,7 +231,9 @@ def test_thousands_of_steps_are_thinned_and_keep_their_extremes() -> None:
 
 
 def test_many_ranks_that_all_talk_stay_small() -> None:
-    said = [line(0.5 + i / 1000, f"<{i}> " + "word " * 80) for i in range(3000)] + [write(0.5 + i / 1000, f"out/{i}.txt") for i in range(3000)]
+    said = [line(0.5 + i / 1000, f"<{i}> " + "word " * 80) for i in range(3000)] + [
+        write(0.5 + i / 1000, f"out/{i}.txt") for i in range(3000)
+    ]
     optimizers = tuple(range(6))
     ranks = [rank(r, 1200, 2, optimizers, events=said) for r in range(8)]
     page = render(verdict(single=rank(9, 1200, 2, optimizers, events=said), ranks=ranks))

@@ -71,13 +71,14 @@ class Chart:
 
 @dataclass(frozen=True)
 class Axis:
-    """The vertical axis. `zero` and `beyond` keep the lower and the upper edge for values that it cannot show."""
+    """The vertical axis, its ticks `step` apart. `zero` and `beyond` keep the lower and the upper edge for values that it cannot show."""
 
     low: float
     high: float
     log: bool = False
     zero: bool = False
     beyond: bool = False
+    step: float = 1.0
 
     def at(self, value: float) -> float:
         """Where a value lies, 0 at the top and 1 at the bottom."""
@@ -96,9 +97,8 @@ class Axis:
             every = max(1, math.ceil((last - first) / 6))
             found = [Tick(100 * self.at(10.0**n), _power(n)) for n in range(first, last + 1, every)]
         else:
-            step = _round_step((self.high - self.low) / 4)
-            numbers = range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)
-            found = [Tick(100 * self.at(n * step), _plain(n * step, step)) for n in numbers]
+            numbers = range(round(self.low / self.step), round(self.high / self.step) + 1)
+            found = [Tick(100 * self.at(n * self.step), _plain(n * self.step, self.step)) for n in numbers]
         edges = [Tick(100.0, "0")] if self.zero else []
         return edges + found + ([Tick(0.0, "∞, NaN")] if self.beyond else [])
 
@@ -114,7 +114,7 @@ def linear(values: Values) -> Axis:
         middle, half = (low + high) / 2, 0.1 * max(abs(low), abs(high)) or 1.0
         low, high = middle - half, middle + half
     step = _round_step((high - low) / 4)
-    return Axis(step * math.floor(low / step), step * math.ceil(high / step), beyond=beyond)
+    return Axis(step * math.floor(low / step), step * math.ceil(high / step), beyond=beyond, step=step)
 
 
 def decades(values: Values, marked: float) -> Axis:

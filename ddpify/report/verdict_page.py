@@ -13,7 +13,7 @@ from ddpify import __version__
 from ddpify.rehearse.compare import Pair, between_ranks, differences
 from ddpify.rehearse.history import Event, Rank
 from ddpify.rehearse.scratch import shown_in
-from ddpify.report.curves import Chart, Curve, Plot, Tick, decades, linear, number, second_ticks
+from ddpify.report.curves import Curve, Plot, decades, linear, number, second_ticks
 from ddpify.report.verdict import WORDS, clean, conditions, counted, ended, left, summary
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def _apart(pair: Pair) -> list[Plot]:
 def _difference(title: str, curves: list[Curve], tolerance: float, total: int) -> Plot:
     values = [v for curve in curves for v in curve.values]
     steps = list(range(1, len(curves[0].values) + 1))
-    rules = [(tolerance, f"tolerance {number(tolerance)}")]
+    rules = [(tolerance, f"tolerance {tolerance:.0e}".replace("e-0", "e-"))]
     told = [v for v in values if v is not None]
     note = "0 after every step." if not any(told) else f"{number(max(told))} at most."
     unit = "largest relative difference of a parameter"
@@ -308,6 +308,3 @@ def _files(pair: Pair) -> list[File]:
         File(path, path in saved, [by[name] for name, _ in processes], any(name not in usual for name in by)) for path, by in times.items()
     ]
     return sorted(found, key=lambda file: (not file.stray, file.path))
-
-
-__all__ = ["Chart", "Tick", "render"]
