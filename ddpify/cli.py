@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -128,6 +130,7 @@ class _VerifyCommand(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Take the script's arguments out before the command's own are read."""
+        ctx.meta["ddpify.args"] = list(args)
         at = args.index("--") if "--" in args else len(args)
         ctx.obj = args[at + 1 :]
         return super().parse_args(ctx, args[:at])
@@ -171,9 +174,11 @@ def verify(
         with _Progress(steps) as progress:
             found = run(path, conversion, setting, "" if converted else launcher, context.obj, progress)
         if html is not None:
-            _page(found, html)
+            _page(found, html, shlex.join(["ddpify", "verify", *context.meta["ddpify.args"]]))
         colour = terminal.wants_colour(sys.stdout)
-        _emit((verdict.render_json(found) if json else verdict.terminal(found, colour)).encode())
+        _emit(
+            (verdict.render_json(found) if json else verdict.terminal(found, colour, shutil.get_terminal_size((120, 24)).columns)).encode()
+        )
         return found.exit_code
 
     _run(work)
@@ -251,11 +256,11 @@ class _Progress:
             sys.stderr.write("\r\x1b[K")
 
 
-def _page(verdict: Verdict, html: Path) -> None:
+def _page(verdict: Verdict, html: Path, command: str) -> None:
     from ddpify.report.verdict_page import render
     from ddpify.source import write_all
 
-    write_all({html: render(verdict).encode()})
+    write_all({html: render(verdict, command).encode()})
 
 
 def _convert(path: str, options: Options) -> Conversion:

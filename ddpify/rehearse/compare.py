@@ -83,15 +83,25 @@ class Parting:
     name: str = ""
 
 
+def differences(a: Rank, b: Rank, tolerance: Tolerance) -> Iterator[tuple[float, int]]:
+    """How far the parameters of two runs are apart after each step that both took, and which parameter is the farthest."""
+    for one, other in zip(a.steps, b.steps, strict=False):
+        yield apart(one.parameters, other.parameters, tolerance) if one.optimizer == other.optimizer else (math.inf, 0)
+
+
+def between_ranks(tolerance: Tolerance) -> Tolerance:
+    """How far ranks of one run may be apart: they do the same sums in the same order."""
+    return Tolerance(1e-9 if tolerance is DOUBLE else 1e-6, tolerance.floor, 0)
+
+
 def parting(a: Rank, b: Rank, tolerance: Tolerance) -> Parting:
     """Where the parameters of two runs part."""
     most, first, name = 0.0, None, ""
-    for i, (one, other) in enumerate(zip(a.steps, b.steps, strict=False)):
-        by, at = apart(one.parameters, other.parameters, tolerance) if one.optimizer == other.optimizer else (math.inf, 0)
+    for i, (by, at) in enumerate(differences(a, b, tolerance)):
         most = max(most, by)
         if by > tolerance.relative and first is None:
-            names = a.optimizers.get(one.optimizer, {}).get("names", [])
-            first, name = i, names[at] if at < len(names) and len(one.parameters) == len(names) else ""
+            names = a.optimizers.get(a.steps[i].optimizer, {}).get("names", [])
+            first, name = i, names[at] if at < len(names) and len(a.steps[i].parameters) == len(names) else ""
     return Parting(most, first, name)
 
 
@@ -128,9 +138,8 @@ def agree(pair: Pair) -> Row:
     counts = [len(rank.steps) for rank in ranks.values()]
     if len(set(counts)) > 1:
         return Row("ranks_agree", title, False, f"{_listed(counts)} steps on the ranks")
-    tight = Tolerance(1e-9 if pair.tolerance is DOUBLE else 1e-6, pair.tolerance.floor, 0)
     for number, rank in ranks.items():
-        found = parting(pair.ranks.first, rank, tight)
+        found = parting(pair.ranks.first, rank, between_ranks(pair.tolerance))
         if found.step is not None:
             seen = f"rank {number} differs from rank 0 by {found.most:.1e} from step {found.step + 1} on{_of(found.name)}"
             return Row("ranks_agree", title, False, seen)

@@ -16,7 +16,7 @@ from ddpify.rehearse import causes, compare
 from ddpify.rehearse.compare import DOUBLE, SINGLE, Pair, Row
 from ddpify.rehearse.history import History, read
 from ddpify.rehearse.launch import Ended, Setting, bare, command, run
-from ddpify.rehearse.scratch import Scratch
+from ddpify.rehearse.scratch import Scratch, shown_in
 from ddpify.rules.base import Safety
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Verdict:
     """What a rehearsal found: the rows, the conditions that it rests on by name, and both histories.
 
     `left` counts what the conversion leaves to review or to do by hand, `reason` says why nothing could be compared, `stacks` where the
-    ranks stood when they had to be ended. `converted` is the path that ran under `launcher`, times are in seconds.
+    ranks stood when they had to be ended; `converted` is the path that ran under `launcher`, times are in seconds.
     """
 
     original: str
@@ -153,8 +153,8 @@ def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, f
         setting=chosen,
         rows=tuple(causes.explained(pair, rows)),
         conditions=tuple(sorted(conditions)),
-        stacks=ranks.stacks,
-        output=ranks.output if ranks.code != 0 else "",
+        stacks=_named(shown_in(ranks.stacks, pair.shown), pair.ranks),
+        output=shown_in(ranks.output, pair.shown) if ranks.code != 0 else "",
         seconds=(single.seconds, ranks.seconds),
         pair=pair,
     )
@@ -190,6 +190,14 @@ def _rows(pair: Pair, ranks: Ended) -> list[Row]:
     elif ranks.code and rows[0].holds and not _gloo_aborted(ranks):
         rows[0] = replace(rows[0], holds=False, seen=f"exit code {ranks.code}: {_last_error(ranks.output)}")
     return rows
+
+
+def _named(stacks: str, history: History) -> str:
+    """The stacks with the ranks of their processes."""
+    for rank in history.ranks.values():
+        for pid in {event["pid"] for event in rank.events}:
+            stacks = re.sub(rf"^process {pid}:$", f"rank {rank.number}, process {pid}:", stacks, flags=re.MULTILINE)
+    return stacks
 
 
 def _gloo_aborted(ranks: Ended) -> bool:
