@@ -121,6 +121,8 @@ def _call(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         elif device is not None and str(device) == "cpu":
             target = "cpu"
     given = [t for t in tensors((args, kwargs), 3) if isinstance(t, torch.Tensor)]
+    if name in ("gru", "lstm", "rnn_tanh", "rnn_relu"):
+        given = [t for t in given if t.dtype != torch.int64]  # the lengths of a packed sequence stay on the CPU
     marks = {m for t in given if (m := mark_of(t)) is not None and (t.dim() or m != "cpu")}
     if len(marks) > 1 and name not in _MIXING and not name.startswith("_"):
         first, second = sorted(marks, reverse=True)[:2]
