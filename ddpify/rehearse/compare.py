@@ -289,7 +289,7 @@ def rank0_prints(pair: Pair) -> Row:
     if lines:
         return Row("prints", title, False, f"rank {lines[0][0]} printed {len(lines)} lines, first {lines[0][1][:60]!r}")
     number = sum(e["kind"] == "line" for e in pair.ranks.told())
-    return Row("prints", title, True, f"{number} {'line' if number == 1 else 'lines'}")
+    return Row("prints", title, True, _many(number, "line"))
 
 
 def rank0_writes(pair: Pair) -> Row:
@@ -347,7 +347,7 @@ def metrics(pair: Pair) -> Row:
             numbers += 1
             if not _alike(a, b, pair.tolerance.printed) and (float(a), float(b)) not in shares:
                 return Row("metrics", title, False, f"{line[:70]!r} in the original, {other[:70]!r} on rank 0")
-    return Row("metrics", title, True, f"{numbers} numbers in {len(before)} lines")
+    return Row("metrics", title, True, f"{_many(numbers, 'number')} in {_many(len(before), 'line')}")
 
 
 def _forgiven(line: str) -> bool:
@@ -395,7 +395,7 @@ def checkpoints(pair: Pair) -> Row:
             count += 1
             if (found := _unlike(one[key], other[key], pair.tolerance)) and _unlike(one[key], same.get(key), pair.tolerance) is None:
                 return Row("checkpoints", title, False, f"{path}: {key}: {found}")
-    return Row("checkpoints", title, True, f"{len(before)} {'file' if len(before) == 1 else 'files'}, {count} values")
+    return Row("checkpoints", title, True, f"{_many(len(before), 'file')}, {_many(count, 'value')}")
 
 
 def _unlike(a: Any, b: Any, tolerance: Tolerance) -> str | None:
@@ -436,7 +436,9 @@ def group(pair: Pair) -> Row:
         return Row("group", title, False if pair.nproc > 1 else None, "no rank joined a process group")
     left = [r for r, rank in pair.ranks.ranks.items() if any(e["left_open"] for e in rank.of("exit"))]
     if left:
-        return Row("group", title, False, f"rank {_listed(left)} leaves it open")
+        return Row("group", title, False, f"{_many(len(left), 'rank')} of {pair.nproc} leave it open: {_listed(left)}")
+    if not all(rank.ended for rank in pair.ranks.ranks.values()):
+        return Row("group", title, None, "not every rank came to its end")
     return Row("group", title, True, "on every rank")
 
 
@@ -476,6 +478,10 @@ PROPERTIES = (
 def rows(pair: Pair) -> Iterator[Row]:
     """All rows, in the order in which they are shown."""
     return (check(pair) for check in PROPERTIES)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what if number == 1 else what + 's'}"
 
 
 def _of(name: str) -> str:
