@@ -58,7 +58,9 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 @app.command(help=CONVERT_HELP)
 def convert(
     path: Annotated[str, typer.Argument(help="The script that starts the training, or - for standard input.")],
-    launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
+    launcher: Annotated[
+        Launcher | None, typer.Option(help="What starts the processes: torchrun, unless the script is distributed and has another.")
+    ] = None,
     amp: Annotated[Amp, typer.Option(help="Mixed precision: as the script has it, off, float16 with a grad scaler, or bfloat16.")] = "keep",
     backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
     find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-import shlex
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
 
 from ddpify.facts import averaged, collect
 from ddpify.facts.collect import Facts
+from ddpify.launchers import start
 from ddpify.options import Options
 from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.process import cuda_visible_devices, module, setup
+from ddpify.rules.process import cuda_visible_devices, local_rank, module, setup
 from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
 
@@ -183,11 +183,8 @@ def _blocked(context: Context, findings: list[Finding]) -> bool:
 
 def command(context: Context) -> str:
     """The command that runs the result."""
-    devices = cuda_visible_devices.devices(context)
-    if devices:
-        number = len(devices.split(","))
-        return f"CUDA_VISIBLE_DEVICES={shlex.quote(devices)} torchrun --standalone --nproc-per-node={number} {{script}}"
-    return "torchrun --standalone --nproc-per-node=2 {script}"
+    use_env = local_rank.needs_environment(context.facts.project, context.facts.edited)
+    return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env)
 
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
