@@ -10,13 +10,14 @@ from typing import Literal
 from ddpify.facts import averaged, collect
 from ddpify.facts.collect import Facts
 from ddpify.launchers import start
+from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
 from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.process import cuda_visible_devices, local_rank, module, setup
+from ddpify.rules.process import cuda_visible_devices, local_rank, module, setup, spawn
 from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
 
@@ -40,6 +41,7 @@ class Plan:
     options: Options = field(default_factory=Options)
     added: NewFile | None = None
     edited: tuple[str, ...] = ()  # the modules that may be edited beside the entry
+    spawned: Spawned | None = None  # how the result is to be moved under mp.spawn
 
 
 def make_plan(project: Project, options: Options) -> Plan:
@@ -58,7 +60,9 @@ def make_plan(project: Project, options: Options) -> Plan:
     changes, told = module.by_file(context, changes)
     first, added = setup.change(context, changes)
     findings = sorted([*findings, *told], key=_rank)
-    return Plan("convert", (*changes, *first), tuple(findings), command(context), options=options, added=added, edited=context.facts.edited)
+    changes = [*changes, *first, *spawn.change(context)]
+    moved = spawn.asked(context, added) if options.starts == "spawn" else None
+    return Plan("convert", tuple(changes), tuple(findings), command(context), "", options, added, context.facts.edited, moved)
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:

@@ -187,7 +187,7 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
 def _chosen(context: Context) -> ast.stmt | None:
     """The statement after the block's place that chooses the visible devices: the group is joined after it, not before."""
     nodes = [n for n in cuda_visible_devices.assignments(context) if context.tree.statement(n) in context.facts.after.trace.visited]
-    if len(nodes) != 1:
+    if len(nodes) != 1 or context.options.starts == "spawn":
         return None
     outermost = context.tree.path(nodes[0])[-1]
     if context.is_main(outermost):
