@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import io
 import re
 import symtable
@@ -117,7 +118,7 @@ class _Layout:
             body = getattr(node, "body", None)
             if isinstance(body, list) and node in self.tree.body and body[0].lineno > node.lineno and body[0].col_offset:
                 line = self.lines[body[0].lineno - 1]
-                return line[: len(line) - len(line.lstrip(" \t"))]
+                return str(line[: len(line) - len(line.lstrip(" \t"))])
         return "    "
 
     def moved(self, group: _Group, by: str) -> list[str]:
@@ -225,8 +226,9 @@ class _Move:
                 started = True
                 used |= _names(group.nodes)
                 self.pure.tainted |= group.bound
-        self._needed_by_definitions()
+        self._settle()
         self._trim()
+        self._settle()
 
     def _stays(self, group: _Group, started: bool) -> bool:
         node = group.nodes[0]
@@ -251,31 +253,31 @@ class _Move:
             for n in group.nodes
         )
 
-    def _needed_by_definitions(self) -> None:
-        """What a definition that stays needs as the file is imported stays before it, if it has no effect; else the definition moves."""
-        for index, group in enumerate(self.groups):
-            if group.kind != "kept" or not isinstance(group.nodes[0], _DEFINITIONS):
-                continue
-            needs = _at_definition(group.nodes[0])
-            for before in reversed(self.groups[:index]):
-                if before.kind in ("parent", "worker") and before.bound & needs:
-                    if before.kind == "worker" and not all(self.pure.statement(n) for n in before.nodes):
-                        group.kind = "worker"
+    def _settle(self) -> None:
+        """What a statement needs that runs before the worker does, too, if it has no effect; else that statement is the worker's."""
+        groups = [*self.groups, *self.inner]
+        for _ in groups:
+            moved = False
+            for index, group in enumerate(groups):
+                needs = _at_definition(group.nodes[0]) if isinstance(group.nodes[0], _DEFINITIONS) else _names(group.nodes)
+                for before in reversed(groups[:index]) if group.kind in ("kept", "parent") else ():
+                    early = ("kept",) if group.kind == "kept" else ("kept", "parent")
+                    if before.kind in ("kept", "parent", "worker") and before.kind not in early and before.bound & needs:
+                        calm = before not in self.inner and all(self.pure.statement(n) for n in before.nodes)
+                        if before.kind == "worker" and not calm:
+                            group.kind = "worker"
+                        else:
+                            before.kind = "kept"
+                        moved = True
                         break
-                    before.kind = "kept"
-                    needs |= _names(before.nodes)
-        kept = [g for g in self.groups if g.kind == "kept"]
-        for group in self.groups:
-            if group.kind == "parent" and any(
-                g.at > group.at and g.bound & group.bound and not isinstance(g.nodes[0], _DEFINITIONS) for g in kept
-            ):
-                group.kind = "kept"
+            if not moved:
+                return
 
     def _trim(self) -> None:
         """Leave in the parent only what leads to the arguments and to the choice of devices."""
         prepared = [g for g in (*self.groups, *self.inner) if g.kind == "parent"]
         parsed: set[str] = set().union(*(g.bound for g in prepared if any(map(self.pure.parses, g.nodes))))
-        needed = _names([ast.parse(self.devices).body[0]]) if self.devices else set()
+        needed = set(self._device_names)
         for group in reversed(prepared):
             changes = _roots(group.nodes) & (parsed | needed) or any(map(self.pure.chooses_devices, group.nodes))
             if changes or group.bound & needed or any(map(self.pure.parses, group.nodes)):
@@ -283,13 +285,7 @@ class _Move:
             else:
                 group.kind = "worker"
         held = _used([g.nodes for g in (*self.groups, *self.inner) if g.kind == "worker"])
-        first = next((g.at for g in (*self.groups, *self.inner) if g.kind == "worker"), 1 << 30)
-        passed = self._passed()
-        if any(name in self.pure.parsers for name in passed & held) or any(
-            g.at > first and _names(g.nodes) & set().union(*(w.bound for w in self.groups if w.kind == "worker" and w.at < g.at))
-            for g in prepared
-            if g.kind == "parent"
-        ):
+        if self._passed() & held & self.pure.parsers:
             for group in prepared:
                 group.kind = "worker" if group in self.inner or group.kind == "worker" else "kept"
 
@@ -319,10 +315,20 @@ class _Move:
         body = self._body(workers)
         parent = [g for g in groups if g.kind == "parent"]
         lines = [line for g in parent for line in self._indented(g)]
+        self._keep_devices({n for g in groups if g.kind in ("kept", "parent") for n in g.bound})
         start = [*self._head(lines), *lines, *(layout.unit + line for line in self._start(names))]
         before, after = self._kept()
         worker = self._worker(names, sorted((bound | set(names)) & shared), body)
         return "".join([*before, *self._gap(), *worker, *self._gap(), *start, *after])
+
+    def _keep_devices(self, known: set[str]) -> None:
+        """Forget the list of GPUs where the parent does not know it."""
+        if not self._device_names <= known | set(dir(builtins)):
+            self.devices = ""
+
+    @cached_property
+    def _device_names(self) -> set[str]:
+        return _names([ast.parse(self.devices)]) if self.devices else set()
 
     def _indented(self, group: _Group) -> list[str]:
         return [*group.lead, *group.own] if group in self.inner else self.layout.moved(group, self.layout.unit)
@@ -366,9 +372,17 @@ class _Move:
         return [*lead, f"{line[: line.index(':')]}:{self.layout.newline}" if inline else line]
 
     def _start(self, names: Sequence[str]) -> list[str]:
-        count = f"len({self.devices})" if self.devices else _DEVICES
+        count = self._count()
         given = f", args=({', '.join(names)}{',' * (len(names) == 1)})" if names else ""
         return [f"mp.spawn({self.worker}{given}, nprocs=prepare_spawn({count})){self.layout.newline}"]
+
+    def _count(self) -> str:
+        """How many processes there are: as many as the script's list of GPUs has entries, else as there are GPUs."""
+        if not self.devices:
+            return _DEVICES
+        with contextlib.suppress(ValueError):
+            return str(len(ast.literal_eval(self.devices)) or 1)
+        return f"len({self.devices}) or 1"
 
     def _worker(self, names: Sequence[str], shared: Sequence[str], body: Sequence[str]) -> list[str]:
         """The worker's lines; a name that is handed to it and read by functions, too, is made known to the module."""
@@ -393,9 +407,7 @@ class _Move:
             return []
         kinds = f"({', '.join(names)}{',' * (len(names) == 1)})"
         end = self.layout.newline + self.layout.unit
-        return [
-            f'for kind in {kinds}:{end}{self.layout.unit}kind.__module__ = "__main__"  # not __mp_main__: what is pickled is loaded by others'
-        ]
+        return [f'for kind in {kinds}:{end}{self.layout.unit}kind.__module__ = "__main__"  # as others load what is pickled']
 
     # A main function that parses its arguments itself
 
@@ -427,7 +439,7 @@ class _Move:
         for i, node in enumerate(function.body):
             if not (self.pure.statement(node) or self.pure.chooses_devices(node) or isinstance(node, (ast.Import, ast.ImportFrom))):
                 break
-            if self.pure.parses(node) or (parsed and (_roots([node]) & parsed or self.pure.chooses_devices(node))):
+            if self.pure.parses(node) or (parsed and (_roots([node]) & (parsed | self._device_names) or self.pure.chooses_devices(node))):
                 parsed |= _bound([node]) if self.pure.parses(node) else set()
                 cut = i + 1
         return cut if parsed else 0
@@ -447,8 +459,7 @@ class _Move:
         before = [g for g in (*self.groups, *self.inner) if g.kind == "worker"][:-1]
         if unit != layout.unit or (before and set().union(*(g.bound for g in before))):
             return None
-        if self.devices and not _names([ast.parse(self.devices).body[0]]) <= set(_ordered(head)) | set(self.pure.imports):
-            self.devices = ""
+        self._keep_devices({*_ordered(head), *(n for g in self.groups if g.kind == "kept" for n in g.bound)})
         group = next(g for g in self.groups if function in g.nodes)
         at = (head[-1].end_lineno or 0) - group.at
         rest = group.own[at:]
@@ -475,7 +486,7 @@ class _Move:
         assert self.join is not None
         end = self.layout.newline
         names = {re.search(r"'(\w+)'", ast.unparse(s)).group(1): n for n, s in self.places.items()}  # type: ignore[union-attr]
-        rank, local, world = (names[key] for key in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
+        rank, local = names["RANK"], names["LOCAL_RANK"]
         text = re.sub(
             r"# One process per GPU: .*",
             f"# One process per GPU: mp.spawn starts them, and {self.join.name} tells each which one it is.",
@@ -485,9 +496,9 @@ class _Move:
         first, second = (ast.get_source_segment("".join(self.layout.lines), self.places[n]) or "" for n in (rank, local))
         text = text.replace(f"{first}{end}{second}{end}", f"{rank} = {local} = 0{end}", 1)
         own = "".join(next(g for g in self.groups if self.join in g.nodes).own)
+        told = f'"""Join the group of the processes that mp.spawn has started."""{end}    global {rank}, {local}{end}'
         new = own.replace(f"def {self.join.name}():", f"def {self.join.name}({self.process}):")
-        new = new.replace(f'"""{OURS}"""', f'"""Join the group of the processes that mp.spawn has started."""{end}    global {rank}, {local}{end}'
-                          f"    {rank} = {local} = {self.process}")  # fmt: skip
+        new = new.replace(f'"""{OURS}"""', f"{told}    {rank} = {local} = {self.process}")
         new = new.replace("    atexit.register(", "".join(self._asked_for()) + "    atexit.register(")
         group = re.search(r"(\w+)\.init_process_group\((.*?)\)", own)
         assert group is not None
@@ -617,23 +628,24 @@ def _prove(text: str, before: ast.Module) -> None:
     try:
         tree = ast.parse(text)
         compile(text, "script", "exec")
-        table = _table(text)
     except SyntaxError as error:
         raise Immovable(1, f"what runs when the file is imported cannot be moved into a function ({error.msg})") from error
-    bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
-    bound |= {n for s in ast.walk(tree) if isinstance(s, ast.Global) for n in s.names}
-    if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree)):
-        return
-    old = _table(ast.unparse(before))
-    had = {s.get_name() for s in old.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
-    lost = sorted((_globals_of(text) - bound - set(dir(builtins))) & had)
-    if lost:
-        raise Immovable(1, f"functions read {', '.join(lost)}, which only a part of the script knows")
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("input", "breakpoint"):
             raise Immovable(node.lineno, f"{node.func.id}() cannot ask in a process without a terminal", "take the value as an argument")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec":
             raise Immovable(node.lineno, "exec() binds names that a function would not see", "bind them by name")
+    if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree)):
+        return
+    had, known = _bound(before.body), set(dir(builtins))
+    for statement in tree.body:
+        known |= _bound([statement])
+        unknown = set() if isinstance(statement, _DEFINITIONS) else _names([statement]) & had - known
+        if unknown:
+            raise Immovable(1, f"what runs before the processes start needs {', '.join(sorted(unknown))}")
+    known |= {n for s in ast.walk(tree) if isinstance(s, ast.Global) for n in s.names}
+    if lost := _globals_of(text) & had - known:
+        raise Immovable(1, f"functions read {', '.join(sorted(lost))}, which only a part of the script knows")
 
 
 def with_imports(text: str, newline: str) -> str:
@@ -652,7 +664,7 @@ def with_imports(text: str, newline: str) -> str:
     text = "".join(lines)
     block = (template_dir() / "runtime" / "prepare_spawn.py").read_text(encoding="utf-8").replace("\n", newline)
     tree = ast.parse(text)
-    after = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and _joins(n)), None)
+    after: ast.stmt | None = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and _joins(n)), None)
     lines = split_lines(text)
     if after is None:
         after = next(n for n in reversed(tree.body) if isinstance(n, (ast.Import, ast.ImportFrom)))

@@ -23,7 +23,12 @@ CODE = "DDP105"
 TITLE = "accept the launcher's --local-rank"
 _ASKED = Options(launcher="launch")
 EXAMPLES: tuple[Example, ...] = (
-    Example("a parser of something else", 'shapes = argparse.ArgumentParser()\nshapes.parse_args(["--x"])\n', frame="start", options=_ASKED),
+    Example(
+        "a parser of something else",
+        'shapes = argparse.ArgumentParser()\nshapes.parse_args(["--x"])\n',
+        frame="start",
+        options=_ASKED,
+    ),
     Example(
         "both spellings",
         'extra = argparse.ArgumentParser()\nextra.add_argument("--local-rank", "--local_rank", type=int)\nextra.parse_args()\n',
