@@ -156,7 +156,7 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     changes = tuple(change for change in plan.changes if change not in unapplied)
     findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, modules, plan))
     done = replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules)
-    return _spawning(done, plan.spawned) if plan.spawned is not None else done
+    return _spawning(done, plan.spawned) if options.launcher == "spawn" and plan.spawned is not None else done
 
 
 def _spawning(done: Conversion, asked: Spawned) -> Conversion:

@@ -17,7 +17,7 @@ from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.process import cuda_visible_devices, local_rank, module, setup, spawn
+from ddpify.rules.process import cuda_visible_devices, local_rank, module, relaunch, setup, spawn
 from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
 
@@ -42,11 +42,16 @@ class Plan:
     added: NewFile | None = None
     edited: tuple[str, ...] = ()  # the modules that may be edited beside the entry
     spawned: Spawned | None = None  # how the result is to be moved under mp.spawn
+    distributed: bool = False  # the script was distributed before
 
 
 def make_plan(project: Project, options: Options) -> Plan:
     """Decide what becomes of a project's entry."""
     said = verdict(project)
+    if said is not None and said.code == "DDP911" and options.launcher is not None:
+        if (made := relaunch.move(project, options.launcher)) is not None:
+            return _moved(project, made, options)
+        said = replace(said, reason=f"{said.reason}; {options.launcher} starts it as it is")
     if said is not None:
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))
@@ -63,6 +68,18 @@ def make_plan(project: Project, options: Options) -> Plan:
     changes = [*changes, *first, *spawn.change(context)]
     moved = spawn.asked(context, added) if options.starts == "spawn" else None
     return Plan("convert", tuple(changes), tuple(findings), command(context), "", options, added, context.facts.edited, moved)
+
+
+def _moved(project: Project, made: relaunch.Move, options: Options) -> Plan:
+    """The plan that moves a distributed script to another launcher."""
+    changes, stuck = tuple(made.changes), any(f.level is Safety.MANUAL for f in made.findings)
+    entry = project.entry
+    if made.spawned is not None:
+        why = "the script starts its processes itself; each runs the worker"
+        changes = (*changes, Change("DDP106", why, entry.shown, entry.tree.body[-1], ()))
+    return Plan(
+        "convert", () if stuck else changes, tuple(made.findings), made.command, "", options, spawned=made.spawned, distributed=True
+    )
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:
@@ -193,6 +210,9 @@ def command(context: Context) -> str:
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     """Plan the output once more: whatever a rule would still change was not carried out."""
+    if plan.distributed:
+        again = relaunch.move(project, plan.options.starts) if plan.spawned is None else None
+        return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context = _context(project, plan.options, plan.edited)
     changes, findings = _decide(context)
     changes, told = module.by_file(context, changes)

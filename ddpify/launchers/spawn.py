@@ -32,13 +32,14 @@ class Spawned:
     """What the move has to know of a script: `devices` is an expression for the list of GPUs that it names, empty where it has none.
 
     `workers` says that it starts processes of its own, such as loader workers, `local_rank` that a module asks the environment for the
-    local rank, `own_classes` that it pickles objects of its own classes.
+    local rank, `own_classes` that it pickles objects of its own classes. `argument` is the parsed argument that holds the local rank.
     """
 
     devices: str = ""
     workers: bool = False
     local_rank: bool = False
     own_classes: bool = False
+    argument: str = ""
 
 
 class Immovable(Exception):
@@ -150,6 +151,7 @@ class _Move:
         self.pure.tainted |= set(self.places)
         self.groups = layout.groups(self.tree.body, 0)
         self.split: list[ast.stmt] = []
+        self.function: ast.FunctionDef | None = None
         self.inner = self._main_groups()
 
     def _free(self, *names: str) -> str:
@@ -398,7 +400,19 @@ class _Move:
     def _joined(self) -> list[str]:
         if self.join is not None:
             return [f"{self.join.name}({self.process})", *self._classes()]
-        return [f"os.environ.update(RANK=str({self.process}), LOCAL_RANK=str({self.process}))"]
+        out = [f"os.environ.update(RANK=str({self.process}), LOCAL_RANK=str({self.process}))"]
+        if self.asked.workers:
+            out.append("mp.set_start_method(None, force=True)  # loader workers start as they do without spawn")
+        if self.asked.argument:
+            out += [f"{name}.{self.asked.argument} = {self.process}" for name in self._arguments()]
+        return out
+
+    def _arguments(self) -> list[str]:
+        """The names of the arguments that were parsed before the worker starts."""
+        groups = [g for g in (*self.groups, *self.inner) if g.kind in ("kept", "parent")]
+        parsed = [n for g in groups for n in g.nodes if self.pure.parses(n)]
+        parsed += [n for n in (self.function.body if self.function else ()) if n not in self.split and self.pure.parses(n)]
+        return _ordered(parsed)
 
     def _classes(self) -> list[str]:
         """A line that gives the classes which are pickled the name of the module that `python script` runs."""

@@ -66,11 +66,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def accepting(root: ast.Module, shown: str) -> Iterator[Change]:
     """The changes that make the parsers of one file accept the local rank."""
-    known = _known(root)
+    declared = known(root)
     for statement in _parsers(root):
         name = _target(statement)
-        if known:
-            call = known[0]
+        if declared:
+            call = declared[0]
             lacking = [s for s in _SPELLINGS if s not in _strings(call)]
             edits: list[Edit] = [AddFirst(call, f'"{s}"') for s in lacking]
             node: ast.AST = call
@@ -91,7 +91,7 @@ def needs_environment(project: Project, edited: tuple[str, ...]) -> bool:
             return True
         reads = [n for n in ast.walk(file.tree) if _parses(n)]
         mine = file is project.entry or file.name in edited
-        if reads and not (_known(file.tree) and len(_strings(_known(file.tree)[0])) > 1) and not (mine and any(_parsers(file.tree))):
+        if reads and not (known(file.tree) and len(_strings(known(file.tree)[0])) > 1) and not (mine and any(_parsers(file.tree))):
             return True
     return False
 
@@ -110,7 +110,7 @@ def _parses(node: ast.AST) -> bool:
     return named and all(ast.unparse(g) in ("None", "sys.argv[1:]") for g in given)
 
 
-def _known(root: ast.AST) -> list[ast.Call]:
+def known(root: ast.AST) -> list[ast.Call]:
     """The calls that declare a local rank."""
     return [
         n
