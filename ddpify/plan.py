@@ -204,7 +204,8 @@ def _blocked(context: Context, findings: list[Finding]) -> bool:
 
 def command(context: Context) -> str:
     """The command that runs the result."""
-    use_env = local_rank.needs_environment(context.facts.project, context.facts.edited)
+    facts = context.facts
+    use_env = local_rank.needs_environment(facts.project, facts.edited, facts.after.trace.visited)
     return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env)
 
 

@@ -11,7 +11,7 @@ References: https://docs.pytorch.org/docs/stable/distributed.html#launch-utility
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ddpify.edits import AddFirst, Edit, InsertAfter
 from ddpify.options import Options
@@ -61,13 +61,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Each parser that reads the command line."""
     if context.options.starts == "launch":
         for tree in context.tree.trees:
-            yield from accepting(tree.root, tree.shown)
+            yield from accepting(tree.root, tree.shown, context.facts.after.trace.visited)
 
 
-def accepting(root: ast.Module, shown: str) -> Iterator[Change]:
-    """The changes that make the parsers of one file accept the local rank."""
+def accepting(root: ast.Module, shown: str, visited: Collection[ast.AST] | None = None) -> Iterator[Change]:
+    """The changes that make the parsers of one file accept the local rank; of those that are read in `visited` statements."""
     declared = known(root)
-    for statement in _parsers(root):
+    for statement in _parsers(root, visited):
         name = _target(statement)
         if declared:
             call = declared[0]
@@ -82,16 +82,16 @@ def accepting(root: ast.Module, shown: str) -> Iterator[Change]:
             yield Change(CODE, "torch.distributed.launch passes the local rank as an argument", shown, node, tuple(edits))
 
 
-def needs_environment(project: Project, edited: tuple[str, ...]) -> bool:
+def needs_environment(project: Project, edited: Collection[str], visited: Collection[ast.AST] | None = None) -> bool:
     """Whether the launcher must not pass the argument: something else than a parser that is edited reads the command line."""
     for file in (project.entry, *project.files.values()):
         imported = {a.name.partition(".")[0] for n in ast.walk(file.tree) if isinstance(n, ast.Import) for a in n.names}
         imported |= {(n.module or "").partition(".")[0] for n in ast.walk(file.tree) if isinstance(n, ast.ImportFrom) and not n.level}
-        if imported & set(_OTHERS) or any(_reads_arguments(n) for n in ast.walk(file.tree)):
+        if imported & set(_OTHERS) or any(map(_reads_arguments, _run(file.tree, visited))):
             return True
-        reads = [n for n in ast.walk(file.tree) if _parses(n)]
+        reads = [n for n in _run(file.tree, visited) if _parses(n)]
         mine = file is project.entry or file.name in edited
-        if reads and not (known(file.tree) and len(_strings(known(file.tree)[0])) > 1) and not (mine and any(_parsers(file.tree))):
+        if reads and not (known(file.tree) and len(_strings(known(file.tree)[0])) > 1) and not (mine and any(_parsers(file.tree, visited))):
             return True
     return False
 
@@ -126,10 +126,17 @@ def _strings(call: ast.Call) -> list[str]:
     return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 
-def _parsers(root: ast.Module) -> Iterator[ast.stmt]:
+def _run(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.AST]:
+    """The nodes of the statements that run, as far as it is known which do."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.stmt) and not hasattr(node, "body") and (visited is None or node in visited):
+            yield from ast.walk(node)
+
+
+def _parsers(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.stmt]:
     """The statements that make a parser which then reads the command line."""
     made = [s for s in ast.walk(root) if isinstance(s, ast.stmt) and _makes(s)]
-    read = {ast.unparse(n.func.value) for n in ast.walk(root) if _parses(n)}  # type: ignore[attr-defined]
+    read = {ast.unparse(n.func.value) for n in _run(root, visited) if _parses(n)}  # type: ignore[attr-defined]
     named = [s for s in made if _target(s) in read]
     # a parser that is read under another name: where there is one in all, that
     yield from named or (made if len(made) == 1 and read else [])
