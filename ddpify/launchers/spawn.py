@@ -416,12 +416,16 @@ class _Move:
 
     def _classes(self) -> list[str]:
         """A line that gives the classes which are pickled the name of the module that `python script` runs."""
-        names = [n.name for g in self.groups if g.kind == "kept" for n in g.nodes if isinstance(n, ast.ClassDef) and n.bases]
+        names: list[str] = []
+        for node in (n for g in self.groups if g.kind == "kept" for n in g.nodes if isinstance(n, ast.ClassDef)):
+            bases = [ast.unparse(base) for base in node.bases]
+            if any(base in names or base.endswith(("Module", "Sequential", "ModuleList", "ModuleDict")) for base in bases):
+                names.append(node.name)
         if not self.asked.own_classes or not names:
             return []
         kinds = f"({', '.join(names)}{',' * (len(names) == 1)})"
         end = self.layout.newline + self.layout.unit
-        return [f'for kind in {kinds}:{end}{self.layout.unit}kind.__module__ = "__main__"  # as others load what is pickled']
+        return [f'for kind in {kinds}:{end}{self.layout.unit}kind.__module__ = "__main__"  # models are pickled under the name that others load']
 
     # A main function that parses its arguments itself
 
