@@ -24,13 +24,14 @@ class System:
     options: Options
     same: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
 
 
 SYSTEMS = {
     "spawned, as many processes as GPUs are named": System("s01", Options("spawn"), ("patches",)),
     "launched, the local rank as an argument": System("s01", Options("launch"), ("patches",)),
     "a data set and a loop that want whole batches": System("s03", Options("torchrun"), ("epoch",)),
-    "loader workers": System("s04", Options("launch")),
+    "loader workers": System("s04", Options("launch"), ignore=("prints",)),  # torch warns of memory that no GPU pins
     "curves, pictures, texts and checkpoints": System("s05", Options("launch")),
     "spawned, float16, all of it in the main block": System("s07", Options("spawn", amp="torch"), ("epoch",)),
     "launched, float16, three chosen GPUs, gloo": System("s09", Options("launch", backend="gloo"), ("epoch",)),
@@ -80,7 +81,7 @@ def outcomes() -> dict[str, Outcome]:
 @pytest.mark.parametrize("title", STARTED)
 def test_it_trains_as_the_original(title: str, outcomes: dict[str, Outcome]) -> None:
     outcome = outcomes[title]
-    assert outcome.problems() == []
+    assert outcome.problems(SYSTEMS[title].ignore) == []
     before, after = (
         [line for line in run.stdout.splitlines() if line.startswith(SYSTEMS[title].same or "nothing")]
         for run in (outcome.single, outcome.ranks[0])

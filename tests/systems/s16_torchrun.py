@@ -56,7 +56,7 @@ for epoch in range(3):
     loader.sampler.set_epoch(epoch)
     for n, (view, label) in enumerate(loader):
         view = view.to(device)
-        label = torch.arange(0, 32).to(device)
+        label = torch.arange(0, 32)[rank::world_size].to(device)
 
         optimizer.zero_grad()
         with autocast("cuda"):
