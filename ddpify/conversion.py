@@ -164,7 +164,7 @@ def _spawning(done: Conversion, asked: Spawned) -> Conversion:
     from ddpify.launchers import spawn, start
 
     try:
-        return replace(done, code=spawn.moved(done.code, done.source.newline, asked))
+        return replace(done, code=spawn.moved(done.code, done.source.newline, asked, done.source.text))
     except spawn.Immovable as error:
         line = _line_before(done.original, done.code, error.line)
         why = f"not moved under mp.spawn, start it with torchrun: {error.reason}"

@@ -51,7 +51,8 @@ def make_plan(project: Project, options: Options) -> Plan:
     if said is not None and said.code == "DDP911" and options.launcher is not None:
         if (made := relaunch.move(project, options.launcher)) is not None:
             return _moved(project, made, options)
-        said = replace(said, reason=f"{said.reason}; {options.launcher} starts it as it is")
+        how = " with --use-env" * (options.launcher == "launch" and local_rank.needs_environment(project, ()))
+        said = replace(said, reason=f"{said.reason}; {options.launcher} starts it as it is{how}")
     if said is not None:
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))

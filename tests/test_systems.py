@@ -141,7 +141,9 @@ def _pickled(file: Path) -> dict[str, torch.Tensor]:
 def test_the_launcher_starts_it(title: str, tmp_path: Path) -> None:
     """torch.distributed.launch passes the local rank as an argument, in the spelling of its time."""
     (tmp_path / "train.py").write_text(committed(title).read_text())
-    (tmp_path / "ranks.py").write_text("import runpy\nimport sys\n\nsys.argv[1:2] = ['--local_rank', '0']\n" + "runpy.run_path('train.py')\n")
+    (tmp_path / "ranks.py").write_text(
+        "import runpy\nimport sys\n\nsys.argv[1:2] = ['--local_rank', '0']\n" + "runpy.run_path('train.py')\n"
+    )
     done = launch(tmp_path / "train.py", ["--local-rank=0", "--epochs", "1"])
     assert done.returncode == 0 or "SIGABRT" in done.stderr, done.stderr
     done = launch(tmp_path / "train.py", ["--local_rank=0", "--epochs", "1"])

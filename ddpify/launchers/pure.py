@@ -106,7 +106,7 @@ class Purity:
         if path in _BUILTINS or _CALLS.fullmatch(path) or _PARSERS.fullmatch(path):
             return True
         if isinstance(call.func, ast.Attribute):
-            return call.func.attr in _METHODS or ast.unparse(call.func.value) in self.parsers
+            return call.func.attr in (*_METHODS, *PARSES) or ast.unparse(call.func.value) in self.parsers
         return path in self.functions and path not in seen and self._function(self.functions[path], seen | {path})
 
     def _function(self, node: ast.FunctionDef, seen: frozenset[str]) -> bool:

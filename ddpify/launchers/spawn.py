@@ -24,6 +24,7 @@ from ddpify.source import split_lines
 
 OURS = "Join the process group that torchrun describes, or be a group of one."
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WORKERS = "mp.set_start_method(None, force=True)  # loader workers start as they do without spawn"
 _DEVICES = "torch.cuda.device_count() or 1"
 
 
@@ -72,6 +73,7 @@ class _Layout:
 
     text: str
     newline: str
+    original: str
     tree: ast.Module = field(init=False)
     lines: list[str] = field(init=False)
 
@@ -114,11 +116,13 @@ class _Layout:
 
     @cached_property
     def unit(self) -> str:
-        """The indentation of a block."""
-        for node in ast.walk(self.tree):
+        """The indentation of a block: the main block's, else that of the file's first."""
+        main = next((s for s in self.tree.body if _is_main(s)), None)
+        tree, lines = (self.tree, self.lines) if main else (ast.parse(self.original), split_lines(self.original))
+        for node in [main] if main else tree.body:
             body = getattr(node, "body", None)
-            if isinstance(body, list) and node in self.tree.body and body[0].lineno > node.lineno and body[0].col_offset:
-                line = self.lines[body[0].lineno - 1]
+            if isinstance(body, list) and body[0].lineno > node.lineno:
+                line = lines[body[0].lineno - 1]
                 return str(line[: len(line) - len(line.lstrip(" \t"))])
         return "    "
 
@@ -129,9 +133,10 @@ class _Layout:
         return [line if first + i in self.inside_strings or not line.strip() else by + line for i, line in enumerate(lines)]
 
 
-def moved(text: str, newline: str = "\n", asked: Spawned | None = None) -> str:
-    """The script under mp.spawn. Raises Immovable where it cannot be taken apart."""
-    return with_imports(_Move(_Layout(text, newline), asked or Spawned()).run(), newline)
+def moved(text: str, newline: str = "\n", asked: Spawned | None = None, original: str = "") -> str:
+    """The script under mp.spawn, indented as `original` is. Raises Immovable where it cannot be taken apart."""
+    layout = _Layout(text, newline, original or text)
+    return _with_start(_Move(layout, asked or Spawned()).run(), newline, layout.unit)
 
 
 class _Move:
@@ -402,7 +407,7 @@ class _Move:
             return [f"{self.join.name}({self.process})", *self._classes()]
         out = [f"os.environ.update(RANK=str({self.process}), LOCAL_RANK=str({self.process}))"]
         if self.asked.workers:
-            out.append("mp.set_start_method(None, force=True)  # loader workers start as they do without spawn")
+            out.append(_WORKERS)
         if self.asked.argument:
             out += [f"{name}.{self.asked.argument} = {self.process}" for name in self._arguments()]
         return out
@@ -425,7 +430,9 @@ class _Move:
             return []
         kinds = f"({', '.join(names)}{',' * (len(names) == 1)})"
         end = self.layout.newline + self.layout.unit
-        return [f'for kind in {kinds}:{end}{self.layout.unit}kind.__module__ = "__main__"  # models are pickled under the name that others load']
+        return [
+            f'for kind in {kinds}:{end}{self.layout.unit}kind.__module__ = "__main__"  # models are pickled under the name that others load'
+        ]
 
     # A main function that parses its arguments itself
 
@@ -506,7 +513,7 @@ class _Move:
         names = {re.search(r"'(\w+)'", ast.unparse(s)).group(1): n for n, s in self.places.items()}  # type: ignore[union-attr]
         rank, local = names["RANK"], names["LOCAL_RANK"]
         text = re.sub(
-            r"# One process per GPU: .*",
+            r"# One process per GPU: [^\r\n]*",
             f"# One process per GPU: mp.spawn starts them, and {self.join.name} tells each which one it is.",
             text,
             count=1,
@@ -514,24 +521,26 @@ class _Move:
         first, second = (ast.get_source_segment("".join(self.layout.lines), self.places[n]) or "" for n in (rank, local))
         text = text.replace(f"{first}{end}{second}{end}", f"{rank} = {local} = 0{end}", 1)
         own = "".join(next(g for g in self.groups if self.join in g.nodes).own)
-        told = f'"""Join the group of the processes that mp.spawn has started."""{end}    global {rank}, {local}{end}'
+        first = self.layout.lines[self.join.body[0].lineno - 1]
+        pad = first[: len(first) - len(first.lstrip())]
+        joins = re.search(r"(\w+\.init_process_group)\((.*?)\)", own)
+        assert joins is not None
         new = own.replace(f"def {self.join.name}():", f"def {self.join.name}({self.process}):")
-        new = new.replace(f'"""{OURS}"""', f"{told}    {rank} = {local} = {self.process}")
-        new = new.replace("    atexit.register(", "".join(self._asked_for()) + "    atexit.register(")
-        group = re.search(r"(\w+)\.init_process_group\((.*?)\)", own)
-        assert group is not None
-        new = re.sub(
-            r"    if \"RANK\" in os\.environ:\r?\n(.*\r?\n){3}",
-            f"    {group[1]}.init_process_group({group[2]}, rank={rank}){end}",
-            new,
-        )
+        told = [
+            '"""Join the group of the processes that mp.spawn has started."""',
+            f"global {rank}, {local}",
+            f"{rank} = {local} = {self.process}",
+        ]
+        new = new.replace(f'"""{OURS}"""', f"{end}{pad}".join(told))
+        asked = [f"{pad}{line}{end}" for line in (f"{joins[1]}({joins[2]}, rank={rank})", *self._asked_for())]
+        new = re.sub(rf"{pad}if \"RANK\" in os\.environ:\r?\n(.*\r?\n){{3}}", lambda _: "".join(asked), new)
         return text.replace(own, new, 1)
 
     def _asked_for(self) -> Iterable[str]:
         if self.asked.local_rank:
-            yield f'    os.environ["LOCAL_RANK"] = str({self.process}){self.layout.newline}'
+            yield f'os.environ["LOCAL_RANK"] = str({self.process})'
         if self.asked.workers:
-            yield f"    mp.set_start_method(None, force=True)  # loader workers start as they do without spawn{self.layout.newline}"
+            yield _WORKERS
 
 
 def _is_main(node: ast.stmt) -> bool:
@@ -666,7 +675,7 @@ def _prove(text: str, before: ast.Module) -> None:
         raise Immovable(1, f"functions read {', '.join(sorted(lost))}, which only a part of the script knows")
 
 
-def with_imports(text: str, newline: str) -> str:
+def _with_start(text: str, newline: str, unit: str) -> str:
     """The script with what starts processes imported and defined, before the first definition that stays."""
     tree = ast.parse(text)
     lines = split_lines(text)
@@ -680,7 +689,8 @@ def with_imports(text: str, newline: str) -> str:
             )
             lines[(at.end_lineno or 0) - 1] += line + newline
     text = "".join(lines)
-    block = (template_dir() / "runtime" / "prepare_spawn.py").read_text(encoding="utf-8").replace("\n", newline)
+    block = (template_dir() / "runtime" / "prepare_spawn.py").read_text(encoding="utf-8")
+    block = block.replace("    ", unit).replace("\n", newline)
     tree = ast.parse(text)
     after: ast.stmt | None = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and _joins(n)), None)
     lines = split_lines(text)

@@ -213,6 +213,8 @@ def _numbered(context: Context, call: Call, sources: set[Obj]) -> list[Change | 
     trained = frozenset(context.facts.feeding)
     for other in run.trace.calls:
         mine = [v for v in other.args if node in v.of_kind("sized") and not v.batches()]
+        if mine and any(v.of_kind("whole") for v in other.args):  # beside the rows of all ranks, all numbers are meant
+            return []
         rows = [v for v in other.args if v.batches() and v.batches() <= trained and v.scale == "sample"]
         if mine and rows and other.result.scale in ("mean", "sum", "total") and context.facts.is_edited(node):
             names = context.names

@@ -99,6 +99,11 @@ def move(project: Project, asked: Launcher) -> Move | None:
     if old == "spawn":
         _called_once(entry, made)
     elif asked != "launch":
+        away = next((file for file in project.files.values() if _passed(file)), None)
+        if away is not None:
+            return _left(
+                made, away, _passed(away)[0], "the local rank is declared here", 'give it default=int(os.environ.get("LOCAL_RANK", 0))'
+            )
         for call in _passed(entry):
             edits: list[Edit] = [SetArgument(call, "default", 'int(os.environ.get("LOCAL_RANK", 0))'), DropArgument(call, "required")]
             made.changes.append(
