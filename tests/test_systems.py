@@ -1,6 +1,7 @@
 """Systems that people describe, each as a script of its own in `systems/`: converted, held against the committed result, and run."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -182,3 +183,34 @@ def test_the_ten_points() -> None:
         assert text in done.code, text
     assert "workers_per_rank(args.workers)" in workers
     assert "--master-port=" in done.command
+
+
+EXAMPLES = sorted(path.parent for path in (Path(__file__).parents[1] / "examples").glob("*/train.py"))
+
+
+@pytest.mark.parametrize("amp", ["keep", "torch"])
+@pytest.mark.parametrize("launcher", ["launch", "spawn"])
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_every_example_comes_with_every_launcher(example: Path, launcher: str, amp: str) -> None:
+    options = Options(launcher, amp=amp)  # type: ignore[arg-type]
+    usual = ddpify.convert(example / "train.py", Options(amp=amp))  # type: ignore[arg-type]
+    done = ddpify.convert(example / "train.py", options)
+    assert (done.status, done.exit_code) == (usual.status, usual.exit_code)
+    compile(done.code, "train.py", "exec")
+    again = ddpify.convert(done.code, options)
+    assert (again.code, again.exit_code) == (done.code, 0)
+
+
+@pytest.mark.parametrize(
+    "example", [path for path in EXAMPLES if path.name in ("dataparallel_toplevel", "trainer_class")], ids=lambda p: p.name
+)
+def test_examples_under_spawn_say_what_the_originals_say(example: Path, tmp_path: Path) -> None:
+    done = ddpify.convert(example / "train.py", Options("spawn"))
+    said = []
+    for name, text, processes in (("one", done.original, "1"), ("two", done.code, "2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.py").write_text(text)
+        ran = run(tmp_path / name / "train.py", WORLD_SIZE=processes)
+        assert ran.returncode == 0, ran.stderr
+        said.append([re.sub(r"[\d.]+(e[-+]?\d+)?", "0", line) for line in ran.stdout.splitlines()])
+    assert said[0] == said[1]

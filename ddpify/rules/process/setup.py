@@ -180,7 +180,8 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
         edits.append(InsertBefore(first, call))
     base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
     imports = base + tuple(i for piece in needs if away is None or piece not in away.pieces for i in _IMPORTS.get(piece, ()))
-    why = "every process joins the process group first; without a launcher it is a group of one"
+    why = "every process joins the process group first"
+    why += "; without a launcher it is a group of one" * (context.options.starts != "spawn")
     return [Change(CODE, why, tree.shown, anchor, tuple(edits), (*imports, *taken))], away
 
 
