@@ -43,6 +43,7 @@ Examples:
   ddpify convert train.py | git apply       the same, by way of git
   ddpify convert - < train.py > ddp.py      as a filter
   ddpify convert train.py --check           only tell, by the exit code
+  ddpify convert train.py -w --launcher launch --emit-launcher run.sh
 
 \b
 Exit codes:
@@ -62,7 +63,9 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 @app.command(help=CONVERT_HELP)
 def convert(
     path: Annotated[str, typer.Argument(help="The script that starts the training, or - for standard input.")],
-    launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
+    launcher: Annotated[
+        Launcher | None, typer.Option(help="What starts the processes: torchrun, unless the script is distributed and has another.")
+    ] = None,
     amp: Annotated[Amp, typer.Option(help="Mixed precision: as the script has it, off, float16 with a grad scaler, or bfloat16.")] = "keep",
     backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
     find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
@@ -76,6 +79,9 @@ def convert(
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if the script would change.")] = False,
+    emit_launcher: Annotated[
+        str | None, typer.Option("--emit-launcher", metavar="FILE", help="Also write a shell script that starts the result.")
+    ] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
     format: Annotated[Literal["text", "json"], typer.Option(help="json puts one report on standard output.")] = "text",
 ) -> None:
@@ -89,8 +95,11 @@ def convert(
         options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp)
         conversion = _convert(path, options)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
+        starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
         if target:
             _write(conversion, target, path, output is not None and _is_folder(output), allow_dirty)
+        if starter:
+            _write_starter(*starter)
         if format == "json":
             from ddpify.report.json import render
 
@@ -287,6 +296,30 @@ def _target(path: str, output: str | None) -> Path | None:
     if not target.parent.is_dir():
         raise DdpifyError(f"cannot write {output!r}: there is no folder {str(target.parent)!r}", "make the folder first")
     return target
+
+
+def _starter(conversion: Conversion, file: str, script: str, allow_dirty: bool) -> tuple[Path, str] | None:
+    """The shell script that starts the result, and where it goes; None where there is no result to start."""
+    from ddpify.launchers import start
+    from ddpify.source import is_dirty
+
+    path = Path(file)
+    if not file or path.is_dir() or not path.parent.is_dir():
+        raise DdpifyError(f"cannot write the launcher to {file!r}", "name a file in a folder that exists")
+    if script == "-":
+        raise DdpifyError("standard input has no name that a launcher could start", "name the file: -o FILE")
+    if conversion.status == "refuse" or not conversion.command:
+        return None
+    if path.exists() and not allow_dirty and is_dirty(path):
+        raise DdpifyError(f"{path} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
+    return path, start.script(conversion.command, Path(os.path.relpath(script, path.parent)).as_posix())
+
+
+def _write_starter(path: Path, text: str) -> None:
+    from ddpify.source import write_all
+
+    write_all({path: text.encode()})
+    path.chmod(path.stat().st_mode | 0o111)
 
 
 def _is_folder(output: str) -> bool:

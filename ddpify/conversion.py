@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from ddpify.rules.base import Change, Finding, Safety
 from ddpify.source import Source, from_bytes, from_text
 
 if TYPE_CHECKING:
+    from ddpify.launchers.spawn import Spawned
     from ddpify.plan import Plan
 
 Status = Literal["convert", "nothing", "refuse"]
@@ -153,7 +155,31 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
         return replace(kept, findings=(*plan.findings, _internal(entry.shown, "the file is left as it was", error)))
     changes = tuple(change for change in plan.changes if change not in unapplied)
     findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, modules, plan))
-    return replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules)
+    done = replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules)
+    return _spawning(done, plan.spawned) if options.launcher == "spawn" and plan.spawned is not None else done
+
+
+def _spawning(done: Conversion, asked: Spawned) -> Conversion:
+    """The result moved under mp.spawn; where that cannot be done, it stays for torchrun."""
+    from ddpify.launchers import spawn, start
+
+    try:
+        return replace(done, code=spawn.moved(done.code, done.source.newline, asked, done.source.text))
+    except spawn.Immovable as error:
+        line = _line_before(done.original, done.code, error.line)
+        why = f"not moved under mp.spawn, start it with torchrun: {error.reason}"
+        told = Finding("DDP106", Safety.MANUAL, why, done.shown, line, 1, error.fix)
+        changes = tuple(change for change in done.changes if change.code != "DDP106")
+        return replace(done, changes=changes, findings=(told, *done.findings), command=start.command("torchrun"))
+
+
+def _line_before(original: str, code: str, line: int) -> int:
+    """The line of the original that became a line of the result, or the one it was put before."""
+    matcher = difflib.SequenceMatcher(None, original.splitlines(), code.splitlines(), autojunk=False)
+    for _, old, old_end, new, new_end in matcher.get_opcodes():
+        if new <= line - 1 < new_end:
+            return min(old + line - new, max(old_end, 1))
+    return 1
 
 
 def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:

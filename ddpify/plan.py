@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
-import shlex
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
 
 from ddpify.facts import averaged, collect
 from ddpify.facts.collect import Facts
+from ddpify.launchers import start
+from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
 from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.process import cuda_visible_devices, module, setup
+from ddpify.rules.process import cuda_visible_devices, local_rank, module, relaunch, setup, spawn
 from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
 
@@ -40,11 +41,18 @@ class Plan:
     options: Options = field(default_factory=Options)
     added: NewFile | None = None
     edited: tuple[str, ...] = ()  # the modules that may be edited beside the entry
+    spawned: Spawned | None = None  # how the result is to be moved under mp.spawn
+    distributed: bool = False  # the script was distributed before
 
 
 def make_plan(project: Project, options: Options) -> Plan:
     """Decide what becomes of a project's entry."""
     said = verdict(project)
+    if said is not None and said.code == "DDP911" and options.launcher is not None:
+        if (made := relaunch.move(project, options.launcher)) is not None:
+            return _moved(project, made, options)
+        how = " with --use-env" * (options.launcher == "launch" and local_rank.needs_environment(project, ()))
+        said = replace(said, reason=f"{said.reason}; {options.launcher} starts it as it is{how}")
     if said is not None:
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))
@@ -58,7 +66,21 @@ def make_plan(project: Project, options: Options) -> Plan:
     changes, told = module.by_file(context, changes)
     first, added = setup.change(context, changes)
     findings = sorted([*findings, *told], key=_rank)
-    return Plan("convert", (*changes, *first), tuple(findings), command(context), options=options, added=added, edited=context.facts.edited)
+    changes = [*changes, *first, *spawn.change(context)]
+    moved = spawn.asked(context, added) if options.starts == "spawn" else None
+    return Plan("convert", tuple(changes), tuple(findings), command(context), "", options, added, context.facts.edited, moved)
+
+
+def _moved(project: Project, made: relaunch.Move, options: Options) -> Plan:
+    """The plan that moves a distributed script to another launcher."""
+    changes, stuck = tuple(made.changes), any(f.level is Safety.MANUAL for f in made.findings)
+    entry = project.entry
+    if made.spawned is not None:
+        why = "the script starts its processes itself; each runs the worker"
+        changes = (*changes, Change("DDP106", why, entry.shown, entry.tree.body[-1], ()))
+    return Plan(
+        "convert", () if stuck else changes, tuple(made.findings), made.command, "", options, spawned=made.spawned, distributed=True
+    )
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:
@@ -183,15 +205,16 @@ def _blocked(context: Context, findings: list[Finding]) -> bool:
 
 def command(context: Context) -> str:
     """The command that runs the result."""
-    devices = cuda_visible_devices.devices(context)
-    if devices:
-        number = len(devices.split(","))
-        return f"CUDA_VISIBLE_DEVICES={shlex.quote(devices)} torchrun --standalone --nproc-per-node={number} {{script}}"
-    return "torchrun --standalone --nproc-per-node=2 {script}"
+    facts = context.facts
+    use_env = local_rank.needs_environment(facts.project, facts.edited, facts.after.trace.visited)
+    return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env)
 
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     """Plan the output once more: whatever a rule would still change was not carried out."""
+    if plan.distributed:
+        again = relaunch.move(project, plan.options.starts) if plan.spawned is None else None
+        return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context = _context(project, plan.options, plan.edited)
     changes, findings = _decide(context)
     changes, told = module.by_file(context, changes)

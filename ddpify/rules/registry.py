@@ -7,11 +7,13 @@ from ddpify.rules.io import files, guards, progress, run_names, writers, written
 from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, steering
 from ddpify.rules.model import average, dataparallel, device, names, no_sync, wrap
 from ddpify.rules.precision import autocast, scaler, spelling, switch
-from ddpify.rules.process import cuda_visible_devices, seed, setup, worker_seed
+from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, seed, setup, spawn, worker_seed
 
-# What yields changes and findings of itself; `setup` then adds the runtime block that the others need.
+# What yields changes and findings of itself; `setup` then adds the runtime block that the others need,
+# `spawn` moves all of it under mp.spawn, and `relaunch` what is distributed already.
 PLANNING = (
     cuda_visible_devices,
+    local_rank,
     seed,
     worker_seed,
     dataparallel,
@@ -44,4 +46,4 @@ PLANNING = (
     written_then_read,
     guards,  # last: what it lifts out of a statement comes after what the others put in front of it
 )
-RULES = (setup, *PLANNING)
+RULES = (setup, spawn, relaunch, *PLANNING)
