@@ -53,8 +53,8 @@ class Module:
 class Conversion:
     """A script, what became of it, and why.
 
-    `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `modules` the
-    local modules that the script needs, changed or not.
+    `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `install` the
+    commands that get what it needs beside torch, `modules` the local modules that the script needs, changed or not.
     """
 
     source: Source
@@ -67,6 +67,7 @@ class Conversion:
     command: str = ""
     reason: str = ""
     modules: tuple[Module, ...] = ()
+    install: str = ""
 
     @property
     def original(self) -> str:
@@ -153,7 +154,7 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
         return replace(kept, findings=(*plan.findings, _internal(entry.shown, "the file is left as it was", error)))
     changes = tuple(change for change in plan.changes if change not in unapplied)
     findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, modules, plan))
-    return replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules)
+    return replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules, install=plan.install)
 
 
 def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:

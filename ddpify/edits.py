@@ -108,10 +108,14 @@ class Drop:
 
 @dataclass(frozen=True, eq=False)
 class Under:
-    """Put the statement `node` into a block `header:` (such as `if rank == 0`); neighbours under the same header share one block."""
+    """Put the statement `node` into a block `header:` (such as `if rank == 0`); neighbours under the same header share one block.
+
+    With `holes`, expressions inside `node`, `header` is a template, filled as that of `InsertBefore`, and the block is shared with none.
+    """
 
     node: ast.stmt
     header: str
+    holes: tuple[ast.expr, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

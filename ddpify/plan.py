@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
 
-from ddpify.facts import averaged, collect
+from ddpify.facts import averaged, collect, initialize
 from ddpify.facts.collect import Facts
 from ddpify.options import Options
 from ddpify.project import Project
@@ -16,6 +16,7 @@ from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import carried, decisions, loss, metrics
+from ddpify.rules.precision import needed
 from ddpify.rules.process import cuda_visible_devices, module, setup
 from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
@@ -40,6 +41,7 @@ class Plan:
     options: Options = field(default_factory=Options)
     added: NewFile | None = None
     edited: tuple[str, ...] = ()  # the modules that may be edited beside the entry
+    install: str = ""  # the commands that get what the result needs
 
 
 def make_plan(project: Project, options: Options) -> Plan:
@@ -58,7 +60,16 @@ def make_plan(project: Project, options: Options) -> Plan:
     changes, told = module.by_file(context, changes)
     first, added = setup.change(context, changes)
     findings = sorted([*findings, *told], key=_rank)
-    return Plan("convert", (*changes, *first), tuple(findings), command(context), options=options, added=added, edited=context.facts.edited)
+    return Plan(
+        "convert",
+        (*changes, *first),
+        tuple(findings),
+        command(context),
+        options=options,
+        added=added,
+        edited=context.facts.edited,
+        install=needed.install(context, changes),
+    )
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:
@@ -68,9 +79,11 @@ def _rank(finding: Finding) -> tuple[int, str, int]:
 def _context(project: Project, options: Options, edited: tuple[str, ...] | None = None) -> Context:
     facts = collect.collect(project)
     facts.edited = facts.edited if edited is None else edited
+    amp = initialize.place(facts) if options.level else None
+    facts.floor = amp.event if isinstance(amp, initialize.Site) else None
     collect.place_wraps(facts)
     averaged.fill(facts)
-    return Context(facts, options)
+    return Context(facts, options, amp=amp)
 
 
 def _decide(context: Context) -> tuple[list[Change], list[Finding]]:

@@ -21,6 +21,7 @@ class FakePlan:
     command: str = "torchrun --nproc-per-node 2 {script}"
     reason: str = ""
     added: None = None
+    install: str = ""
 
 
 def finding(level: Safety = Safety.MANUAL, line: int = 1, fix: str = "", file: str = "train.py") -> Finding:

@@ -55,7 +55,8 @@ def merge_imports(tree: ast.Module, changes: Sequence[Change]) -> list[tuple[Ins
     groups: dict[tuple[Any, ast.stmt], list[_Need]] = {}
     for need in _missing(tree, changes, dropped):
         groups.setdefault(_anchor(tree, section, need), []).append(need)
-    return [(_edit(kind, node, needs, tree), needs[0].change) for (kind, node), needs in groups.items()]
+    kin_first = sorted(groups.items(), key=lambda group: group[1][0].root not in _roots(group[0][1]))
+    return [(_edit(kind, node, needs, tree), needs[0].change) for (kind, node), needs in kin_first]
 
 
 def _missing(tree: ast.Module, changes: Sequence[Change], dropped: set[ast.stmt]) -> list[_Need]:

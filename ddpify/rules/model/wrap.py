@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
 from ddpify.facts.collect import TrainedModel, uncovered
+from ddpify.facts.initialize import Site
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, checkpointing, hooks, later, through, unused
@@ -112,7 +113,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             context.tree.shown,
             statement,
             (InsertAfter(statement, code),),
-            ("import torch", "from torch.nn.parallel import DistributedDataParallel"),
+            context.wrapper_imports,
             Safety.SAFE,
             discharges=discharged,
         )
@@ -136,7 +137,7 @@ def _code(context: Context, model: TrainedModel, target: str) -> str:
     sync = batch_norm.sync(context, model)
     if not model.kept_in:
         code = f"{name} = {wrapped}"
-        return batch_norm.converted(name) + code if sync else code
+        return batch_norm.converted(context, name) + code if sync and not isinstance(context.amp, Site) else code
     many = f"{target} = [{{}} for {name} in {target}]"
     if model.kept_in == "dict":
         many = f"{target} = {{{{key: {{}} for key, {name} in {target}.items()}}}}"

@@ -51,10 +51,10 @@ def found(
                 return Home(held, [InsertAfter(at, f"{_self(context, at)}.{held} = {code}")], owner=owner)
     for home, edit in _homes(context, statements, uses, loops, f"{name} = {code}"):
         out = Home(name, [edit], {home})
-        if all(out.at(context, n) or _handed(context, out, n) for n in uses):
+        if all(out.at(context, n) or handed(context, out, n) for n in uses):
             for n in wished:
                 if not out.at(context, n):
-                    _handed(context, out, n)
+                    handed(context, out, n)
             return out
     return None
 
@@ -99,7 +99,7 @@ def _keeps(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
-def _handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool:
+def handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool:
     """Hand the scaler to the function that a node stands in, through the calls that lead there; False where that cannot be."""
     function = context.tree.function(node)
     if function in home.known:
@@ -112,7 +112,7 @@ def _handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool
     known, edits = set(home.known), list(home.edits)
     home.known.add(function)  # a function that calls itself has it by then
     for call in calls:
-        if call not in context.tree.parent or not (home.at(context, call) or _handed(context, home, call, depth + 1)):
+        if call not in context.tree.parent or not (home.at(context, call) or handed(context, home, call, depth + 1)):
             home.known, home.edits = known, edits
             return False
         home.edits.append(SetArgument(call, home.name, home.name))
