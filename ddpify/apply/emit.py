@@ -55,7 +55,7 @@ def merge_imports(tree: ast.Module, changes: Sequence[Change]) -> list[tuple[Ins
     groups: dict[tuple[Any, ast.stmt], list[_Need]] = {}
     for need in _missing(tree, changes, dropped):
         groups.setdefault(_anchor(tree, section, need), []).append(need)
-    kin_first = sorted(groups.items(), key=lambda group: group[1][0].root not in _roots(group[0][1]))
+    kin_first = sorted(groups.items(), key=lambda group: not _is_kin(*group))
     return [(_edit(kind, node, needs, tree), needs[0].change) for (kind, node), needs in kin_first]
 
 
@@ -160,6 +160,11 @@ def _prologue(tree: ast.Module) -> int:
     while start < len(tree.body) and _is_future(tree.body[start]):
         start += 1
     return start
+
+
+def _is_kin(at: tuple[Any, ast.stmt], needs: list[_Need]) -> bool:
+    """Whether imports stand beside others of their library: those come first there."""
+    return isinstance(at[1], (ast.Import, ast.ImportFrom)) and needs[0].root in _roots(at[1])
 
 
 def _edit(kind: Any, node: ast.stmt, needs: list[_Need], tree: ast.Module) -> InsertBefore | InsertAfter | Extend:

@@ -46,20 +46,20 @@ def place(facts: Facts) -> Site | Nowhere | None:
     if not firsts or not facts.optimizers:
         return None
     train = min(firsts, key=lambda c: c.order)
-    events: list[tuple[Event, Call | None]] = []
+    around = {loop.node for loop in train.loops}
+    events: list[Event] = []
     for optimizer in sorted(facts.optimizers, key=collect.place_of):
         made = [c for c in run.calls(optimizer.node) if optimizer in c.result.objs] if isinstance(optimizer.node, ast.Call) else []
         if not made or any(c.order > train.order for c in made):
             return Nowhere(optimizer.node, "this optimizer is made after the training has begun, and amp.initialize runs once, before it")
-        if any(c.loops for c in made):
-            return Nowhere(optimizer.node, "this optimizer is made in a loop, and amp.initialize runs once")
-        events += [((c.order, c.node, c.stack), c) for c in made]
-    around = {loop.node for loop in train.loops}
+        if any({loop.node for loop in c.loops} & around for c in made):
+            return Nowhere(optimizer.node, "this optimizer is made anew while the training goes on, and amp.initialize runs once")
+        events += [(c.order, c.node, c.stack) for c in made]
     for model in facts.models:
-        if collect.made_in(run, model):
-            return Nowhere(collect.first_node(model), "this model is made in a loop, and amp.initialize runs once")
-        events += [(e, None) for e in collect.writes(facts, model, train.order, False, around)[-1:]]
-    event, _ = max(events, key=lambda e: e[0][0])
+        if collect.made_in(run, model) & around:
+            return Nowhere(collect.first_node(model), "this model is made anew while the training goes on, and amp.initialize runs once")
+        events += collect.writes(facts, model, train.order, False, around)[-1:]
+    event = max(events, key=lambda e: e[0])
     _, node, stack = event
     shared = next((i for i, (a, b) in enumerate(zip(stack, train.stack, strict=False)) if a is not b), min(len(stack), len(train.stack)))
     for depth in [shared, *range(len(stack), shared, -1)]:

@@ -16,7 +16,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
-from ddpify.facts import library
+from ddpify.facts import averaged, library
 from ddpify.facts.initialize import Nowhere, Site, Target
 from ddpify.facts.model import Call, Method, New
 from ddpify.options import Options
@@ -47,8 +47,9 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         "an evaluation",
+        "other = Net()\n"
         "with torch.no_grad():\n"
-        "    model(images)\n",
+        "    other(images)\n",
         frame="end",
         options=Options(amp="apex-O2"),
     ),
@@ -164,7 +165,7 @@ def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
     penalties = [c.node for c in run.trace.calls if present.GRAD in c.func.paths()]
     for node in dict.fromkeys(penalties) if level != "O0" else ():
         yield context.manual(CODE, node, "what autograd.grad gives is not scaled, and small gradients become zero in float16", _torch())
-    if facts.averaged or facts.served:
+    if facts.averaged or any(averaged.CALL in c.method for c in run.trace.calls):
         why = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
         yield context.manual(CODE, every[0].call.node, why, _torch())
     for call in run.trace.calls:

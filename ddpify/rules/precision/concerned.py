@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.edits import Edit
+from ddpify.edits import AddParameter, Edit, SetArgument
 from ddpify.facts import averaged
 from ddpify.facts.collect import own_nodes
 from ddpify.facts.model import Call, New, Part
 from ddpify.rules.context import Context
-from ddpify.rules.precision.home import Home, handed
+from ddpify.rules.precision import home
 from ddpify.rules.precision.present import Backward
 
 
@@ -56,12 +56,8 @@ class Names:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.homes: dict[str, Home] = {}
-
-    @property
-    def edits(self) -> list[Edit]:
-        """The edits that hand optimizers on."""
-        return [e for home in self.homes.values() for e in home.edits]
+        self.edits: list[Edit] = []
+        self.given: dict[tuple[ast.AST, New], str] = {}
 
     def at(self, node: ast.AST, wanted: frozenset[New]) -> str:
         """An expression for one optimizer, or a list of several; empty where there is none."""
@@ -74,13 +70,14 @@ class Names:
         distinct = list(dict.fromkeys(parts))
         return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
-    def _one(self, node: ast.AST, optimizer: New) -> str:
-        return self._seen(node, frozenset((optimizer,))) or self._own(node, optimizer) or self._handed(node, optimizer)
+    def _one(self, node: ast.AST, optimizer: New, depth: int = 0) -> str:
+        return self._seen(node, frozenset((optimizer,))) or self._own(node, optimizer) or self._handed(node, optimizer, depth)
 
     def _seen(self, node: ast.AST, wanted: frozenset[New]) -> str:
         """What the function around a node calls an optimizer, or all of several: alone or in a list."""
         run = self.context.facts.after
         function, line = self.context.facts.tree_of(node).function(node), getattr(node, "lineno", 0)
+        inside = ""
         for n in own_nodes(function):
             if not isinstance(n, (ast.Name, ast.Attribute, ast.arg)) or (_is_stored(n) and getattr(n, "lineno", 0) >= line):
                 continue
@@ -88,8 +85,19 @@ class Names:
             lists = [o for o in value.made() if o.path == "list"]
             held = run.held(lists[0], "[]").objs if len(lists) == 1 == len(value.objs) else value.objs
             if held == wanted and bool(lists) == (len(wanted) > 1):
-                return n.arg if isinstance(n, ast.arg) else ast.unparse(n)
-        return ""
+                return _text(n)
+            within = [
+                name
+                for (owner, name), v in run.memory.items()
+                if len(wanted) == 1
+                and value.objs == {owner}
+                and v.objs == wanted
+                and name.isidentifier()
+                and isinstance(owner, New)
+                and owner.cls is not None
+            ]
+            inside = inside or (f"{_text(n)}.{within[0]}" if within else "")
+        return inside
 
     def _own(self, node: ast.AST, optimizer: New) -> str:
         """The attribute of the method's own object that holds an optimizer, or the module's name for it."""
@@ -110,23 +118,34 @@ class Names:
                     return n.id
         return ""
 
-    def _handed(self, node: ast.AST, optimizer: New) -> str:
-        """The optimizer's first name, handed on through the calls that lead to a node."""
-        site = self.context.amp
-        for target in getattr(site, "optimizers", ()):
-            if (
-                optimizer in target.objs
-                and isinstance(target.node, ast.Name)
-                and len(target.objs) == 1
-                and node in self.context.tree.parent
-            ):
-                name = target.node.id
-                function = self.context.tree.function(site.after)  # type: ignore[union-attr]
-                home = self.homes.setdefault(name, Home(name, [], {function}))
-                known = home.at(self.context, node)
-                if known or handed(self.context, home, node):
-                    return name
-        return ""
+    def _handed(self, node: ast.AST, optimizer: New, depth: int = 0) -> str:
+        """A parameter of the function around a node that is given the optimizer, by the calls of the function."""
+        context, function = self.context, self.context.facts.tree_of(node).function(node)
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or depth > 4:
+            return ""
+        if (function, optimizer) in self.given:
+            return self.given[function, optimizer]
+        if not context.facts.is_edited(function) or not home.plain(context, function):
+            return ""
+        taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | {
+            n.arg for n in ast.walk(function) if isinstance(n, ast.arg)
+        }
+        calls = home.calls(context, function)
+        texts = [self._one(call, optimizer, depth + 1) for call in calls if context.facts.is_edited(call)]
+        if not calls or len(texts) < len(calls) or not all(texts):
+            return ""
+        usual = [t for t in texts if t.isidentifier()]
+        name = next((n for n in (*usual, "optimizer", "amp_optimizer") if n not in taken), "")
+        if not name:
+            return ""
+        self.edits += [SetArgument(call, name, text) for call, text in zip(calls, texts, strict=True)]
+        self.edits.append(AddParameter(function, name))
+        self.given[function, optimizer] = name
+        return name
+
+
+def _text(node: ast.Name | ast.Attribute | ast.arg) -> str:
+    return node.arg if isinstance(node, ast.arg) else ast.unparse(node)
 
 
 def _is_stored(node: ast.AST) -> bool:

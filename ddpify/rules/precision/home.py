@@ -51,10 +51,10 @@ def found(
                 return Home(held, [InsertAfter(at, f"{_self(context, at)}.{held} = {code}")], owner=owner)
     for home, edit in _homes(context, statements, uses, loops, f"{name} = {code}"):
         out = Home(name, [edit], {home})
-        if all(out.at(context, n) or handed(context, out, n) for n in uses):
+        if all(out.at(context, n) or _handed(context, out, n) for n in uses):
             for n in wished:
                 if not out.at(context, n):
-                    handed(context, out, n)
+                    _handed(context, out, n)
             return out
     return None
 
@@ -99,20 +99,20 @@ def _keeps(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
-def handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool:
+def _handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool:
     """Hand the scaler to the function that a node stands in, through the calls that lead there; False where that cannot be."""
     function = context.tree.function(node)
     if function in home.known:
         return True
-    if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not _plain(context, function):
+    if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not plain(context, function):
         return False
-    calls = _calls(context, function)
-    if not calls:
+    sites = calls(context, function)
+    if not sites:
         return False
     known, edits = set(home.known), list(home.edits)
     home.known.add(function)  # a function that calls itself has it by then
-    for call in calls:
-        if call not in context.tree.parent or not (home.at(context, call) or handed(context, home, call, depth + 1)):
+    for call in sites:
+        if call not in context.tree.parent or not (home.at(context, call) or _handed(context, home, call, depth + 1)):
             home.known, home.edits = known, edits
             return False
         home.edits.append(SetArgument(call, home.name, home.name))
@@ -120,7 +120,7 @@ def handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool:
     return True
 
 
-def _plain(context: Context, function: Function) -> bool:
+def plain(context: Context, function: Function) -> bool:
     """Whether a function is only called, and takes arguments as they come."""
     tree, name = context.facts.tree_of(function), context.facts.tree_of(function).name
     if function.decorator_list or not isinstance(tree.parent[function], (ast.Module, ast.If)):
@@ -140,7 +140,7 @@ def _reads(context: Context, function: Function) -> list[ast.expr]:
     return list(held)
 
 
-def _calls(context: Context, function: Function) -> list[ast.Call]:
+def calls(context: Context, function: Function) -> list[ast.Call]:
     """The calls of a function, those of its own file that were not reached included."""
     reads = set(_reads(context, function))
     own = {n for n in context.facts.tree_of(function).nodes() if isinstance(n, ast.Name) and n.id == function.name}

@@ -1,0 +1,1 @@
+"""What NVIDIA's apex demanded of scripts while it had amp and parallel, on the CPU: the rules, not the speed."""
