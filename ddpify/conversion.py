@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -126,7 +129,7 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
         shown = str(path) if path is not None else shown
         project = of_source(_text(source, shown), path, shown)
     try:
-        return _converted(project, options or Options(), path)
+        return _in_two(project, options or Options(), path)
     except RecursionError as error:
         where = Where(project.entry.shown)
         raise DdpifyError("the code is nested too deeply to be analysed", "take the deepest expression apart", where) from error
@@ -138,6 +141,58 @@ def _text(source: str | bytes, shown: str) -> Source:
     if source.endswith(".py") and "\n" not in source:
         raise DdpifyError(f"{source!r} is taken as a script's text", "to read a file, pass pathlib.Path(...)")
     return from_text(source, shown)
+
+
+def _in_two(project: Project, options: Options, path: Path | None) -> Conversion:
+    """The conversion, in two steps where something is taken out of the script first."""
+    from ddpify.plan import without
+
+    first = without(project, options)
+    if first is None:
+        return _converted(project, options, path)
+    code, modules, unapplied = _rewritten(project, first)
+    told = (*first.findings, *map(_by_hand, unapplied))
+    if unapplied or not first.changes:
+        done = _converted(project, options, path)
+        return replace(done, findings=tuple(dict.fromkeys((*told, *done.findings))))
+    done = _converted(_output(project, path, code, modules), options, path)
+    sources = {file.path: file.source for file in project.files.values()}
+    line = _lines(project.entry.source.text, done.source.text)
+    return replace(
+        done,
+        source=project.entry.source,
+        changes=(*first.changes, *(replace(c, node=_moved(c.node, line)) if c.file == done.shown else c for c in done.changes)),
+        findings=(*told, *(replace(f, line=line(f.line)) if f.file == done.shown else f for f in done.findings)),
+        modules=tuple(replace(m, source=sources.get(m.path, m.source)) for m in done.modules),
+    )
+
+
+def _lines(before: str, after: str) -> Callable[[int], int]:
+    """For each line of a text, the line of the text before that it stood on."""
+    blocks = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_opcodes()
+
+    def line(number: int) -> int:
+        start, begins = next(((i, j) for _, i, _, j, end in blocks if j < number <= end), (0, 0))
+        return max(1, start + number - begins)
+
+    return line
+
+
+def _moved(node: ast.AST, line: Callable[[int], int]) -> ast.AST:
+    """A node by the line it stood on before."""
+    out = copy.copy(node)
+    if isinstance(out, (ast.stmt, ast.expr)):
+        out.lineno = line(out.lineno)
+    return out
+
+
+def _output(project: Project, path: Path | None, code: str, modules: tuple[Module, ...]) -> Project:
+    """A project as it is after edits."""
+    entry = project.entry
+    output = of_source(replace(entry.source, text=code, original=code, mended=()), path, entry.shown)
+    for module in modules:
+        output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
+    return output
 
 
 def _converted(project: Project, options: Options, path: Path | None) -> Conversion:
@@ -185,10 +240,7 @@ def _checked(project: Project, path: Path | None, code: str, modules: tuple[Modu
 
     entry = project.entry
     try:
-        output = of_source(replace(entry.source, text=code, original=code, mended=()), path, entry.shown)
-        for module in modules:
-            output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
-        return tuple(check(output, plan))
+        return tuple(check(_output(project, path, code, modules), plan))
     except Exception as error:  # an unchecked output is not a proven one
         return (_internal(entry.shown, "the result is not checked; review every line", error),)
 

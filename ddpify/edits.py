@@ -62,6 +62,14 @@ class AddEntry:
 
 
 @dataclass(frozen=True, eq=False)
+class DropEntry:
+    """Take the entry at `index` away from the dict display `node`."""
+
+    node: ast.Dict
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
 class AddParameter:
     """Give the function `node` one more parameter, behind its positional ones; `default` is used where they end with defaults."""
 
@@ -141,6 +149,7 @@ Edit = (
     | NameArgument
     | AddFirst
     | AddEntry
+    | DropEntry
     | AddParameter
     | InsertBefore
     | InsertAfter

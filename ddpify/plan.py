@@ -16,7 +16,7 @@ from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.precision import needed
+from ddpify.rules.precision import needed, taken_out
 from ddpify.rules.process import cuda_visible_devices, module, setup
 from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
@@ -70,6 +70,19 @@ def make_plan(project: Project, options: Options) -> Plan:
         edited=context.facts.edited,
         install=needed.install(context, changes),
     )
+
+
+def without(project: Project, options: Options) -> Plan | None:
+    """What is taken out of a script before it is converted: the mixed precision that it has, where another is asked for."""
+    words = ("autocast", "GradScaler") if options.level else ("apex",)
+    texts = [file.source.text for file in (project.entry, *project.files.values())]
+    if options.amp == "keep" or not any(word in text for word in words for text in texts) or verdict(project) is not None:
+        return None
+    context = Context(collect.collect(project), options)
+    found = list(taken_out.changes(context))
+    changes = tuple(c for c in found if isinstance(c, Change))
+    findings = tuple(f for f in found if isinstance(f, Finding))
+    return Plan("convert", changes, findings, options=options) if found else None
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:

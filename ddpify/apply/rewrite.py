@@ -26,6 +26,7 @@ from ddpify.edits import (
     AddParameter,
     Drop,
     DropArgument,
+    DropEntry,
     InsertAfter,
     InsertBefore,
     NameArgument,
@@ -53,7 +54,7 @@ _POWER: dict[type[cst.CSTNode], int] = {
     cst.BitInvert: 13, cst.Power: 14, cst.Await: 15,
 }  # fmt: skip
 _ATOM = 16
-_IN_PLACE = (Replace, SetArgument, DropArgument, NameArgument, AddFirst, AddEntry, AddParameter)
+_IN_PLACE = (Replace, SetArgument, DropArgument, NameArgument, AddFirst, AddEntry, DropEntry, AddParameter)
 _COMPOSING = (Replace, SetArgument, DropArgument, NameArgument, InsertBefore, Under)
 
 
@@ -300,6 +301,8 @@ class _Rewriter(cst.CSTTransformer):
             return self._replace(edit, original, updated)
         if isinstance(edit, (AddFirst, AddEntry, AddParameter)):
             return emit.added(edit, updated, self.module.config_for_parsing)
+        if isinstance(edit, DropEntry):
+            return emit.remove_entry(updated, edit.index)
         index = _find(edit, updated)
         if isinstance(edit, NameArgument):
             if index is None:

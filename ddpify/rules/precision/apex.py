@@ -176,7 +176,7 @@ def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
             yield context.manual(CODE, call.node, why, "look at a profile, or use --amp torch", level=Safety.REVIEW)
     yield from _rewritten(context, site if isinstance(site, Site) else None)
     if level == "O2":
-        yield from _looked_at(context, every)
+        yield from looked_at(context, every)
 
 
 def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
@@ -203,7 +203,7 @@ def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
             yield context.manual(CODE, call.node, why, "copy it before amp.initialize, or use apex-O1")
 
 
-def _looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
+def looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
     """Gradients that are read: at O2 those of the model stay scaled, and the optimizer's are others."""
     handled = {c.node for c in scaled_loss.clipping(context) if scaled_loss.clipped(context, c)}
     for node in dict.fromkeys(c.node for c in update.readers(context)):

@@ -77,8 +77,8 @@ def changes(context: Context) -> Iterator[Change]:
         own = f", loss_id={at}" if len(backwards) > 1 else ""
         header = f"with amp.scale_loss({{0}}, {_braced(given)}{own}) as {scaled}"
         edits += [Under(context.tree.statement(node), header, (of[0].receiver,)), Replace(of[0].receiver, scaled)]
-    edits += _clips(context, names, steps)
-    edits += _zeroed(context)
+    edits += clips(context, names)
+    edits += zeroed(context)
     files = list(saved.sites(context, set(context.facts.optimizers), "amp"))
     edits += [e for f in files for e in f.edits("amp", "amp")]
     edits += [*names.edits]
@@ -87,7 +87,7 @@ def changes(context: Context) -> Iterator[Change]:
     yield Change(CODE, _WHY, context.tree.shown, backwards[0], tuple(edits), (apex.IMPORT,))
 
 
-def _clips(context: Context, names: concerned.Names, steps: list[Call]) -> Iterator[Edit]:
+def clips(context: Context, names: concerned.Names) -> Iterator[Edit]:
     """Gradients are clipped on the parameters that the optimizer moves, which are others than the model's at O2."""
     for call in clipping(context):
         owners = clipped(context, call)
@@ -101,8 +101,13 @@ def _clips(context: Context, names: concerned.Names, steps: list[Call]) -> Itera
 
 def clipping(context: Context) -> list[Call]:
     """The calls that clip, each once."""
-    calls = {c.node: c for c in context.facts.after.trace.calls if any(map(library.clips, c.func.paths())) and c.node.args}
-    return [c for c in calls.values() if not any(o.kind == "scaled" for o in c.args[0].origins)]
+    calls = {
+        c.node: c
+        for c in context.facts.after.trace.calls
+        if any(map(library.clips, c.func.paths() - {library.MASTER_PARAMS})) and c.node.args
+    }
+    masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
+    return [c for c in calls.values() if not masters & set(ast.walk(c.node.args[0]))]
 
 
 def clipped(context: Context, call: Call) -> frozenset[New]:
@@ -117,9 +122,9 @@ def clipped(context: Context, call: Call) -> frozenset[New]:
     return frozenset()
 
 
-def _zeroed(context: Context) -> Iterator[Edit]:
+def zeroed(context: Context) -> Iterator[Edit]:
     """`zero_grad` takes no argument once apex has replaced it."""
-    if context.options.level != "O2":
+    if context.options.level != "O2":  # and nothing else is lost: it is as good as setting to zero
         return
     run = context.facts.after
     for node in dict.fromkeys(c.node for c in context.calls() if c.method == "zero_grad"):
