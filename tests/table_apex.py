@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import table_amp
 from scripts import APEX, Script
 
 from ddpify import Options
@@ -265,4 +266,168 @@ SCRIPTS: dict[str, Script] = {
     **{f"{title}, apex O2": with_apex(script, amp="apex-O2") for title, script in PLAIN.items()},
     **{f"{title}, apex O2 in torch's wrapper": with_apex(script, amp="apex-O2", ddp="torch") for title, script in PLAIN.items()},
     **{f"{title}, in apex's wrapper": with_apex(script, ddp="apex") for title, script in PLAIN.items()},
+}
+
+# ------------------------------------------------------------------------------------------------------- apex in the input
+
+CLIPPED = Script(
+    """
+    from apex import amp
+
+    torch.manual_seed(4)
+    model = nn.Sequential(nn.Linear(8, 12), nn.ReLU(), nn.Linear(12, 2)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1", loss_scale="dynamic")
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.7)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for xb, yb in loader:
+            loss = F.cross_entropy(model(xb.cuda()), yb.cuda())
+            optimizer.zero_grad()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 0.4)
+            optimizer.step()
+        schedule.step()
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "amp": amp.state_dict()}, "last.pt")
+    """,
+    apart=("keys",),
+)
+FLAGGED = Script(
+    """
+    try:
+        from apex import amp
+    except ImportError:
+        amp = None
+
+    def practise(args, net, rows, adam, rate):
+        total = 0.0
+        for at, (xb, yb) in enumerate(rows):
+            loss = F.cross_entropy(net(xb), yb) / args.gather
+            if args.fp16:
+                with amp.scale_loss(loss, adam) as scaled:
+                    scaled.backward()
+            else:
+                loss.backward()
+            total += loss.item()
+            if (at + 1) % args.gather == 0:
+                if args.fp16:
+                    nn.utils.clip_grad_norm_(amp.master_params(adam), args.most)
+                else:
+                    nn.utils.clip_grad_norm_(net.parameters(), args.most)
+                adam.step()
+                rate.step()
+                net.zero_grad()
+        return total / len(rows)
+
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--fp16", action="store_true")
+        parser.add_argument("--fp16_opt_level", default="O1")
+        parser.add_argument("--gather", type=int, default=1)
+        parser.add_argument("--most", type=float, default=1.0)
+        args = parser.parse_args()
+        torch.manual_seed(6)
+        net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+        adam = torch.optim.AdamW(net.parameters(), lr=0.02)
+        if args.fp16:
+            net, adam = amp.initialize(net, adam, opt_level=args.fp16_opt_level)
+        rate = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 / (1 + step))
+        rows = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            print("mean", round(practise(args, net, rows, adam, rate), 9))
+
+    if __name__ == "__main__":
+        main()
+    """,
+    args=("--fp16",),
+    same=("mean",),
+)
+SEVERAL = Script("""
+    import apex
+
+    class Pair:
+        def __init__(self):
+            self.ours, self.theirs = nn.Linear(4, 8), nn.Linear(8, 1)
+            self.first = torch.optim.SGD(self.ours.parameters(), lr=0.05)
+            self.second = torch.optim.SGD(self.theirs.parameters(), lr=0.05)
+            models, optimizers = apex.amp.initialize(
+                [self.ours, self.theirs], [self.first, self.second], opt_level="O1", num_losses=2, loss_scale=128.0
+            )
+            self.ours, self.theirs = models
+            self.first, self.second = optimizers
+
+        def step(self, rows):
+            made = self.ours(rows[:, :4])
+            judged = F.softplus(self.theirs(made.detach())).mean() + F.softplus(-self.theirs(rows)).mean()
+            self.second.zero_grad()
+            with apex.amp.scale_loss(judged, self.second, loss_id=0) as loss:
+                loss.backward()
+            self.second.step()
+            fooled = F.softplus(-self.theirs(made)).mean()
+            self.first.zero_grad()
+            with apex.amp.scale_loss(fooled, self.first, loss_id=1) as loss:
+                loss.backward()
+            self.first.step()
+
+    pair = Pair()
+    for epoch in range(2):
+        for (rows,) in DataLoader(TensorDataset(x), batch_size=4, shuffle=True):
+            pair.step(rows)
+    """)
+PARTS = Script("""
+    from apex.normalization import FusedLayerNorm
+    from apex.optimizers import FusedAdam, FusedSGD
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = FusedLayerNorm(8)
+            self.out = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.out(self.norm(rows))
+
+    net = Net()
+    one = FusedAdam(net.norm.parameters(), lr=0.01)
+    two = FusedSGD(net.out.parameters(), lr=0.1, momentum=0.9)
+    for epoch in range(2):
+        for xb, yb in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(xb), yb)
+            one.zero_grad()
+            two.zero_grad()
+            loss.backward()
+            one.step()
+            two.step()
+    """)
+PRESENT = {"gradients clipped on amp's": CLIPPED, "amp by a flag": FLAGGED, "two models of apex": SEVERAL, "fused parts": PARTS}
+ADAMS = Script("""
+    torch.manual_seed(9)
+    net, head = nn.Linear(8, 4), nn.Linear(4, 2)
+    slow = torch.optim.AdamW(net.parameters(), 0.01, (0.8, 0.99))
+    fast = torch.optim.Adam(head.parameters(), lr=0.02, weight_decay=0.1, foreach=True)
+    for epoch in range(2):
+        for xb, yb in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(head(net(xb).relu()), yb)
+            slow.zero_grad(set_to_none=True)
+            fast.zero_grad()
+            loss.backward()
+            slow.step()
+            fast.step()
+    """)
+NOT_APEX = (
+    "a context that is null on the cpu",
+    "bfloat16 without a scaler",
+    "two branches, with and without",
+    "a forward that casts itself",
+)
+TORCH = {title: replace(s, told=("DDP416",) if title in NOT_APEX else ()) for title, s in table_amp.PRESENT.items()}
+SCRIPTS |= {
+    **{f"{title}, kept": with_apex(script) for title, script in PRESENT.items()},
+    **{f"{title}, to {amp}": with_apex(script, amp=amp) for title, script in PRESENT.items() for amp in ("none", "torch", "torch-bf16")},
+    **{f"{title}, to apex O2": with_apex(script, amp="apex-O2") for title, script in PRESENT.items()},
+    **{f"{title}, to apex": with_apex(script, amp="apex-O1") for title, script in TORCH.items()},
+    "adams, fused": with_apex(ADAMS, fused_adam=True),
+    "adams, fused, at O2": with_apex(ADAMS, fused_adam=True, amp="apex-O2"),
+    "adams, at O1 with a scale": with_apex(ADAMS, amp="apex-O1", loss_scale="128"),
 }

@@ -6,7 +6,7 @@ from ddpify.rules.data import batch_size, cut, download, evaluation, loader, pre
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, steering
 from ddpify.rules.model import average, dataparallel, device, names, no_sync, wrap
-from ddpify.rules.precision import apex, autocast, scaled_loss, scaler, spelling, switch, taken_out
+from ddpify.rules.precision import apex, autocast, fused, scaled_loss, scaler, spelling, switch, taken_out
 from ddpify.rules.process import cuda_visible_devices, seed, setup, worker_seed
 
 # What yields changes and findings of itself; `setup` then adds the runtime block that the others need.
@@ -16,6 +16,7 @@ PLANNING = (
     worker_seed,
     dataparallel,
     device,
+    fused,
     apex,  # before the wraps, which come after it in the script
     wrap,
     no_sync,

@@ -206,6 +206,8 @@ def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
 def looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
     """Gradients that are read: at O2 those of the model stay scaled, and the optimizer's are others."""
     handled = {c.node for c in scaled_loss.clipping(context) if scaled_loss.clipped(context, c)}
+    masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
+    handled |= {c.node for c in context.facts.after.trace.calls if masters & set(ast.walk(c.node))}
     for node in dict.fromkeys(c.node for c in update.readers(context)):
         if node not in handled and any(b.call.order < c.order for b in every for c in context.facts.after.calls(node)):
             why = "at O2 the model's gradients stay scaled: the optimizer moves parameters of its own"

@@ -11,6 +11,7 @@ References: https://nvidia.github.io/apex/advanced.html
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpify.edits import DropArgument, Edit, Replace, Under
@@ -36,8 +37,9 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         "a loss that is only looked at",
-        "loss = criterion(model(images), labels)\n"
-        "loss.item()\n",
+        "other = Net()\n"
+        "with torch.no_grad():\n"
+        "    loss = criterion(other(images), labels)\n",
         frame="end",
         options=Options(amp="apex-O1"),
     ),
@@ -101,11 +103,8 @@ def clips(context: Context, names: concerned.Names) -> Iterator[Edit]:
 
 def clipping(context: Context) -> list[Call]:
     """The calls that clip, each once."""
-    calls = {
-        c.node: c
-        for c in context.facts.after.trace.calls
-        if any(map(library.clips, c.func.paths() - {library.MASTER_PARAMS})) and c.node.args
-    }
+    every = [c for c in context.facts.after.trace.calls if any(map(library.clips, c.func.paths() - {library.MASTER_PARAMS}))]
+    calls = {c.node: c for c in every if c.node.args}
     masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
     return [c for c in calls.values() if not masters & set(ast.walk(c.node.args[0]))]
 

@@ -14,16 +14,16 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from ddpify.edits import Drop, DropArgument, DropEntry, Edit, Replace, Unwrap
+from ddpify.edits import Drop, DropArgument, DropEntry, Replace, Unwrap
 from ddpify.facts import averaged, library
 from ddpify.facts.collect import own_nodes
 from ddpify.facts.model import Method, New
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.precision import present
+from ddpify.rules.precision import migrated, present
+from ddpify.rules.precision.migrated import Out
 
 CODE = "DDP416"
 TITLE = "another mixed precision taken out"
@@ -71,21 +71,9 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
-@dataclass(eq=False)
-class _Out:
-    """What is taken out of one script: `gone` are statements, `handled` the expressions that an edit takes care of."""
-
-    edits: list[Edit] = field(default_factory=list)
-    gone: set[ast.stmt] = field(default_factory=set)
-    handled: set[ast.AST] = field(default_factory=set)
-    left: list[tuple[ast.AST, str, str]] = field(default_factory=list)
-    flags: set[str] = field(default_factory=set)
-    places: list[ast.AST] = field(default_factory=list)
-
-
 def changes(context: Context) -> Iterator[Change | Finding]:
     """One change for all of it."""
-    out = _Out()
+    out = Out()
     asked = context.options
     if asked.amp in ("none", "torch", "torch-bf16"):
         _apex(context, out)
@@ -103,13 +91,13 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     for flag in sorted(out.flags):
         why = f"`{flag}` no longer decides about mixed precision: what is asked for holds always"
         yield context.manual(CODE, place, why, level=Safety.NOTE)
-    yield Change(CODE, f"asked for by --amp {asked.amp}", context.tree.shown, place, tuple(out.edits))
+    yield Change(CODE, f"asked for by --amp {asked.amp}", context.tree.shown, place, tuple(out.edits), tuple(out.imports))
 
 
 # ------------------------------------------------------------------------------------------------------------------- apex
 
 
-def _apex(context: Context, out: _Out) -> None:
+def _apex(context: Context, out: Out) -> None:
     tree, run = context.tree, context.facts.before
     for node in tree.nodes():
         if not isinstance(node, ast.Call):
@@ -132,12 +120,13 @@ def _apex(context: Context, out: _Out) -> None:
             _dropped(context, out, node)
         else:
             out.left.append((node, f"amp.{name} has no like in torch's mixed precision", "cast inside the function: x = x.float()"))
+    migrated.parts(context, out)
     if out.places:
         _collapsed(context, out)
         _imports(context, out)
 
 
-def _initialized(context: Context, out: _Out, node: ast.Call) -> None:
+def _initialized(context: Context, out: Out, node: ast.Call) -> None:
     statement = context.tree.statement(node)
     given = [a for a in (argument(node, 0, "models"), argument(node, 1, "optimizers")) if a is not None]
     if any(k.arg == "cast_model_outputs" for k in node.keywords):
@@ -164,7 +153,7 @@ def _flat(target: ast.expr) -> list[str]:
     return [_listed(e) for e in target.elts] if isinstance(target, (ast.Tuple, ast.List)) else [_listed(target)]
 
 
-def _scaled(context: Context, out: _Out, node: ast.Call) -> None:
+def _scaled(context: Context, out: Out, node: ast.Call) -> None:
     block = context.tree.statement(node)
     loss = argument(node, 0, "loss")
     item = block.items[0] if isinstance(block, ast.With) and len(block.items) == 1 else None
@@ -191,16 +180,17 @@ def _parameters(context: Context, node: ast.Call) -> str:
     return f'[p for group in {context.source(given)}.param_groups for p in group["params"]]'
 
 
-def _saved(context: Context, out: _Out, node: ast.expr) -> None:
+def _saved(context: Context, out: Out, node: ast.expr) -> None:
     """A state in a checkpoint."""
     tree = context.tree
     held: ast.AST = node
-    if isinstance(tree.parent[held], ast.IfExp):  # `... if args.fp16 else None`
-        held = tree.parent[held]
-        _flag(out, held.test)
+    choice = tree.parent[held]
+    if isinstance(choice, ast.IfExp):  # `... if args.fp16 else None`
+        held = choice
+        _flag(out, choice.test)
     parent = tree.parent[held]
     if isinstance(parent, ast.Dict) and held in parent.values:
-        out.edits.append(DropEntry(parent, parent.values.index(held)))  # type: ignore[arg-type]
+        out.edits.append(DropEntry(parent, parent.values.index(held)))
     elif isinstance(parent, ast.keyword) and parent.arg and isinstance(call := tree.parent[parent], ast.Call):
         out.edits.append(DropArgument(call, parent.arg))
     elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript):
@@ -209,7 +199,7 @@ def _saved(context: Context, out: _Out, node: ast.expr) -> None:
         out.left.append((node, "where this state is kept was not seen", "leave it out of the checkpoint"))
 
 
-def _dropped(context: Context, out: _Out, node: ast.Call) -> None:
+def _dropped(context: Context, out: Out, node: ast.Call) -> None:
     statement = context.tree.statement(node)
     if isinstance(statement, ast.Expr) and statement.value is node:
         out.gone.add(statement)
@@ -217,7 +207,7 @@ def _dropped(context: Context, out: _Out, node: ast.Call) -> None:
         out.left.append((node, "what this call gives is used in a way that was not seen", "take it out by hand"))
 
 
-def _collapsed(context: Context, out: _Out) -> None:
+def _collapsed(context: Context, out: Out) -> None:
     """`if args.fp16:` with and without amp, both sides of which are now the same."""
     tree = context.tree
     for node in tree.nodes():
@@ -237,9 +227,9 @@ def _statements(found: object) -> list[ast.stmt]:
 class _Plain(ast.NodeTransformer):
     """Statements without amp, as they are going to read; of a copy, known by its places."""
 
-    def __init__(self, context: Context, out: _Out) -> None:
+    def __init__(self, context: Context, out: Out) -> None:
         plain = [e for e in out.edits if isinstance(e, Replace) and not e.holes]
-        self.texts = {(e.node.lineno, e.node.col_offset, type(e.node)): e.template for e in plain}
+        self.texts: dict[object, str] = {(e.node.lineno, e.node.col_offset, type(e.node)): e.template for e in plain}
         self.blocks = {(e.node.lineno, e.node.col_offset) for e in out.edits if isinstance(e, Unwrap)}
 
     def visit(self, node: ast.AST) -> object:
@@ -252,7 +242,7 @@ class _Plain(ast.NodeTransformer):
         return super().visit(node)
 
 
-def _imports(context: Context, out: _Out) -> None:
+def _imports(context: Context, out: Out) -> None:
     """Imports of apex of which nothing is left."""
     tree, run = context.tree, context.facts.before
     gone = {n for e in out.edits if isinstance(e, (Replace, DropArgument)) for n in ast.walk(e.node)} | out.handled
@@ -263,7 +253,7 @@ def _imports(context: Context, out: _Out) -> None:
         bound = {(a.asname or a.name).partition(".")[0] for a in statement.names}
         reads = [n for n in tree.nodes() if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in bound]
         rest = [n for n in reads if n not in gone and any(p.startswith("apex") for p in run.value(n).paths())]
-        if not rest and all(a.name == "amp" or a.name in ("apex", "apex.amp") for a in statement.names):
+        if not rest and reads:
             out.gone.add(statement)
 
 
@@ -276,7 +266,7 @@ def _of_apex(statement: ast.Import | ast.ImportFrom) -> bool:
 # ------------------------------------------------------------------------------------------------------------------ torch
 
 
-def _torch(context: Context, out: _Out) -> None:
+def _torch(context: Context, out: Out) -> None:
     tree, run = context.tree, context.facts.before
     casts, scalers = present.autocasts(context), present.scalers(context)
     for node in (*casts, *scalers):
@@ -317,7 +307,7 @@ def _methods(context: Context, node: ast.Call) -> list[Method]:
     return [o for o in objs if isinstance(o, Method) and isinstance(o.of, New) and o.of.path in library.SCALERS]
 
 
-def _method(context: Context, out: _Out, node: ast.Call, name: str) -> None:
+def _method(context: Context, out: Out, node: ast.Call, name: str) -> None:
     """`scaler.scale(loss)` is the loss, `scaler.step(optimizer)` a step; the rest goes."""
     if name == "scale" and node.args:
         out.edits.append(Replace(node, "{0}", (node.args[0],)))
@@ -342,14 +332,14 @@ def _passed_on(context: Context, made: ast.Call) -> bool:
 # ---------------------------------------------------------------------------------------------------------------- what else
 
 
-def _flags(context: Context, out: _Out, node: ast.AST) -> None:
+def _flags(context: Context, out: Out, node: ast.AST) -> None:
     """The settings under which a call stood, such as `if args.fp16:`."""
     for up in context.tree.ancestors(node):
         if isinstance(up, ast.If) and not context.is_main(up) and isinstance(up.test, (ast.Attribute, ast.Name)):
             _flag(out, up.test)
 
 
-def _flag(out: _Out, test: ast.expr) -> None:
+def _flag(out: Out, test: ast.expr) -> None:
     out.flags.add(ast.unparse(test))
 
 

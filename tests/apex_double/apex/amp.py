@@ -5,7 +5,7 @@ import types
 
 import torch
 
-from apex import parallel
+from . import parallel
 
 _LEVELS = {  # level: (patches torch, casts the model, master weights, loss scale)
     "O0": (False, False, False, 1.0),
