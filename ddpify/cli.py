@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from ddpify import __version__
 from ddpify.errors import DdpifyError
@@ -16,6 +17,7 @@ from ddpify.options import Amp, Backend, BatchSize, Ddp, Evaluation, FindUnused,
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
+    from ddpify.rehearse.verify import Verdict
 
 app = typer.Typer(
     help="Convert PyTorch training scripts to DistributedDataParallel.",
@@ -106,6 +108,84 @@ def convert(
     _run(work)
 
 
+VERIFY_HELP = """Prove a conversion by running it: PATH as one process, CONVERTED as ranks, and what both did compared.
+
+Without CONVERTED, PATH is converted first, with the options of `ddpify convert`. Any DDP script can be held against its original, one
+written by hand, too. CUDA that is absent is played by the CPU. Both run in copies of the project: nothing of yours is written to. What
+follows `--` goes to both scripts.
+
+\b
+Examples:
+  ddpify verify train.py                              convert, run both for 20 steps, compare
+  ddpify verify train.py -- --epochs 1 --data ./data  the same, with arguments of the script
+  ddpify verify train.py train_ddp.py --steps 0       a script converted by hand, run to its end
+  ddpify verify train.py --python ../env/bin/python   run by the interpreter that has torch
+  ddpify verify train.py --json > verdict.json        for a program
+
+\b
+Exit codes:
+  0  all properties hold
+  1  something failed; the table says what it most likely comes from
+  2  could not run, with the reason
+"""
+
+
+class _VerifyCommand(TyperCommand):
+    """A command that leaves what follows `--` to the script."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Take the script's arguments out before the command's own are read."""
+        at = args.index("--") if "--" in args else len(args)
+        ctx.obj = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
+@app.command(cls=_VerifyCommand, help=VERIFY_HELP)
+def verify(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="The original script.")],
+    converted: Annotated[Path | None, typer.Argument(help="The distributed script; by default PATH is converted.")] = None,
+    nproc: Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)] = 2,
+    steps: Annotated[int, typer.Option(help="Optimizer steps to compare; 0 lets the scripts end.", min=0)] = 20,
+    time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds that each run may take.", min=1)] = 300,
+    python: Annotated[str, typer.Option(help="The interpreter that has torch.")] = sys.executable,
+    json: Annotated[bool, typer.Option("--json", help="Put the verdict on standard output as JSON.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the loss curves, differences and files.")] = None,
+    launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
+    amp: Annotated[Amp, typer.Option(help="As in convert.")] = "keep",
+    backend: Annotated[Backend, typer.Option(help="As in convert.")] = "auto",
+    find_unused_parameters: Annotated[FindUnused, typer.Option(help="As in convert.")] = "auto",
+    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="As in convert.")] = "auto",
+    eval: Annotated[Evaluation, typer.Option(help="As in convert.")] = "auto",
+    guards: Annotated[Guards, typer.Option(help="As in convert.")] = "explicit",
+) -> None:
+    """See VERIFY_HELP."""
+
+    def work() -> int:
+        from ddpify.rehearse.launch import Setting
+        from ddpify.rehearse.verify import verify as run
+        from ddpify.report import terminal, verdict
+
+        conversion: Path | Conversion | None = converted
+        if converted is None:
+            options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, amp=amp)
+            conversion = _convert(str(path), options)
+            if conversion.status != "convert":
+                hint = "name the script that is distributed: ddpify verify PATH CONVERTED"
+                raise DdpifyError(f"{path} is not converted: {conversion.reason}", hint)
+        assert conversion is not None
+        setting = Setting(python, nproc, steps, time_limit, True)
+        with _Progress(steps) as progress:
+            found = run(path, conversion, setting, "" if converted else launcher, context.obj, progress)
+        if html is not None:
+            _page(found, html)
+        colour = terminal.wants_colour(sys.stdout)
+        _emit((verdict.render_json(found) if json else verdict.terminal(found, colour)).encode())
+        return found.exit_code
+
+    _run(work)
+
+
 @app.command()
 def rules(code: Annotated[str | None, typer.Argument(help="A rule's code, such as DDP301.")] = None) -> None:
     """List the rules, or explain one of them with examples."""
@@ -155,6 +235,34 @@ def _run(work: Callable[[], int]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         exit_code = 1
     raise typer.Exit(exit_code)
+
+
+class _Progress:
+    """What runs now, and its optimizer steps so far, on a line of standard error that a terminal shows."""
+
+    def __init__(self, steps: int) -> None:
+        self._goal, self._shown = f"/{steps}" if steps else "", ""
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __call__(self, run: str, steps: int) -> None:
+        text = f"{run}: {steps}{self._goal} steps"
+        if sys.stderr.isatty() and text != self._shown:
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+            self._shown = text
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+
+
+def _page(verdict: Verdict, html: Path) -> None:
+    from ddpify.report.verdict_page import render
+    from ddpify.source import write_all
+
+    write_all({html: render(verdict).encode()})
 
 
 def _convert(path: str, options: Options) -> Conversion:

@@ -1,0 +1,22 @@
+"""What makes two runs of a training script comparable, and the record of what each did. Needs torch and nothing of ddpify.
+
+The settings come from the environment: DDPIFY_REHEARSAL (the folder of the record), DDPIFY_RANKS (how many ranks the batch is
+shared by), DDPIFY_STEPS (optimizer steps after which the script is ended, 0 for none) and DDPIFY_DOUBLE (1: float64).
+"""
+
+
+def install() -> None:
+    """Prepare this process."""
+    from ddpify_rehearsal import record
+
+    record.start()
+    from ddpify_rehearsal import devices, draws, files, loaders, neutral, output, stage, training
+
+    stage.install()
+    devices.install()
+    neutral.install()
+    draws.install()
+    loaders.install()
+    training.install()
+    files.install()
+    output.install()

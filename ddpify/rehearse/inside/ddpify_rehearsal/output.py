@@ -1,0 +1,85 @@
+"""What a process says: the lines that it prints, its warnings, and how it fails."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from typing import Any, NoReturn
+
+from ddpify_rehearsal import record
+
+_LINES = 20_000  # lines of one process that are kept
+_LENGTH = 500
+_told = 0
+_warning = False  # a warning is shown: it is told as one, not as lines
+
+
+class _Told:
+    """A stream whose whole lines are told, too; redrawn ones, such as progress bars, are not."""
+
+    def __init__(self, stream: Any, name: str) -> None:
+        self._stream, self._name, self._line = stream, name, ""
+
+    def write(self, text: str) -> Any:
+        """Write, and tell the lines that are complete."""
+        written = self._stream.write(text)
+        if isinstance(text, str) and _told < _LINES:
+            *lines, rest = (self._line + text[-1_000_000:]).split("\n")
+            for line in lines:
+                _tell(self._name, line)
+            self._line = rest[-10 * _LENGTH :]
+        return written
+
+    def writelines(self, lines: Any) -> None:
+        """Write line by line."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Flush what lies below."""
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _tell(stream: str, line: str) -> None:
+    global _told
+    redrawn = "\r" in line
+    line = line.split("\r")[-1].rstrip()
+    if line and _told < _LINES and not _warning:
+        _told += 1
+        record.emit("line", stream=stream, text=line[:_LENGTH], redrawn=redrawn)
+        if _told == _LINES:
+            record.emit("lines_cut")
+
+
+def _text(*failure: Any) -> str:
+    return "".join(traceback.format_exception(*failure))[-6000:]
+
+
+def install() -> None:
+    """Listen."""
+    sys.stdout, sys.stderr = _Told(sys.stdout, "stdout"), _Told(sys.stderr, "stderr")  # type: ignore[assignment]
+    show, hook = warnings.showwarning, sys.excepthook
+
+    def warned(message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
+        record.emit("warning", category=category.__name__, text=str(message)[:_LENGTH], file=filename, line=lineno)
+        global _warning
+        _warning = True
+        show(message, category, filename, lineno, file, line)
+        _warning = False
+
+    def failed(kind: type[BaseException], value: BaseException, trace: Any) -> None:
+        record.emit("failed", text=_text(kind, value, trace), error=f"{kind.__name__}: {value}"[:_LENGTH])
+        hook(kind, value, trace)
+
+    leave = sys.exit
+
+    def leaving(status: Any = None) -> NoReturn:
+        if status not in (None, 0):
+            record.emit("leaves", status=str(status)[:_LENGTH])
+        leave(status)
+
+    warnings.showwarning, sys.excepthook, sys.exit = warned, failed, leaving

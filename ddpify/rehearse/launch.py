@@ -1,0 +1,271 @@
+"""Runs a script as one process or as ranks, watches it, and ends everything that it started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from ddpify.errors import DdpifyError
+from ddpify.rehearse.scratch import Scratch
+
+INSIDE = Path(__file__).with_name("inside")
+_TAIL = 200_000  # characters of output that are kept
+_IDLE = 45.0  # seconds without any work, after which processes that wait for each other are taken to hang
+_OF_A_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "NODE_RANK")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: `code` is its exit code, None where it had to be ended; `stacks` of its processes if so, and why.
+
+    `seconds` is wall-clock time, `output` the end of what it printed on both streams.
+    """
+
+    record: Path
+    code: int | None
+    output: str
+    seconds: float
+    why: str = ""
+    stacks: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds and the precision."""
+
+    python: str
+    nproc: int
+    steps: int
+    limit: float
+    double: bool
+
+
+def command(launcher: str, setting: Setting, script: Path, args: Sequence[str]) -> list[str]:
+    """What starts the script: `launcher` is torchrun, launch, spawn, or nothing for one process."""
+    line = [setting.python]
+    if launcher in ("torchrun", "launch"):
+        line += ["-m", f"torch.distributed.{'run' if launcher == 'torchrun' else 'launch'}", f"--nproc-per-node={setting.nproc}"]
+        line += ["--master-addr=127.0.0.1", f"--master-port={_free_port()}"]
+    return [*line, str(script), *args]
+
+
+def run(line: Sequence[str], cwd: Path, record: Path, setting: Setting, scratch: Scratch, progress: Callable[[int], None]) -> Ended:
+    """Run a command to its end, or to the end of its time. `progress` is told the number of optimizer steps so far."""
+    record.mkdir(parents=True)
+    began = time.monotonic()
+    terminal = _Terminal()
+    try:
+        process = subprocess.Popen(
+            line,
+            cwd=cwd,
+            env=_environment(record, setting, scratch),
+            stdin=terminal.stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        terminal.close()
+        raise DdpifyError(f"{line[0]} cannot be started: {error.strerror}", "name an interpreter that has torch: --python EXE") from error
+    output = _Output(process)
+    watch = _Watch(process, record)
+    why = ""
+    try:
+        while process.poll() is None:
+            time.sleep(0.1)
+            progress(watch.steps())
+            if time.monotonic() - began > setting.limit:
+                why = f"it had not ended after {setting.limit:g} s"
+            elif watch.idle() > _IDLE:
+                why = f"its processes waited for each other: none did anything for {_IDLE:g} s"
+            if why:
+                break
+        stacks = watch.stacks() if why else ""
+    finally:
+        watch.end()
+        output.close()
+        terminal.close()
+    return Ended(record, None if why else process.returncode, output.text(), time.monotonic() - began, why, stacks)
+
+
+def bare(line: Sequence[str], cwd: Path, limit: float) -> Ended:
+    """Run a command as the user would, without a record: does it fail by itself?"""
+    env = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
+    began = time.monotonic()
+    terminal = _Terminal()
+    try:
+        done = subprocess.run(line, cwd=cwd, env=env, stdin=terminal.stdin, capture_output=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return Ended(cwd, None, "", limit, "it had not ended")
+    finally:
+        terminal.close()
+    return Ended(cwd, done.returncode, (done.stdout + done.stderr).decode(errors="replace")[-_TAIL:], time.monotonic() - began)
+
+
+def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
+    path = os.pathsep.join([str(INSIDE), *filter(None, [kept.get("PYTHONPATH", "")])])
+    return {
+        "WANDB_MODE": "offline",
+        "MPLBACKEND": "Agg",
+        "OMP_NUM_THREADS": "1",
+        **kept,
+        "PYTHONPATH": path,
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "DDPIFY_REHEARSAL": str(record),
+        "DDPIFY_SCRATCH": str(scratch.base),
+        "DDPIFY_RANKS": str(setting.nproc),
+        "DDPIFY_STEPS": str(setting.steps),
+        "DDPIFY_DOUBLE": str(int(setting.double)),
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+class _Terminal:
+    """A terminal to ask for its size, as many progress bars do; whoever reads from it is told that nothing comes."""
+
+    def __init__(self) -> None:
+        self._open: tuple[int, ...] = ()
+        self.stdin = subprocess.DEVNULL
+        if sys.platform != "win32":
+            import fcntl
+            import pty
+            import termios
+
+            self._open = pty.openpty()
+            typed, self.stdin = self._open
+            fcntl.ioctl(self.stdin, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            os.write(typed, b"\x04" * 64)
+
+    def close(self) -> None:
+        """Close it."""
+        for end in self._open:
+            os.close(end)
+
+
+class _Output:
+    """Reads what a process prints, so that it never waits for a reader, and keeps the end of it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        self._stream = process.stdout
+        self._parts: deque[bytes] = deque()
+        self._size = 0
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while part := os.read(self._stream.fileno(), 1 << 16):
+            self._parts.append(part)
+            self._size += len(part)
+            while self._size - len(self._parts[0]) > _TAIL:
+                self._size -= len(self._parts.popleft())
+
+    def close(self) -> None:
+        """Wait for the last of it."""
+        self._thread.join(5)
+
+    def text(self) -> str:
+        """The end of what was printed."""
+        return b"".join(self._parts)[-_TAIL:].decode(errors="replace")
+
+
+class _Watch:
+    """The processes of a run."""
+
+    def __init__(self, process: subprocess.Popen[bytes], record: Path) -> None:
+        self._process, self._record = process, record
+        self._at: dict[Path, int] = {}
+        self._steps: dict[Path, int] = {}
+        self._looked = self._worked = time.monotonic()
+        self._spent = -1.0
+
+    def steps(self) -> int:
+        """The optimizer steps that the record tells so far, of the process that is ahead."""
+        for file in self._record.glob("*.jsonl"):
+            with open(file, "rb") as stream:
+                stream.seek(self._at.get(file, 0))
+                new = stream.read()
+            self._at[file] = self._at.get(file, 0) + len(new)
+            self._steps[file] = self._steps.get(file, 0) + new.count(b'"kind": "step"')
+        return max(self._steps.values(), default=0)
+
+    def idle(self) -> float:
+        """Seconds since any process has worked."""
+        now = time.monotonic()
+        if now - self._looked >= 1:
+            spent = sum(map(_worked, self._processes()))
+            if abs(spent - self._spent) > 0.05 * (now - self._looked):
+                self._worked = now
+            self._looked, self._spent = now, spent
+        return now - self._worked
+
+    def stacks(self) -> str:
+        """Where each process stands, the deepest call first."""
+        files = sorted(self._record.glob("*.stacks"))
+        if not hasattr(signal, "SIGUSR1"):
+            return ""
+        for file in files:
+            try:
+                os.kill(int(file.stem), signal.SIGUSR1)
+            except (ProcessLookupError, PermissionError):
+                continue
+        time.sleep(1.0)
+        told = [(file, file.read_text(errors="replace").strip()) for file in files]
+        return "\n\n".join(f"process {file.stem}:\n{text}" for file, text in told if text)
+
+    def end(self) -> None:
+        """End every process that is left, those that changed their group or their parent, too."""
+        left = self._processes()
+        for process in left:
+            _quietly(process.terminate)
+        _, left = psutil.wait_procs(left, timeout=3 if left else 0)
+        for process in (*left, *self._processes()):
+            _quietly(process.kill)
+        if sys.platform != "win32":
+            self._process.wait()
+
+    def _processes(self) -> list[psutil.Process]:
+        """The processes that this run started: they carry its record's folder in their environment."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get("DDPIFY_REHEARSAL") == str(self._record) and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except (psutil.Error, OSError):
+                continue
+        return found
+
+
+def _worked(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except (psutil.Error, OSError):
+        return 0.0
+    return float(times.user + times.system)
+
+
+def _quietly(act: Callable[[], None]) -> None:
+    try:
+        act()
+    except psutil.Error:
+        return

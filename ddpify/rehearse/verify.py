@@ -1,0 +1,250 @@
+"""Both scripts run, what they did compared: the verdict."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ddpify.errors import DdpifyError
+from ddpify.rehearse import causes, compare
+from ddpify.rehearse.compare import DOUBLE, SINGLE, Pair, Row
+from ddpify.rehearse.history import History, read
+from ddpify.rehearse.launch import Ended, Setting, bare, command, run
+from ddpify.rehearse.scratch import Scratch
+
+if TYPE_CHECKING:
+    from ddpify.conversion import Conversion
+
+Status = Literal["holds", "fails", "not run"]
+Progress = Callable[[str, int], None]  # which run, optimizer steps so far
+
+_ERROR = re.compile(r"^(?:\[rank\d+\]: )?(\S+: error: .*|(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Warning|Exit)\b.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a rehearsal found: the rows, the conditions that it rests on by name, and both histories.
+
+    `reason` says why nothing could be compared, `stacks` where the ranks stood when they had to be ended; `converted` is the path that ran
+    under `launcher`, times are in seconds.
+    """
+
+    original: str
+    converted: str
+    launcher: str
+    setting: Setting
+    rows: tuple[Row, ...] = ()
+    conditions: tuple[str, ...] = ()
+    reason: str = ""
+    stacks: str = ""
+    output: str = ""
+    seconds: tuple[float, float] = (0.0, 0.0)
+    pair: Pair | None = None
+
+    @property
+    def status(self) -> Status:
+        """Whether every row holds, one fails, or nothing could be compared."""
+        if self.reason:
+            return "not run"
+        return "fails" if any(row.holds is False for row in self.rows) else "holds"
+
+    @property
+    def exit_code(self) -> int:
+        """0 all hold, 1 something failed, 2 could not run."""
+        return {"holds": 0, "fails": 1, "not run": 2}[self.status]
+
+
+@dataclass(frozen=True)
+class _Script:
+    """A script to run: its path, what it is in the tree, what starts it, and its arguments."""
+
+    path: Path
+    launcher: str
+    texts: dict[Path, bytes]
+    args: Sequence[str]
+
+
+class _CannotRun(Exception):
+    """The original does not run, for this reason; `output` is the end of what it printed."""
+
+    def __init__(self, reason: str, output: str) -> None:
+        super().__init__(reason)
+        self.output = output
+
+
+def verify(
+    original: Path,
+    converted: Path | Conversion,
+    setting: Setting,
+    launcher: str = "",
+    args: Sequence[str] = (),
+    progress: Progress = lambda run, steps: None,
+) -> Verdict:
+    """Run a script and its conversion, a path or a `Conversion` of it, and compare what the two do.
+
+    `launcher` is torchrun, launch or spawn; by default it is read off the converted script. Both run in scratch copies of the current
+    folder, so that nothing of the user's is written to. Raises DdpifyError where there is nothing to run.
+    """
+    for path in (original, converted):
+        if isinstance(path, Path) and not path.is_file():
+            raise DdpifyError(f"there is no file {str(path)!r}", "name a training script")
+    before = _Script(original, "", {}, args)
+    if isinstance(converted, Path):
+        text = converted.read_text(encoding="utf-8", errors="replace")
+        after = _Script(converted, launcher or launcher_of(text), {}, args)
+    else:
+        here = {original: converted.bytes} | {module.path: module.bytes for module in converted.edited}
+        after = _Script(original, launcher or launcher_of(converted.code), here, args)
+    shown = str(converted) if isinstance(converted, Path) else f"{original} (converted)"
+    found = Verdict(str(original), shown, after.launcher, setting)
+    setting = replace(setting, python=_interpreter(setting))
+    with tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        try:
+            return _compared(folder, before, after, setting, found, progress)
+        except _CannotRun as error:
+            return replace(found, reason=str(error), output=error.output)
+
+
+def launcher_of(text: str) -> str:
+    """What starts a distributed script: mp.spawn within it, launch for a --local_rank that is all it knows, else torchrun."""
+    if re.search(r"\b(mp|multiprocessing)\.(spawn|start_processes)\s*\(|\bspawn\s*\(\s*\w+\s*,", text):
+        return "spawn"
+    if re.search(r"""['"]--local[_-]rank['"]""", text) and not re.search(r"""['"]LOCAL_RANK['"]""", text):
+        return "launch"
+    return "torchrun"
+
+
+def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, found: Verdict, progress: Progress) -> Verdict:
+    attempts = [setting] if not setting.double else [setting, replace(setting, double=False)]
+    for at, chosen in enumerate(attempts):
+        last = at == len(attempts) - 1
+        single, scratch = _run(folder / f"original{at}", before, chosen, progress, "original")
+        if single.code != 0:
+            if last:
+                raise _why(single, before, chosen, scratch)
+            continue
+        ranks, own = _run(folder / f"ranks{at}", after, chosen, progress, f"{setting.nproc} ranks")
+        pair = _pair(single, ranks, chosen, scratch, own)
+        rows = _rows(pair, ranks)
+        if not last and rows[0].holds is False and re.search(r"dtype|Double|scalar type|float", rows[0].seen):
+            continue
+        break
+    trained = all(row.holds is not False for row in rows if row.name in ("ran", "trajectory"))
+    if trained and any(row.holds is False for row in rows if row.name in ("metrics", "checkpoints")):
+        again, _ = _run(folder / "again", before, chosen, progress, "original once more")
+        if again.code == 0:
+            pair = replace(pair, again=read(again.record, 1))
+            rows = _rows(pair, ranks)
+    conditions = pair.single.conditions() | pair.ranks.conditions() | ({"again"} if pair.again else set())
+    conditions |= {"steps"} if pair.stopped else set()
+    return replace(
+        found,
+        setting=chosen,
+        rows=tuple(causes.explained(pair, rows)),
+        conditions=tuple(sorted(conditions)),
+        stacks=ranks.stacks,
+        output=ranks.output if ranks.code != 0 else "",
+        seconds=(single.seconds, ranks.seconds),
+        pair=pair,
+    )
+
+
+def _run(folder: Path, script: _Script, setting: Setting, progress: Progress, name: str) -> tuple[Ended, Scratch]:
+    cwd = Path.cwd()
+    scratch = Scratch(folder / "tree", cwd, [script.path], script.texts)
+    line = command(script.launcher, setting, scratch.path(script.path), script.args)
+    progress(name, 0)
+    ended = run(line, scratch.path(cwd), folder / "record", setting, scratch, lambda steps: progress(name, steps))
+    return ended, scratch
+
+
+def _pair(single: Ended, ranks: Ended, setting: Setting, scratch: Scratch, own: Scratch) -> Pair:
+    before, after = read(single.record, 1), read(ranks.record, setting.nproc)
+    stopped = bool(setting.steps) and any(True for _ in before.first.of("enough"))
+
+    def shown(path: str) -> str:
+        return own.shown(path) if path.startswith(str(own.base)) else scratch.shown(path)
+
+    return Pair(before, after, setting.nproc, DOUBLE if setting.double else SINGLE, shown, stopped=stopped)
+
+
+def _rows(pair: Pair, ranks: Ended) -> list[Row]:
+    rows = list(compare.rows(pair))
+    if ranks.why:
+        rows[0] = replace(rows[0], holds=False, seen=ranks.why)
+    elif killed := re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: -\d+ .*?\((SIG\w+)\)", ranks.output, re.DOTALL):
+        if not rows[0].holds and "from outside" in rows[0].seen:
+            memory = ": did the machine run out of memory?" if killed[2] == "SIGKILL" else ""
+            rows[0] = replace(rows[0], seen=f"rank {killed[1]} was ended by {killed[2]}{memory}")
+    elif ranks.code and rows[0].holds and not _gloo_aborted(ranks):
+        rows[0] = replace(rows[0], holds=False, seen=f"exit code {ranks.code}: {_last_error(ranks.output)}")
+    return rows
+
+
+def _gloo_aborted(ranks: Ended) -> bool:
+    """Whether the exit code comes from gloo's threads alone, which may abort a process that has come to its end (pytorch#190489)."""
+    return bool(re.search(r"SIGABRT|exitcode:? *-6|terminate called without an active exception", ranks.output))
+
+
+def _last_error(output: str) -> str:
+    output = output.partition("ChildFailedError")[0]
+    errors = [line for line in _ERROR.findall(output) if "distributed.elastic" not in line]
+    return str((errors or [line for line in output.splitlines() if line.strip()] or ["(no output)"])[-1]).strip()[:300]
+
+
+# --- why the original does not run ----------------------------------------------------------------------------------------
+def _why(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> _CannotRun:
+    """Why the original did not come to its end: the reason, and the output that shows it."""
+    error = _last_error(single.output)
+    if single.why:
+        reason = f"the original did not come to {_goal(setting)}: {single.why}; ask for fewer --steps, or give it a longer --time-limit"
+    elif missing := re.search(r"No module named '([\w.]+)'", error):
+        reason = f"the original needs the module {missing[1]}, which {setting.python} does not have: install it, or name another --python"
+    elif "FileNotFoundError" in error or "No such file" in error:
+        reason = f"the original needs data that is not there: {error}"
+    elif "unrecognized arguments" in single.output or "the following arguments are required" in single.output:
+        reason = f"the original refuses its arguments: {error}; give them after --"
+    else:
+        return _alone(single, script, setting, scratch)
+    return _CannotRun(reason, single.stacks or single.output)
+
+
+def _alone(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> _CannotRun:
+    """The original's own run decides whether it is the script that fails, or the way in which it is compared."""
+    own = bare(command("", setting, scratch.path(script.path), script.args), scratch.path(Path.cwd()), setting.limit)
+    error, compared = _last_error(own.output), _last_error(single.output)
+    if own.code is None or own.code == 0:
+        return _CannotRun(f"the original runs by itself, but not in the way it must to be compared: {compared}", single.output)
+    if re.search(r"CUDA|NVIDIA|cuda", error):
+        return _CannotRun(f"the original needs CUDA, and fails with the CPU in its place: {compared}", single.output)
+    return _CannotRun(f"the original itself fails: {error}", own.output)
+
+
+def _goal(setting: Setting) -> str:
+    return f"{setting.steps} optimizer steps" if setting.steps else "its end"
+
+
+def _interpreter(setting: Setting) -> str:
+    found = shutil.which(setting.python)
+    if found is None:
+        raise DdpifyError(f"there is no interpreter {setting.python!r}", "name one that has torch: --python EXE")
+    return str(found)
+
+
+def gpus(python: str) -> int:
+    """How many GPUs torch sees there; 0 without a driver."""
+    if shutil.which("nvidia-smi") is None:
+        return 0
+    code = "import torch; print(torch.cuda.device_count())"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else 0
+
+
+__all__ = ["History", "Setting", "Verdict", "gpus", "launcher_of", "verify"]
