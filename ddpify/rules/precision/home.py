@@ -40,7 +40,9 @@ def found(
 
     `loops` are the outermost ones of the training, `name` is what the scaler is called, where it is a variable.
     """
-    code = f"torch.amp.GradScaler({context.quoted('cuda')}, enabled=torch.cuda.is_available())"
+    scale = context.options.loss_scale
+    fixed = "" if scale in ("auto", "dynamic") else f"init_scale={float(scale)}, growth_interval=2**31 - 1, "
+    code = f"torch.amp.GradScaler({context.quoted('cuda')}, {fixed}enabled=torch.cuda.is_available())"
     statements = _bound(context, list(optimizers))
     owners = {_class(context, n) for n in uses}
     owner = owners.pop() if len(owners) == 1 else None

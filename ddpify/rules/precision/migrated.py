@@ -18,6 +18,7 @@ class Out:
     handled: set[ast.AST] = field(default_factory=set)
     left: list[tuple[ast.AST, str, str]] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
+    notes: list[tuple[ast.AST, str]] = field(default_factory=list)
     places: list[ast.AST] = field(default_factory=list)
     imports: dict[str, None] = field(default_factory=dict)
 

@@ -88,6 +88,8 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     for statement in _topmost(context, out.gone):
         out.edits.append(Drop(statement))
     place = min(out.places, key=lambda n: getattr(n, "lineno", 0))
+    for node, why in out.notes:
+        yield context.manual(CODE, node, why, level=Safety.NOTE)
     for flag in sorted(out.flags):
         why = f"`{flag}` no longer decides about mixed precision: what is asked for holds always"
         yield context.manual(CODE, place, why, level=Safety.NOTE)
@@ -123,7 +125,7 @@ def _apex(context: Context, out: Out) -> None:
     migrated.parts(context, out)
     if out.places:
         _collapsed(context, out)
-        _imports(context, out)
+        _imports(context, out, "apex")
 
 
 def _initialized(context: Context, out: Out, node: ast.Call) -> None:
@@ -131,6 +133,13 @@ def _initialized(context: Context, out: Out, node: ast.Call) -> None:
     given = [a for a in (argument(node, 0, "models"), argument(node, 1, "optimizers")) if a is not None]
     if any(k.arg == "cast_model_outputs" for k in node.keywords):
         out.left.append((node, "torch does not cast the outputs of a model", "cast them where they are used"))
+    half = context.options.amp in ("torch", "torch-bf16")
+    if half and _is_constant(argument(node, 3, "opt_level"), "O3"):
+        out.left.append((node, "torch has no like of O3, which trains float16 weights", 'choose another level here: opt_level="O1"'))
+    scale = argument(node, 8, "loss_scale")
+    if context.options.amp == "torch" and scale is not None and not _is_constant(scale, "dynamic") and context.options.loss_scale == "auto":
+        why = f"losses were scaled by {ast.unparse(scale)}; torch's scaler finds the scale by itself, unless --loss-scale says it"
+        out.notes.append((node, why))
     if isinstance(statement, ast.Expr) and statement.value is node:
         out.gone.add(statement)
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
@@ -143,6 +152,10 @@ def _initialized(context: Context, out: Out, node: ast.Call) -> None:
     else:
         out.left.append((node, "what amp.initialize gives is used in a way that was not seen", "take it out by hand"))
     _flags(context, out, node)
+
+
+def _is_constant(node: ast.expr | None, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value == value
 
 
 def _listed(node: ast.expr) -> str:
@@ -211,7 +224,8 @@ def _collapsed(context: Context, out: Out) -> None:
     """`if args.fp16:` with and without amp, both sides of which are now the same."""
     tree = context.tree
     for node in tree.nodes():
-        if not isinstance(node, ast.If) or not node.orelse or not any(isinstance(e, Unwrap) and e.node in node.body for e in out.edits):
+        inside = {n for s in node.body for n in ast.walk(s)} if isinstance(node, ast.If) and node.orelse else set()
+        if not isinstance(node, ast.If) or not any(e.node in inside for e in out.edits):
             continue
         plain = _Plain(context, out)
         ours = [s for statement in node.body for s in _statements(plain.visit(copy.deepcopy(statement)))]
@@ -242,25 +256,26 @@ class _Plain(ast.NodeTransformer):
         return super().visit(node)
 
 
-def _imports(context: Context, out: Out) -> None:
-    """Imports of apex of which nothing is left."""
+def _imports(context: Context, out: Out, *homes: str) -> None:
+    """Imports of some modules of which nothing is left."""
     tree, run = context.tree, context.facts.before
     gone = {n for e in out.edits if isinstance(e, (Replace, DropArgument)) for n in ast.walk(e.node)} | out.handled
     gone |= {n for s in out.gone for n in ast.walk(s)}
     for statement in tree.nodes():
-        if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not _of_apex(statement):
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not _is_of(statement, homes):
             continue
         bound = {(a.asname or a.name).partition(".")[0] for a in statement.names}
         reads = [n for n in tree.nodes() if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in bound]
-        rest = [n for n in reads if n not in gone and any(p.startswith("apex") for p in run.value(n).paths())]
+        rest = [n for n in reads if n not in gone and any(p.startswith(homes) for p in run.value(n).paths())]
         if not rest and reads:
             out.gone.add(statement)
 
 
-def _of_apex(statement: ast.Import | ast.ImportFrom) -> bool:
-    if isinstance(statement, ast.ImportFrom):
-        return (statement.module or "").partition(".")[0] == "apex" and not statement.level
-    return all(a.name.partition(".")[0] == "apex" for a in statement.names)
+def _is_of(statement: ast.Import | ast.ImportFrom, homes: tuple[str, ...]) -> bool:
+    """Whether all that is imported comes from some modules."""
+    home = statement.module or "" if isinstance(statement, ast.ImportFrom) else ""
+    names = [f"{home}.{a.name}" if home else a.name for a in statement.names]
+    return not getattr(statement, "level", 0) and all(any(f"{name}.".startswith(f"{h}.") for h in homes) for name in names)
 
 
 # ------------------------------------------------------------------------------------------------------------------ torch
@@ -299,6 +314,10 @@ def _torch(context: Context, out: Out) -> None:
     for call in tree.nodes() if scalers else ():
         if isinstance(call, ast.Call) and (names := {o.name for o in _methods(context, call)}):
             _method(context, out, call, next(iter(names)))
+            out.handled |= set(ast.walk(call.func)) - set(ast.walk(call.func.value) if isinstance(call.func, ast.Attribute) else ())
+    if out.places:
+        out.handled |= {n for node in (*casts, *scalers) for n in ast.walk(node.func)}
+        _imports(context, out, "torch.amp", "torch.cuda.amp", "torch.cpu.amp", "torch.autocast")
 
 
 def _methods(context: Context, node: ast.Call) -> list[Method]:
