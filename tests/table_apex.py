@@ -219,6 +219,25 @@ PARTS_REST = Script("""
             F.cross_entropy(net(xb), yb).backward()
             opt.step()
     """)
+DRAWN = Script("""
+    class Waves(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("tones", torch.randn(8, 6))
+            self.out = nn.Linear(12, 2)
+
+        def forward(self, rows):
+            heard = rows @ self.tones
+            return self.out(torch.cat([heard.sin(), heard.cos()], 1))
+
+    net = Waves()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for xb, yb in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            opt.zero_grad()
+            F.cross_entropy(net(xb), yb).backward()
+            opt.step()
+    """)
 LISTED = Script("""
     nets = [nn.Linear(8, 2) for _ in range(2)]
     opts = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]
@@ -251,6 +270,7 @@ PLAIN: dict[str, Script] = {
     "steps that gather gradients": ACCUMULATED,
     "a backward call that does not know the optimizer": IN_FUNCTIONS,
     "a part that rests": PARTS_REST,
+    "a buffer that is drawn": DRAWN,
     "lists of models and optimizers": LISTED,
     "a loss of probabilities": PROBABLE,
 }
@@ -422,7 +442,27 @@ NOT_APEX = (
     "a forward that casts itself",
 )
 TORCH = {title: replace(s, told=("DDP416",) if title in NOT_APEX else ()) for title, s in table_amp.PRESENT.items()}
+CHOOSES = Script("""
+    class Fork(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right = nn.Linear(8, 2), nn.Linear(8, 2)
+
+        def forward(self, rows):
+            if rows.sum() > 0:
+                return self.left(rows)
+            return self.right(rows)
+
+    net = Fork()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for xb, yb in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            opt.zero_grad()
+            F.cross_entropy(net(xb), yb).backward()
+            opt.step()
+    """)
 SCRIPTS |= {
+    "a model that chooses, in apex's wrapper": replace(with_apex(CHOOSES, ddp="apex"), told=("DDP201",)),
     **{f"{title}, kept": with_apex(script) for title, script in PRESENT.items()},
     **{f"{title}, to {amp}": with_apex(script, amp=amp) for title, script in PRESENT.items() for amp in ("none", "torch", "torch-bf16")},
     **{f"{title}, to apex O2": with_apex(script, amp="apex-O2") for title, script in PRESENT.items()},

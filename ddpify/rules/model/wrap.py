@@ -121,6 +121,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if again is not None and unused.unused(context, model):
             yield from checkpointing.told(context, again)
         yield from batch_norm.told(context, model, statement)
+        if context.options.apex_ddp and unused.chosen(context, model):
+            why = "this model chooses the parts that it uses: apex's wrapper averages what gradients there are, and ranks must have the same"
+            yield context.manual(CODE, statement, why, "let all ranks choose alike, or use --ddp torch", level=Safety.REVIEW)
     yield from through.changes(context)
     yield from hooks.told(context)
     yield from later.changes(context)
