@@ -129,7 +129,7 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
         shown = str(path) if path is not None else shown
         project = of_source(_text(source, shown), path, shown)
     try:
-        return _in_two(project, options or Options(), path)
+        return _in_steps(project, options or Options(), path)
     except RecursionError as error:
         where = Where(project.entry.shown)
         raise DdpifyError("the code is nested too deeply to be analysed", "take the deepest expression apart", where) from error
@@ -143,25 +143,27 @@ def _text(source: str | bytes, shown: str) -> Source:
     return from_text(source, shown)
 
 
-def _in_two(project: Project, options: Options, path: Path | None) -> Conversion:
-    """The conversion, in two steps where something is taken out of the script first."""
-    from ddpify.plan import without
+def _in_steps(project: Project, options: Options, path: Path | None, most: int = 4) -> Conversion:
+    """The conversion, in several steps where something is done to the script first."""
+    from ddpify.plan import first
 
-    first = without(project, options)
-    if first is None:
+    plan = first(project, options)
+    if plan is None:
         return _converted(project, options, path)
-    code, modules, unapplied = _rewritten(project, first)
-    told = (*first.findings, *map(_by_hand, unapplied))
-    if unapplied or not first.changes:
+    code, modules, unapplied = _rewritten(project, plan)
+    told = (*plan.findings, *map(_by_hand, unapplied))
+    if unapplied or not plan.changes or not most:
         done = _converted(project, options, path)
         return replace(done, findings=tuple(dict.fromkeys((*told, *done.findings))))
-    done = _converted(_output(project, path, code, modules), options, path)
+    done = _in_steps(_output(project, path, code, modules), options, path, most - 1)
     sources = {file.path: file.source for file in project.files.values()}
     line = _lines(project.entry.source.text, done.source.text)
     return replace(
         done,
         source=project.entry.source,
-        changes=(*first.changes, *(replace(c, node=_moved(c.node, line)) if c.file == done.shown else c for c in done.changes)),
+        status="convert",
+        reason="",
+        changes=(*plan.changes, *(replace(c, node=_moved(c.node, line)) if c.file == done.shown else c for c in done.changes)),
         findings=(*told, *(replace(f, line=line(f.line)) if f.file == done.shown else f for f in done.findings)),
         modules=tuple(replace(m, source=sources.get(m.path, m.source)) for m in done.modules),
     )

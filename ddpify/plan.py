@@ -72,17 +72,36 @@ def make_plan(project: Project, options: Options) -> Plan:
     )
 
 
-def without(project: Project, options: Options) -> Plan | None:
-    """What is taken out of a script before it is converted: the mixed precision that it has, where another is asked for."""
+def first(project: Project, options: Options) -> Plan | None:
+    """What is done to a script before it is converted, each step on what the one before has made of it; None where nothing is left.
+
+    A mixed precision that is not the one asked for is taken out; what is distributed already is given the one that is.
+    """
+    if options.amp == "keep":
+        return None
     words = ("autocast", "GradScaler") if options.level else ("apex",)
     texts = [file.source.text for file in (project.entry, *project.files.values())]
-    if options.amp == "keep" or not any(word in text for word in words for text in texts) or verdict(project) is not None:
+    said, present = verdict(project), any(word in text for word in words for text in texts)
+    distributed = said is not None and said.code == "DDP911"
+    if said is not None and not distributed:
         return None
-    context = Context(collect.collect(project), options)
-    found = list(taken_out.changes(context))
+    found: list[Change | Finding] = []
+    if present:
+        found += taken_out.changes(Context(collect.collect(project), options))
+    if distributed and not found:
+        context = _context(project, options)
+        context.distributed = True
+        found += [_settled(context, item) for rule in registry.PRECISION for item in rule.changes(context)]
     changes = tuple(c for c in found if isinstance(c, Change))
     findings = tuple(f for f in found if isinstance(f, Finding))
     return Plan("convert", changes, findings, options=options) if found else None
+
+
+def _settled(context: Context, item: Change | Finding) -> Change | Finding:
+    """A change of a script that gets no runtime block, which may not need one."""
+    if isinstance(item, Finding) or not item.needs:
+        return item
+    return context.manual(item.code, item.node, f"not applied here, the script has no name for its device: {item.why}", "write it by hand")
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:

@@ -43,7 +43,7 @@ def install(monkeypatch, make_plan=None, rewrite=apply_halving, check=lambda pro
     plan, apply = ModuleType("ddpify.plan"), ModuleType("ddpify.apply")
     plan.make_plan = make_plan or (lambda project, options: FakePlan(changes=(halve_batch(project),)))
     plan.check = check
-    plan.without = lambda project, options: None
+    plan.first = lambda project, options: None
     apply.rewrite = rewrite
     monkeypatch.setitem(sys.modules, "ddpify.plan", plan)
     monkeypatch.setitem(sys.modules, "ddpify.apply", apply)

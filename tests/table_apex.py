@@ -281,11 +281,19 @@ def with_apex(script: Script, **asked: object) -> Script:
     return replace(script, options=Options(**asked), stand_ins={**script.stand_ins, **APEX})  # type: ignore[arg-type]
 
 
+IN_TORCHS = ("a gan with three losses", "gradients that another loss leaves behind", "a part that rests")
+WITHOUT_AMP = (
+    "a gan with three losses",
+    "a trainer that resumes",
+    "a part that rests",
+    "a buffer that is drawn",
+    "lists of models and optimizers",
+)
 SCRIPTS: dict[str, Script] = {
     **{f"{title}, apex O1": with_apex(script, amp="apex-O1") for title, script in PLAIN.items()},
     **{f"{title}, apex O2": with_apex(script, amp="apex-O2") for title, script in PLAIN.items()},
-    **{f"{title}, apex O2 in torch's wrapper": with_apex(script, amp="apex-O2", ddp="torch") for title, script in PLAIN.items()},
-    **{f"{title}, in apex's wrapper": with_apex(script, ddp="apex") for title, script in PLAIN.items()},
+    **{f"{title}, apex O2 in torch's wrapper": with_apex(PLAIN[title], amp="apex-O2", ddp="torch") for title in IN_TORCHS},
+    **{f"{title}, in apex's wrapper": with_apex(PLAIN[title], ddp="apex") for title in WITHOUT_AMP},
 }
 
 # ------------------------------------------------------------------------------------------------------- apex in the input

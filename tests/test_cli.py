@@ -399,7 +399,7 @@ from types import SimpleNamespace
 plan, apply = types.ModuleType("ddpify.plan"), types.ModuleType("ddpify.apply")
 from ddpify.rules.base import Change
 change = lambda p: Change("DDP303", "", p.entry.shown, p.entry.tree, ())
-plan.without = lambda p, o: None
+plan.first = lambda p, o: None
 told = dict(findings=(), command="", reason="", added=None, install="")
 plan.make_plan = lambda p, o: SimpleNamespace(status="convert", changes=(change(p),), **told)
 plan.check = lambda p, plan: ()

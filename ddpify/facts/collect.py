@@ -808,7 +808,7 @@ def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) 
             continue
         for target in targets:
             if isinstance(target, (ast.Name, ast.Attribute)):
-                value = run.value(target) if isinstance(target, ast.Name) else _stored(run, target)
+                value = run.value(target) if isinstance(target, ast.Name) else stored(run, target)
                 if is_all(run, value, model):
                     found.append((node.lineno, target))  # type: ignore[attr-defined]
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -834,7 +834,7 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             named[node.id] = named.get(node.id, NOTHING) | run.value(node)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            held = run.value(node) if isinstance(node.ctx, ast.Load) else _stored(run, node)
+            held = run.value(node) if isinstance(node.ctx, ast.Load) else stored(run, node)
             named[ast.unparse(node)] = named.get(ast.unparse(node), NOTHING) | held
     first = next((a.arg for a in getattr(getattr(function, "args", None), "args", ())), "")
     for text, value in list(named.items()):
@@ -882,12 +882,13 @@ def kept_in(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
     text, run = ast.unparse(target), facts.before
     function = facts.tree_of(statement).function(statement)
     values = [
-        run.value(n) | _stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text
+        run.value(n) | stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text
     ]
     return next((o.path for v in values for o in v.made() if o.path in ("list", "dict")), "")
 
 
-def _stored(run: Run, target: ast.AST) -> Value:
+def stored(run: Run, target: ast.AST) -> Value:
+    """All that was stored into an attribute or subscript expression."""
     out = NOTHING
     for store in run.trace.stores:
         if store.node is target:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from ddpify.facts import collect
+from ddpify.facts import collect, library
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call, New
 
@@ -74,6 +74,9 @@ def place(facts: Facts) -> Site | Nowhere | None:
             continue
         models = [_target(facts, statement, m) for m in facts.models]
         optimizers = [_target(facts, statement, TrainedModel(frozenset({o}), frozenset())) for o in sorted(facts.optimizers, key=_line)]
+        early = [t for t in models if t is not None and _is_wrapped(facts, statement, t.node)]
+        if early and None not in optimizers:
+            return Nowhere(statement, "this model is wrapped by then: amp.initialize comes between optimizer and wrapper")
         if None not in models and None not in optimizers:
             return Site(statement, _once(models), _once(optimizers), event)
     return Nowhere(node, "no place was found where all models and optimizers have names, to initialise amp with them")
@@ -93,6 +96,16 @@ def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | 
     for node in collect.targets(facts, facts.tree_of(statement), statement, model):
         return Target(node, model.objs, collect.kept_in(facts, statement, node))
     return None
+
+
+def _is_wrapped(facts: Facts, statement: ast.stmt, target: ast.expr) -> bool:
+    """Whether a name holds a DistributedDataParallel once a statement has run."""
+    text, run = ast.unparse(target), facts.before
+    function, end = facts.tree_of(statement).function(statement), statement.end_lineno or 0
+    named = [n for n in collect.own_nodes(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text]
+    bound = [n for n in named if isinstance(n.ctx, ast.Store) and n.lineno <= end]
+    last = max(bound, key=lambda n: n.lineno, default=None)
+    return last is not None and bool((run.value(last) | collect.stored(run, last)).kinds() & library.DDPS)
 
 
 def _once(found: list[Target | None]) -> tuple[Target, ...]:

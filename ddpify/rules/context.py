@@ -64,6 +64,7 @@ class Context:
     options: Options
     assumed: frozenset[New] | None = None  # what `dealt` is taken to be while that is being found out
     amp: Site | Nowhere | None = None  # where apex.amp is to be initialised, if it was asked for
+    distributed: bool = False  # the script is so already: it gets no runtime block
     settled: dict[ast.stmt, tuple[str, ...]] = field(default_factory=dict)  # statement by statement, the names that hold all ranks' numbers
     agreed: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
     turned: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up

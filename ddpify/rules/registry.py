@@ -47,4 +47,6 @@ PLANNING = (
     written_then_read,
     guards,  # last: what it lifts out of a statement comes after what the others put in front of it
 )
+# What gives a script that is distributed already another mixed precision.
+PRECISION = (fused, apex, spelling, switch, autocast, scaled_loss, scaler)
 RULES = (setup, *PLANNING, taken_out)  # the last acts before the others, on the script as it was

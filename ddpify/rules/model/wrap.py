@@ -122,7 +122,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from checkpointing.told(context, again)
         yield from batch_norm.told(context, model, statement)
         if context.options.apex_ddp and unused.chosen(context, model):
-            why = "this model chooses the parts that it uses: apex's wrapper averages what gradients there are, and ranks must have the same"
+            why = "this model chooses the parts that it uses: apex's wrapper averages the gradients that there are, alike on all ranks"
             yield context.manual(CODE, statement, why, "let all ranks choose alike, or use --ddp torch", level=Safety.REVIEW)
     yield from through.changes(context)
     yield from hooks.told(context)

@@ -43,11 +43,12 @@ def parts(context: Context, out: Out) -> None:
         if not isinstance(node, ast.Call):
             continue
         path = next((p for p in run.value(node.func).paths() if p.startswith("apex.") and not p.startswith("apex.amp.")), "")
-        if not path:
+        name = path.rpartition(".")[2]
+        asked = (path.startswith("apex.parallel.") and context.options.apex_ddp) or (name == "FusedAdam" and context.options.fused_adam)
+        if not path or asked:
             continue
         out.places.append(node)
         out.handled |= set(ast.walk(node.func))
-        name = path.rpartition(".")[2]
         if path in _NORMS:
             out.edits += [Replace(node.func, f"torch.nn.{_NORMS[path]}"), *_without(node, "memory_efficient", "channel_last")]
             out.imports["import torch"] = None

@@ -187,9 +187,10 @@ def _parameters(context: Context, node: ast.Call) -> str:
     run, given = context.facts.before, argument(node, 0, "optimizer")
     assert given is not None
     owners = {p for o in run.value(given).made() if run.is_optimizer(o) for p in averaged.owners(context.facts, o)}
-    for n in own_nodes(context.tree.function(node)):
-        if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and owners and run.unwrap(run.value(n)) == owners:
-            return f"{n.arg if isinstance(n, ast.arg) else ast.unparse(n)}.parameters()"
+    named = [n for n in own_nodes(context.tree.function(node)) if isinstance(n, (ast.Name, ast.Attribute, ast.arg))]
+    mine = [n.arg if isinstance(n, ast.arg) else ast.unparse(n) for n in named if owners and run.unwrap(run.value(n)) == owners]
+    if mine:
+        return f"{min(mine, key=len)}.parameters()"
     return f'[p for group in {context.source(given)}.param_groups for p in group["params"]]'
 
 
