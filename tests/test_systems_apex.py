@@ -9,6 +9,7 @@ from scripts import APEX, told
 
 import ddpify
 from ddpify import Options
+from ddpify.rules.base import Safety
 
 ROOT = Path(__file__).parent / "systems"
 NEEDS = "# Needs NVIDIA's apex"
@@ -128,3 +129,103 @@ def refused() -> dict[str, Outcome]:
 @pytest.mark.parametrize("title", MISTAKES)
 def test_the_double_refuses_what_apex_refuses(title: str, refused: dict[str, Outcome]) -> None:
     assert MISTAKES[title][3] in refused[title].single.error
+
+
+# ----------------------------------------------------------------------------------------------------- away from apex, and to it
+
+ALONE = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.sin(torch.arange(320.0) ** 1.4).view(40, 8)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8, shuffle=True)
+torch.manual_seed(3)
+model = nn.Sequential(nn.Linear(8, 6), nn.LayerNorm(6), nn.Tanh(), nn.Linear(6, 1))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.02, weight_decay=0.0)
+for epoch in range(2):
+    for a, b in loader:
+        loss = nn.functional.mse_loss(model(a), b)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.7)
+        optimizer.step()
+"""
+TOGETHER = """\
+import os
+
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from apex import amp
+from apex.normalization import FusedLayerNorm
+from apex.optimizers import FusedAdam
+from apex.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def main():
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    x = torch.sin(torch.arange(320.0) ** 1.4).view(40, 8)
+    dataset = TensorDataset(x, x.sum(1, keepdim=True))
+    sampler = DistributedSampler(dataset)
+    loader = DataLoader(dataset, batch_size=8 // dist.get_world_size(), sampler=sampler)
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(8, 6), FusedLayerNorm(6), nn.Tanh(), nn.Linear(6, 1)).cuda()
+    optimizer = FusedAdam(model.parameters(), lr=0.02)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    model = DDP(model)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for a, b in loader:
+            loss = nn.functional.mse_loss(model(a.cuda()), b.cuda())
+            optimizer.zero_grad()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            nn.utils.clip_grad_norm_(amp.master_params(optimizer), 0.7)
+            optimizer.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
+"""
+MOVES = [Options(amp=amp) for amp in ("keep", "none", "torch", "apex-O2")]
+
+
+@pytest.fixture(scope="module")
+def moved() -> dict[Options, Outcome]:
+    cases = [Case(ALONE, ddpify.convert(TOGETHER, options).code, files=APEX) for options in MOVES]
+    return dict(zip(MOVES, run_many(cases), strict=True))
+
+
+@pytest.mark.parametrize("options", MOVES, ids=lambda options: options.amp)
+def test_a_distributed_script_is_given_another_precision(options: Options, moved: dict[Options, Outcome]) -> None:
+    done = ddpify.convert(TOGETHER, options)
+    assert done.exit_code == 0
+    assert ("apex" in done.code) == (options.amp in ("keep", "apex-O2"))
+    assert ddpify.convert(done.code, options).code == done.code
+    assert moved[options].problems() == []
+
+
+MISSING = {
+    "O3": (TOGETHER.replace('"O1"', '"O3"'), "torch", "no like of O3"),
+    "another optimizer": (TOGETHER.replace("FusedAdam", "FusedLAMB"), "torch", "no like of apex's FusedLAMB"),
+    "no bias correction": (TOGETHER.replace("lr=0.02)", "lr=0.02, bias_correction=False)"), "torch", "without bias correction"),
+    "bfloat16": (
+        ALONE.replace("        loss =", '        with torch.autocast("cuda", dtype=torch.bfloat16):\n            loss ='),
+        "apex-O1",
+        "apex has no bfloat16",
+    ),
+    "amp once more": (ALONE.replace("range(2):", "range(2):\n    optimizer = torch.optim.SGD(model.parameters(), 0.1)"),
+                      "apex-O1", "amp.initialize runs once"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("title", MISSING)
+def test_what_has_no_like_is_said(title: str) -> None:
+    text, amp, why = MISSING[title]
+    done = ddpify.convert(text, Options(amp=amp))
+    assert done.exit_code == 1
+    assert [f for f in done.findings if f.level is Safety.MANUAL and why in f.message]
