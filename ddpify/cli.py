@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 
 from ddpify import __version__
 from ddpify.errors import DdpifyError
-from ddpify.options import Amp, Backend, BatchSize, Evaluation, FindUnused, Guards, Launcher, Options, ScaleLR, SyncBN
+from ddpify.options import Amp, Backend, BatchSize, Ddp, Evaluation, FindUnused, Guards, Launcher, Options, ScaleLR, SyncBN
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -66,7 +66,12 @@ def convert(
     launcher: Annotated[
         Launcher | None, typer.Option(help="What starts the processes: torchrun, unless the script is distributed and has another.")
     ] = None,
-    amp: Annotated[Amp, typer.Option(help="Mixed precision: as the script has it, off, float16 with a grad scaler, or bfloat16.")] = "keep",
+    amp: Annotated[
+        Amp, typer.Option(help="Mixed precision: as the script has it, off, torch's float16 or bfloat16, or a level of NVIDIA apex.")
+    ] = "keep",
+    ddp: Annotated[Ddp, typer.Option(help="Whose DistributedDataParallel; auto is apex's with apex's mixed precision.")] = "auto",
+    loss_scale: Annotated[str, typer.Option(help="dynamic, or a number that losses are multiplied by.", metavar="dynamic|X")] = "auto",
+    fused_adam: Annotated[bool, typer.Option("--fused-adam", help="Replace torch's Adam and AdamW by apex's FusedAdam.")] = False,
     backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
     find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
     sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
@@ -92,7 +97,9 @@ def convert(
         raise typer.BadParameter("-w cannot write to standard input; use -o FILE, or nothing")
 
     def work() -> int:
-        options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp)
+        options = Options(
+            launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp, ddp, loss_scale, fused_adam
+        )
         conversion = _convert(path, options)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
@@ -378,6 +385,7 @@ def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
         text += f"{'refused' if conversion.status == 'refuse' else 'nothing to do'}: {conversion.reason}\n"
     elif conversion.changed and conversion.command:
         script = target or Path("train.py" if path == "-" else path)
+        text += terminal.command("install first:", conversion.install) if conversion.install else ""
         text += terminal.command("run it:" if target else "once written, run it:", conversion.run_command(str(script)))
     sys.stdout.flush()
     sys.stderr.write(text)

@@ -21,6 +21,7 @@ from ddpify.facts.model import New
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example
 from ddpify.rules.context import NAMES, Context
+from ddpify.rules.precision import needed
 from ddpify.rules.process import cuda_visible_devices, module
 from ddpify.rules.process.module import NewFile
 
@@ -142,7 +143,7 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
         needs -= {"per_rank"}
     anchor, working = _anchor(context, changes)
     names = context.names
-    block = _launched(context, _template("setup", names))
+    block = needed.comment(changes) + _launched(context, _template("setup", names))
     if "device" in needs and context.own_device is None:
         block += _template("device", names)
     pieces = {p: _forked(_template(p, names), needs) for p in _ORDER if p in needs and p not in _QUIET}
