@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import shlex
 import shutil
@@ -29,6 +31,51 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+Asked = Callable[[], Options]
+
+
+def _options(
+    launcher: Annotated[
+        Launcher | None, typer.Option(help="What starts the processes: torchrun, unless the script is distributed and has another.")
+    ] = None,
+    amp: Annotated[
+        Amp, typer.Option(help="Mixed precision: as the script has it, off, torch's float16 or bfloat16, or a level of NVIDIA apex.")
+    ] = "keep",
+    ddp: Annotated[Ddp, typer.Option(help="Whose DistributedDataParallel; auto is apex's with apex's mixed precision.")] = "auto",
+    loss_scale: Annotated[str, typer.Option(help="dynamic, or a number that losses are multiplied by.", metavar="dynamic|X")] = "auto",
+    fused_adam: Annotated[bool, typer.Option("--fused-adam", help="Replace torch's Adam and AdamW by apex's FusedAdam.")] = False,
+    backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
+    find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
+    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
+    eval: Annotated[Evaluation, typer.Option(help="Deal the evaluation's batches out, or let every rank evaluate all.")] = "auto",
+    batch_size: Annotated[
+        BatchSize, typer.Option(help="What the script's batch size means: of all ranks together, or of each.")
+    ] = "global",
+    scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
+    guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or silence the other processes' print.")] = "explicit",
+) -> Options:
+    """The options of a conversion, as every command that converts takes them. Raises DdpifyError for those that do not go together."""
+    return Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp, ddp, loss_scale, fused_adam)
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a conversion in the place of its parameter `asked`, which returns them."""
+    shared = inspect.signature(_options, eval_str=True).parameters
+
+    @functools.wraps(command)
+    def whole(**given: object) -> None:
+        options = {name: given.pop(name) for name in shared}
+        command(asked=lambda: _options(**options), **given)  # type: ignore[arg-type]
+
+    own = inspect.signature(command, eval_str=True).parameters
+    parameters = [parameter for name, parameter in own.items() if name != "asked"]
+    first = [parameter for parameter in parameters if parameter.default is parameter.empty]
+    rest = [parameter for parameter in parameters if parameter not in first]
+    whole.__signature__ = inspect.Signature([*first, *rest, *shared.values()])  # type: ignore[attr-defined]
+    whole.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *shared.values())}
+    return whole
+
 
 CONVERT_HELP = """Convert the training script PATH and show the change as a diff. Without -w or -o nothing is written.
 
@@ -61,26 +108,10 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 
 
 @app.command(help=CONVERT_HELP)
+@_with_options
 def convert(
     path: Annotated[str, typer.Argument(help="The script that starts the training, or - for standard input.")],
-    launcher: Annotated[
-        Launcher | None, typer.Option(help="What starts the processes: torchrun, unless the script is distributed and has another.")
-    ] = None,
-    amp: Annotated[
-        Amp, typer.Option(help="Mixed precision: as the script has it, off, torch's float16 or bfloat16, or a level of NVIDIA apex.")
-    ] = "keep",
-    ddp: Annotated[Ddp, typer.Option(help="Whose DistributedDataParallel; auto is apex's with apex's mixed precision.")] = "auto",
-    loss_scale: Annotated[str, typer.Option(help="dynamic, or a number that losses are multiplied by.", metavar="dynamic|X")] = "auto",
-    fused_adam: Annotated[bool, typer.Option("--fused-adam", help="Replace torch's Adam and AdamW by apex's FusedAdam.")] = False,
-    backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
-    find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
-    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
-    eval: Annotated[Evaluation, typer.Option(help="Deal the evaluation's batches out, or let every rank evaluate all.")] = "auto",
-    batch_size: Annotated[
-        BatchSize, typer.Option(help="What the script's batch size means: of all ranks together, or of each.")
-    ] = "global",
-    scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
-    guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or silence the other processes' print.")] = "explicit",
+    asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if the script would change.")] = False,
@@ -97,10 +128,7 @@ def convert(
         raise typer.BadParameter("-w cannot write to standard input; use -o FILE, or nothing")
 
     def work() -> int:
-        options = Options(
-            launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp, ddp, loss_scale, fused_adam
-        )
-        conversion = _convert(path, options)
+        conversion = _convert(path, asked())
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
         if target:
@@ -153,9 +181,11 @@ class _VerifyCommand(TyperCommand):
 
 
 @app.command(cls=_VerifyCommand, help=VERIFY_HELP)
+@_with_options
 def verify(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="The original script.")],
+    asked: Asked,
     converted: Annotated[Path | None, typer.Argument(help="The distributed script; by default PATH is converted.")] = None,
     nproc: Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)] = 2,
     steps: Annotated[int, typer.Option(help="Optimizer steps to compare; 0 lets the scripts end.", min=0)] = 20,
@@ -163,13 +193,6 @@ def verify(
     python: Annotated[str, typer.Option(help="The interpreter that has torch.")] = sys.executable,
     json: Annotated[bool, typer.Option("--json", help="Put the verdict on standard output as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the loss curves, differences and files.")] = None,
-    launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
-    amp: Annotated[Amp, typer.Option(help="As in convert.")] = "keep",
-    backend: Annotated[Backend, typer.Option(help="As in convert.")] = "auto",
-    find_unused_parameters: Annotated[FindUnused, typer.Option(help="As in convert.")] = "auto",
-    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="As in convert.")] = "auto",
-    eval: Annotated[Evaluation, typer.Option(help="As in convert.")] = "auto",
-    guards: Annotated[Guards, typer.Option(help="As in convert.")] = "explicit",
 ) -> None:
     """See VERIFY_HELP."""
 
@@ -180,21 +203,19 @@ def verify(
 
         conversion: Path | Conversion | None = converted
         if converted is None:
-            options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, amp=amp)
-            conversion = _convert(str(path), options)
+            conversion = _convert(str(path), asked())
             if conversion.status != "convert":
                 hint = "name the script that is distributed: ddpify verify PATH CONVERTED"
                 raise DdpifyError(f"{path} is not converted: {conversion.reason}", hint)
         assert conversion is not None
         setting = Setting(python, nproc, steps, time_limit, True)
         with _Progress(steps) as progress:
-            found = run(path, conversion, setting, "" if converted else launcher, context.obj, progress)
+            found = run(path, conversion, setting, args=context.obj, progress=progress)
         if html is not None:
             _page(found, html, shlex.join(["ddpify", "verify", *context.meta["ddpify.args"]]))
-        colour = terminal.wants_colour(sys.stdout)
-        _emit(
-            (verdict.render_json(found) if json else verdict.terminal(found, colour, shutil.get_terminal_size((120, 24)).columns)).encode()
-        )
+        width = shutil.get_terminal_size((120, 24)).columns
+        text = verdict.render_json(found) if json else verdict.terminal(found, terminal.wants_colour(sys.stdout), width)
+        _emit(text.encode())
         return found.exit_code
 
     _run(work)
