@@ -202,15 +202,18 @@ def verify(
         from ddpify.report import terminal, verdict
 
         conversion: Path | Conversion | None = converted
+        launcher = ""
         if converted is None:
-            conversion = _convert(str(path), asked())
+            options = asked()
+            launcher = options.starts
+            conversion = _convert(str(path), options)
             if conversion.status != "convert":
                 hint = "name the script that is distributed: ddpify verify PATH CONVERTED"
                 raise DdpifyError(f"{path} is not converted: {conversion.reason}", hint)
         assert conversion is not None
         setting = Setting(python, nproc, steps, time_limit, True)
         with _Progress(steps) as progress:
-            found = run(path, conversion, setting, args=context.obj, progress=progress)
+            found = run(path, conversion, setting, launcher, context.obj, progress)
         if html is not None:
             _page(found, html, shlex.join(["ddpify", "verify", *context.meta["ddpify.args"]]))
         width = shutil.get_terminal_size((120, 24)).columns
