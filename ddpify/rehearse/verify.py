@@ -73,7 +73,7 @@ class _Script:
 
 
 class _CannotRun(Exception):
-    """The original does not run, for this reason; `output` is the end of what it printed."""
+    """One of the two does not run, for this reason; `output` is the end of what it printed."""
 
     def __init__(self, reason: str, output: str) -> None:
         super().__init__(reason)
@@ -137,6 +137,9 @@ def _compared(folder: Path, before: _Script, after: _Script, setting: Setting, f
         ranks, own = _run(folder / f"ranks{at}", after, chosen, progress, f"{setting.nproc} ranks")
         pair = _pair(single, ranks, chosen, scratch, own)
         rows = _rows(pair, ranks)
+        if rows[0].holds is False and (missing := re.search(r"No module named '([\w.]+)'", rows[0].seen)):
+            needs = f"the converted script needs the module {missing[1]}, which {setting.python} does not have"
+            raise _CannotRun(needs, shown_in(ranks.output, pair.shown))
         if not last and rows[0].holds is False and re.search(r"dtype|Double|scalar type|float|SIGKILL", rows[0].seen):
             continue  # float64 is not for this script, or needs more memory than there is
         break
