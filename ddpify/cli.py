@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +17,7 @@ from typer.core import TyperCommand
 
 from ddpify import __version__
 from ddpify.errors import DdpifyError
-from ddpify.options import Amp, Backend, BatchSize, Evaluation, FindUnused, Guards, Launcher, Options, ScaleLR, SyncBN
+from ddpify.options import Amp, Backend, BatchSize, Ddp, Evaluation, FindUnused, Guards, Launcher, Options, ScaleLR, SyncBN
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -28,6 +32,51 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+Asked = Callable[[], Options]
+
+
+def _options(
+    launcher: Annotated[
+        Launcher | None, typer.Option(help="What starts the processes: torchrun, unless the script is distributed and has another.")
+    ] = None,
+    amp: Annotated[
+        Amp, typer.Option(help="Mixed precision: as the script has it, off, torch's float16 or bfloat16, or a level of NVIDIA apex.")
+    ] = "keep",
+    ddp: Annotated[Ddp, typer.Option(help="Whose DistributedDataParallel; auto is apex's with apex's mixed precision.")] = "auto",
+    loss_scale: Annotated[str, typer.Option(help="dynamic, or a number that losses are multiplied by.", metavar="dynamic|X")] = "auto",
+    fused_adam: Annotated[bool, typer.Option("--fused-adam", help="Replace torch's Adam and AdamW by apex's FusedAdam.")] = False,
+    backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
+    find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
+    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
+    eval: Annotated[Evaluation, typer.Option(help="Deal the evaluation's batches out, or let every rank evaluate all.")] = "auto",
+    batch_size: Annotated[
+        BatchSize, typer.Option(help="What the script's batch size means: of all ranks together, or of each.")
+    ] = "global",
+    scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
+    guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or silence the other processes' print.")] = "explicit",
+) -> Options:
+    """The options of a conversion, as every command that converts takes them. Raises DdpifyError for those that do not go together."""
+    return Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp, ddp, loss_scale, fused_adam)
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a conversion in the place of its parameter `asked`, which returns them."""
+    shared = inspect.signature(_options, eval_str=True).parameters
+
+    @functools.wraps(command)
+    def whole(**given: object) -> None:
+        options = {name: given.pop(name) for name in shared}
+        command(asked=lambda: _options(**options), **given)  # type: ignore[arg-type]
+
+    own = inspect.signature(command, eval_str=True).parameters
+    parameters = [parameter for name, parameter in own.items() if name != "asked"]
+    first = [parameter for parameter in parameters if parameter.default is parameter.empty]
+    rest = [parameter for parameter in parameters if parameter not in first]
+    whole.__signature__ = inspect.Signature([*first, *rest, *shared.values()])  # type: ignore[attr-defined]
+    whole.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *shared.values())}
+    return whole
+
+
 CONVERT_HELP = """Convert the training script PATH and show the change as a diff. Without -w or -o nothing is written.
 
 Standard output holds the diff; what to know, and the command that runs the result, go to standard error. For PATH `-` the script
@@ -41,6 +90,7 @@ Examples:
   ddpify convert train.py | git apply       the same, by way of git
   ddpify convert - < train.py > ddp.py      as a filter
   ddpify convert train.py --check           only tell, by the exit code
+  ddpify convert train.py -w --launcher launch --emit-launcher run.sh
 
 \b
 Exit codes:
@@ -58,22 +108,16 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 
 
 @app.command(help=CONVERT_HELP)
+@_with_options
 def convert(
     path: Annotated[str, typer.Argument(help="The script that starts the training, or - for standard input.")],
-    launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
-    amp: Annotated[Amp, typer.Option(help="Mixed precision: as the script has it, off, float16 with a grad scaler, or bfloat16.")] = "keep",
-    backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
-    find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
-    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
-    eval: Annotated[Evaluation, typer.Option(help="Deal the evaluation's batches out, or let every rank evaluate all.")] = "auto",
-    batch_size: Annotated[
-        BatchSize, typer.Option(help="What the script's batch size means: of all ranks together, or of each.")
-    ] = "global",
-    scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
-    guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or silence the other processes' print.")] = "explicit",
+    asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if the script would change.")] = False,
+    emit_launcher: Annotated[
+        str | None, typer.Option("--emit-launcher", metavar="FILE", help="Also write a shell script that starts the result.")
+    ] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
     format: Annotated[Literal["text", "json"], typer.Option(help="json puts one report on standard output.")] = "text",
 ) -> None:
@@ -84,11 +128,13 @@ def convert(
         raise typer.BadParameter("-w cannot write to standard input; use -o FILE, or nothing")
 
     def work() -> int:
-        options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp)
-        conversion = _convert(path, options)
+        conversion = _convert(path, asked())
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
+        starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
         if target:
             _write(conversion, target, path, output is not None and _is_folder(output), allow_dirty)
+        if starter:
+            _write_starter(*starter)
         if format == "json":
             from ddpify.report.json import render
 
@@ -128,15 +174,18 @@ class _VerifyCommand(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Take the script's arguments out before the command's own are read."""
+        ctx.meta["ddpify.args"] = list(args)
         at = args.index("--") if "--" in args else len(args)
         ctx.obj = args[at + 1 :]
         return super().parse_args(ctx, args[:at])
 
 
 @app.command(cls=_VerifyCommand, help=VERIFY_HELP)
+@_with_options
 def verify(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="The original script.")],
+    asked: Asked,
     converted: Annotated[Path | None, typer.Argument(help="The distributed script; by default PATH is converted.")] = None,
     nproc: Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)] = 2,
     steps: Annotated[int, typer.Option(help="Optimizer steps to compare; 0 lets the scripts end.", min=0)] = 20,
@@ -144,13 +193,6 @@ def verify(
     python: Annotated[str, typer.Option(help="The interpreter that has torch.")] = sys.executable,
     json: Annotated[bool, typer.Option("--json", help="Put the verdict on standard output as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the loss curves, differences and files.")] = None,
-    launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
-    amp: Annotated[Amp, typer.Option(help="As in convert.")] = "keep",
-    backend: Annotated[Backend, typer.Option(help="As in convert.")] = "auto",
-    find_unused_parameters: Annotated[FindUnused, typer.Option(help="As in convert.")] = "auto",
-    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="As in convert.")] = "auto",
-    eval: Annotated[Evaluation, typer.Option(help="As in convert.")] = "auto",
-    guards: Annotated[Guards, typer.Option(help="As in convert.")] = "explicit",
 ) -> None:
     """See VERIFY_HELP."""
 
@@ -162,8 +204,10 @@ def verify(
         from ddpify.report import terminal, verdict
 
         conversion: Path | Conversion | None = converted
+        launcher = ""
         if converted is None:
-            options = Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, amp=amp)
+            options = asked()
+            launcher = options.starts
             conversion = _convert(str(path), options)
             if conversion.status != "convert":
                 hint = "name the script that is distributed: ddpify verify PATH CONVERTED"
@@ -172,11 +216,12 @@ def verify(
         setting = Setting(python, nproc, steps, time_limit, True)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended, too
         with _Progress(steps) as progress:
-            found = run(path, conversion, setting, "" if converted else launcher, context.obj, progress)
+            found = run(path, conversion, setting, launcher, context.obj, progress)
         if html is not None:
-            _page(found, html)
-        colour = terminal.wants_colour(sys.stdout)
-        _emit((verdict.render_json(found) if json else verdict.terminal(found, colour)).encode())
+            _page(found, html, shlex.join(["ddpify", "verify", *context.meta["ddpify.args"]]))
+        width = shutil.get_terminal_size((120, 24)).columns
+        text = verdict.render_json(found) if json else verdict.terminal(found, terminal.wants_colour(sys.stdout), width)
+        _emit(text.encode())
         return found.exit_code
 
     _run(work)
@@ -254,11 +299,11 @@ class _Progress:
             sys.stderr.write("\r\x1b[K")
 
 
-def _page(verdict: Verdict, html: Path) -> None:
+def _page(verdict: Verdict, html: Path, command: str) -> None:
     from ddpify.report.verdict_page import render
     from ddpify.source import write_all
 
-    write_all({html: render(verdict).encode()})
+    write_all({html: render(verdict, command).encode()})
 
 
 def _convert(path: str, options: Options) -> Conversion:
@@ -285,6 +330,30 @@ def _target(path: str, output: str | None) -> Path | None:
     if not target.parent.is_dir():
         raise DdpifyError(f"cannot write {output!r}: there is no folder {str(target.parent)!r}", "make the folder first")
     return target
+
+
+def _starter(conversion: Conversion, file: str, script: str, allow_dirty: bool) -> tuple[Path, str] | None:
+    """The shell script that starts the result, and where it goes; None where there is no result to start."""
+    from ddpify.launchers import start
+    from ddpify.source import is_dirty
+
+    path = Path(file)
+    if not file or path.is_dir() or not path.parent.is_dir():
+        raise DdpifyError(f"cannot write the launcher to {file!r}", "name a file in a folder that exists")
+    if script == "-":
+        raise DdpifyError("standard input has no name that a launcher could start", "name the file: -o FILE")
+    if conversion.status == "refuse" or not conversion.command:
+        return None
+    if path.exists() and not allow_dirty and is_dirty(path):
+        raise DdpifyError(f"{path} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
+    return path, start.script(conversion.command, Path(os.path.relpath(script, path.parent)).as_posix())
+
+
+def _write_starter(path: Path, text: str) -> None:
+    from ddpify.source import write_all
+
+    write_all({path: text.encode()})
+    path.chmod(path.stat().st_mode | 0o111)
 
 
 def _is_folder(output: str) -> bool:
@@ -343,6 +412,7 @@ def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
         text += f"{'refused' if conversion.status == 'refuse' else 'nothing to do'}: {conversion.reason}\n"
     elif conversion.changed and conversion.command:
         script = target or Path("train.py" if path == "-" else path)
+        text += terminal.command("install first:", conversion.install) if conversion.install else ""
         text += terminal.command("run it:" if target else "once written, run it:", conversion.run_command(str(script)))
     sys.stdout.flush()
     sys.stderr.write(text)

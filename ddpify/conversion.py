@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +18,7 @@ from ddpify.rules.base import Change, Finding, Safety
 from ddpify.source import Source, from_bytes, from_text
 
 if TYPE_CHECKING:
+    from ddpify.launchers.spawn import Spawned
     from ddpify.plan import Plan
 
 Status = Literal["convert", "nothing", "refuse"]
@@ -53,8 +57,8 @@ class Module:
 class Conversion:
     """A script, what became of it, and why.
 
-    `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `modules` the
-    local modules that the script needs, changed or not.
+    `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `install` the
+    commands that get what it needs beside torch, `modules` the local modules that the script needs, changed or not.
     """
 
     source: Source
@@ -67,6 +71,7 @@ class Conversion:
     command: str = ""
     reason: str = ""
     modules: tuple[Module, ...] = ()
+    install: str = ""
 
     @property
     def original(self) -> str:
@@ -125,7 +130,7 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
         shown = str(path) if path is not None else shown
         project = of_source(_text(source, shown), path, shown)
     try:
-        return _converted(project, options or Options(), path)
+        return _in_steps(project, options or Options(), path)
     except RecursionError as error:
         where = Where(project.entry.shown)
         raise DdpifyError("the code is nested too deeply to be analysed", "take the deepest expression apart", where) from error
@@ -137,6 +142,60 @@ def _text(source: str | bytes, shown: str) -> Source:
     if source.endswith(".py") and "\n" not in source:
         raise DdpifyError(f"{source!r} is taken as a script's text", "to read a file, pass pathlib.Path(...)")
     return from_text(source, shown)
+
+
+def _in_steps(project: Project, options: Options, path: Path | None, most: int = 4) -> Conversion:
+    """The conversion, in several steps where something is done to the script first."""
+    from ddpify.plan import first
+
+    plan = first(project, options)
+    if plan is None:
+        return _converted(project, options, path)
+    code, modules, unapplied = _rewritten(project, plan)
+    told = (*plan.findings, *map(_by_hand, unapplied))
+    if unapplied or not plan.changes or not most:
+        done = _converted(project, options, path)
+        return replace(done, findings=tuple(dict.fromkeys((*told, *done.findings))))
+    done = _in_steps(_output(project, path, code, modules), options, path, most - 1)
+    sources = {file.path: file.source for file in project.files.values()}
+    line = _lines(project.entry.source.text, done.source.text)
+    return replace(
+        done,
+        source=project.entry.source,
+        status="convert",
+        reason="",
+        changes=(*plan.changes, *(replace(c, node=_moved(c.node, line)) if c.file == done.shown else c for c in done.changes)),
+        findings=(*told, *(replace(f, line=line(f.line)) if f.file == done.shown else f for f in done.findings)),
+        modules=tuple(replace(m, source=sources.get(m.path, m.source)) for m in done.modules),
+    )
+
+
+def _lines(before: str, after: str) -> Callable[[int], int]:
+    """For each line of a text, the line of the text before that it stood on."""
+    blocks = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_opcodes()
+
+    def line(number: int) -> int:
+        start, begins = next(((i, j) for _, i, _, j, end in blocks if j < number <= end), (0, 0))
+        return max(1, start + number - begins)
+
+    return line
+
+
+def _moved(node: ast.AST, line: Callable[[int], int]) -> ast.AST:
+    """A node by the line it stood on before."""
+    out = copy.copy(node)
+    if isinstance(out, (ast.stmt, ast.expr)):
+        out.lineno = line(out.lineno)
+    return out
+
+
+def _output(project: Project, path: Path | None, code: str, modules: tuple[Module, ...]) -> Project:
+    """A project as it is after edits."""
+    entry = project.entry
+    output = of_source(replace(entry.source, text=code, original=code, mended=()), path, entry.shown)
+    for module in modules:
+        output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
+    return output
 
 
 def _converted(project: Project, options: Options, path: Path | None) -> Conversion:
@@ -153,7 +212,22 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
         return replace(kept, findings=(*plan.findings, _internal(entry.shown, "the file is left as it was", error)))
     changes = tuple(change for change in plan.changes if change not in unapplied)
     findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, modules, plan))
-    return replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules)
+    done = replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules, install=plan.install)
+    return _spawning(done, plan.spawned) if options.launcher == "spawn" and plan.spawned is not None else done
+
+
+def _spawning(done: Conversion, asked: Spawned) -> Conversion:
+    """The result moved under mp.spawn; where that cannot be done, it stays for torchrun."""
+    from ddpify.launchers import spawn, start
+
+    try:
+        return replace(done, code=spawn.moved(done.code, done.source.newline, asked, done.source.text))
+    except spawn.Immovable as error:
+        line = _lines(done.original, done.code)(error.line)
+        why = f"not moved under mp.spawn, start it with torchrun: {error.reason}"
+        told = Finding("DDP106", Safety.MANUAL, why, done.shown, line, 1, error.fix)
+        changes = tuple(change for change in done.changes if change.code != "DDP106")
+        return replace(done, changes=changes, findings=(told, *done.findings), command=start.command("torchrun"))
 
 
 def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:
@@ -184,10 +258,7 @@ def _checked(project: Project, path: Path | None, code: str, modules: tuple[Modu
 
     entry = project.entry
     try:
-        output = of_source(replace(entry.source, text=code, original=code, mended=()), path, entry.shown)
-        for module in modules:
-            output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
-        return tuple(check(output, plan))
+        return tuple(check(_output(project, path, code, modules), plan))
     except Exception as error:  # an unchecked output is not a proven one
         return (_internal(entry.shown, "the result is not checked; review every line", error),)
 

@@ -62,6 +62,14 @@ class AddEntry:
 
 
 @dataclass(frozen=True, eq=False)
+class DropEntry:
+    """Take the entry at `index` away from the dict display `node`."""
+
+    node: ast.Dict
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
 class AddParameter:
     """Give the function `node` one more parameter, behind its positional ones; `default` is used where they end with defaults."""
 
@@ -108,10 +116,14 @@ class Drop:
 
 @dataclass(frozen=True, eq=False)
 class Under:
-    """Put the statement `node` into a block `header:` (such as `if rank == 0`); neighbours under the same header share one block."""
+    """Put the statement `node` into a block `header:` (such as `if rank == 0`); neighbours under the same header share one block.
+
+    With `holes`, expressions inside `node`, `header` is a template, filled as that of `InsertBefore`, and the block is shared with none.
+    """
 
     node: ast.stmt
     header: str
+    holes: tuple[ast.expr, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +149,7 @@ Edit = (
     | NameArgument
     | AddFirst
     | AddEntry
+    | DropEntry
     | AddParameter
     | InsertBefore
     | InsertAfter

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
-import shlex
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
 
-from ddpify.facts import averaged, collect
+from ddpify.facts import averaged, collect, initialize
 from ddpify.facts.collect import Facts
+from ddpify.launchers import start
+from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
 from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.process import cuda_visible_devices, module, setup
+from ddpify.rules.precision import needed, taken_out
+from ddpify.rules.process import cuda_visible_devices, local_rank, module, relaunch, setup, spawn
 from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
 
@@ -40,11 +42,19 @@ class Plan:
     options: Options = field(default_factory=Options)
     added: NewFile | None = None
     edited: tuple[str, ...] = ()  # the modules that may be edited beside the entry
+    spawned: Spawned | None = None  # how the result is to be moved under mp.spawn
+    distributed: bool = False  # the script was distributed before
+    install: str = ""  # the commands that get what the result needs
 
 
 def make_plan(project: Project, options: Options) -> Plan:
     """Decide what becomes of a project's entry."""
     said = verdict(project)
+    if said is not None and said.code == "DDP911" and options.launcher is not None:
+        if (made := relaunch.move(project, options.launcher)) is not None:
+            return _moved(project, made, options)
+        how = " with --use-env" * (options.launcher == "launch" and local_rank.needs_environment(project, ()))
+        said = replace(said, reason=f"{said.reason}; {options.launcher} starts it as it is{how}")
     if said is not None:
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))
@@ -58,7 +68,61 @@ def make_plan(project: Project, options: Options) -> Plan:
     changes, told = module.by_file(context, changes)
     first, added = setup.change(context, changes)
     findings = sorted([*findings, *told], key=_rank)
-    return Plan("convert", (*changes, *first), tuple(findings), command(context), options=options, added=added, edited=context.facts.edited)
+    return Plan(
+        "convert",
+        (*changes, *first, *spawn.change(context)),
+        tuple(findings),
+        command(context),
+        options=options,
+        added=added,
+        edited=context.facts.edited,
+        spawned=spawn.asked(context, added) if options.starts == "spawn" else None,
+        install=needed.install(context, changes),
+    )
+
+
+def _moved(project: Project, made: relaunch.Move, options: Options) -> Plan:
+    """The plan that moves a distributed script to another launcher."""
+    changes, stuck = tuple(made.changes), any(f.level is Safety.MANUAL for f in made.findings)
+    entry = project.entry
+    if made.spawned is not None:
+        why = "the script starts its processes itself; each runs the worker"
+        changes = (*changes, Change("DDP106", why, entry.shown, entry.tree.body[-1], ()))
+    return Plan(
+        "convert", () if stuck else changes, tuple(made.findings), made.command, "", options, spawned=made.spawned, distributed=True
+    )
+
+
+def first(project: Project, options: Options) -> Plan | None:
+    """What is done to a script before it is converted, each step on what the one before has made of it; None where nothing is left.
+
+    A mixed precision that is not the one asked for is taken out; what is distributed already is given the one that is.
+    """
+    if options.amp == "keep":
+        return None
+    words = ("autocast", "GradScaler") if options.level else ("apex",)
+    texts = [file.source.text for file in (project.entry, *project.files.values())]
+    said, present = verdict(project), any(word in text for word in words for text in texts)
+    distributed = said is not None and said.code == "DDP911"
+    if said is not None and not distributed:
+        return None
+    found: list[Change | Finding] = []
+    if present:
+        found += taken_out.changes(Context(collect.collect(project), options))
+    if distributed and not found:
+        context = _context(project, options)
+        context.distributed = True
+        found += [_settled(context, item) for rule in registry.PRECISION for item in rule.changes(context)]
+    changes = tuple(c for c in found if isinstance(c, Change))
+    findings = tuple(f for f in found if isinstance(f, Finding))
+    return Plan("convert", changes, findings, options=options) if found else None
+
+
+def _settled(context: Context, item: Change | Finding) -> Change | Finding:
+    """A change of a script that gets no runtime block, which may not need one."""
+    if isinstance(item, Finding) or not item.needs:
+        return item
+    return context.manual(item.code, item.node, f"not applied here, the script has no name for its device: {item.why}", "write it by hand")
 
 
 def _rank(finding: Finding) -> tuple[int, str, int]:
@@ -68,9 +132,11 @@ def _rank(finding: Finding) -> tuple[int, str, int]:
 def _context(project: Project, options: Options, edited: tuple[str, ...] | None = None) -> Context:
     facts = collect.collect(project)
     facts.edited = facts.edited if edited is None else edited
+    amp = initialize.place(facts) if options.level else None
+    facts.floor = amp.event if isinstance(amp, initialize.Site) else None
     collect.place_wraps(facts)
     averaged.fill(facts)
-    return Context(facts, options)
+    return Context(facts, options, amp=amp)
 
 
 def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
@@ -183,15 +249,16 @@ def _blocked(context: Context, findings: list[Finding]) -> bool:
 
 def command(context: Context) -> str:
     """The command that runs the result."""
-    devices = cuda_visible_devices.devices(context)
-    if devices:
-        number = len(devices.split(","))
-        return f"CUDA_VISIBLE_DEVICES={shlex.quote(devices)} torchrun --standalone --nproc-per-node={number} {{script}}"
-    return "torchrun --standalone --nproc-per-node=2 {script}"
+    facts = context.facts
+    use_env = local_rank.needs_environment(facts.project, facts.edited, facts.after.trace.visited)
+    return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env)
 
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     """Plan the output once more: whatever a rule would still change was not carried out."""
+    if plan.distributed:
+        again = relaunch.move(project, plan.options.starts) if plan.spawned is None else None
+        return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context = _context(project, plan.options, plan.edited)
     changes, findings = _decide(context)
     changes, told = module.by_file(context, changes)
@@ -206,6 +273,8 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
                 c.code == "DDP203" and (isinstance(c.node, (ast.Name)) or getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))
             )
         ]
+    if any(f.code == "DDP414" and f.level is Safety.MANUAL for f in plan.findings):  # what stood in the way may be gone
+        changes = [c for c in changes if c.code not in ("DDP414", "DDP415")]
     left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
     findings += metrics.residue(context)
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]

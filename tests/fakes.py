@@ -21,6 +21,7 @@ class FakePlan:
     command: str = "torchrun --nproc-per-node 2 {script}"
     reason: str = ""
     added: None = None
+    install: str = ""
 
 
 def finding(level: Safety = Safety.MANUAL, line: int = 1, fix: str = "", file: str = "train.py") -> Finding:
@@ -42,6 +43,7 @@ def install(monkeypatch, make_plan=None, rewrite=apply_halving, check=lambda pro
     plan, apply = ModuleType("ddpify.plan"), ModuleType("ddpify.apply")
     plan.make_plan = make_plan or (lambda project, options: FakePlan(changes=(halve_batch(project),)))
     plan.check = check
+    plan.first = lambda project, options: None
     apply.rewrite = rewrite
     monkeypatch.setitem(sys.modules, "ddpify.plan", plan)
     monkeypatch.setitem(sys.modules, "ddpify.apply", apply)

@@ -156,6 +156,7 @@ def launch(script: Path, args: Sequence[str] = (), nproc: int = 2, limit: float 
 def _job(folder: Path, name: str, case: Case, text: str, files: dict[str, str | bytes], fake_cuda: bool) -> dict[str, Any]:
     contents = {**files, case.name: text}
     job = {"name": name, "script": case.name, "args": list(case.args), "cwd": str(folder / name), "out": str(folder / f"{name}.out")}
+    fake_cuda = fake_cuda or "apex/__init__.py" in files  # apex runs on GPUs only
     return job | {"fake_cuda": fake_cuda, "contents": {path: c.encode() if isinstance(c, str) else c for path, c in contents.items()}}
 
 

@@ -195,6 +195,13 @@ class CudaIsTheCpu(TorchFunctionMode):
         return value
 
 
+_wrapper_init = torch.nn.parallel.DistributedDataParallel.__init__
+
+
+def _wrapped_on_the_cpu(wrapper, module, device_ids=None, *args, **kwargs):
+    _wrapper_init(wrapper, module, None, *args, **kwargs)
+
+
 # --- the record -------------------------------------------------------------------------------------------------------
 def _after_step(optimizer, args, kwargs) -> None:
     if now is None:
@@ -326,6 +333,8 @@ def run(job: dict[str, Any]) -> None:
             stack.enter_context(CudaIsTheCpu())
             for name in ("set_device", "synchronize"):
                 stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args: None))
+            stack.enter_context(mock.patch.object(torch.nn.parallel.DistributedDataParallel, "__init__", _wrapped_on_the_cpu))
+            stack.enter_context(mock.patch.object(torch.nn.SyncBatchNorm, "convert_sync_batchnorm", lambda module: module))
         if "compile" in Path(job["script"]).read_text(errors="ignore"):
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         now = record

@@ -7,6 +7,8 @@ from pathlib import Path
 import ddpify
 from ddpify import Conversion, Options
 
+APEX = {f"apex/{file.name}": file.read_text() for file in sorted(Path(__file__).with_name("apex_double").glob("apex/*.py"))}
+
 HEAD = """\
 import argparse
 import os
@@ -27,7 +29,8 @@ class Script:
 
     `same` is how lines begin whose numbers are the whole data set's, and so the original's. `told` holds the codes of what is
     left to do by hand; without any, the conversion must be whole. It is run on as many ranks as each of `ranks` says, with the
-    first `rows` rows of HEAD's data. `options` are what the conversion is asked for.
+    first `rows` rows of HEAD's data. `options` are what the conversion is asked for,
+    `apart` the properties that then need not be the original's.
     """
 
     text: str
@@ -39,6 +42,7 @@ class Script:
     ranks: tuple[int, ...] = (2,)
     rows: int = 44
     options: Options = field(default_factory=Options)
+    apart: tuple[str, ...] = ()
 
 
 def on_three(scripts: dict[str, Script], rows: int = 44) -> dict[str, Script]:

@@ -1032,25 +1032,7 @@ class Net(nn.Module):
         options=NONE,
         told=("DDP411",),
     ),
-    "apex": Script(
-        """
-        from apex import amp
-
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
-        for epoch in range(2):
-            for xb, yb in DataLoader(TensorDataset(x, y), batch_size=4):
-                loss = F.cross_entropy(model(xb.cuda()), yb.cuda())
-                optimizer.zero_grad()
-                with amp.scale_loss(loss, optimizer) as scaled_loss:
-                    scaled_loss.backward()
-                optimizer.step()
-        """,
-        told=("DDP411",),
-    ),
 }
-LEFT["apex, asked for torch's"] = replace(LEFT["apex"], options=FP16)
 
 SCRIPTS: dict[str, Script] = {
     **{f"{title}, in float16": replace(script, options=FP16) for title, script in (PLAIN | HARDER).items()},

@@ -586,5 +586,41 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """,
     ),
+    "labels that number a batch's rows": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    args = parser.parse_args()
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=args.batch_size, shuffle=True)
+    net = nn.Linear(8, 9)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for a, _ in loader:
+            places = torch.arange(args.batch_size)
+            loss = F.cross_entropy(net(a), places)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+    ),
+    "numbers of all rows, where a loss compares them all": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    args = parser.parse_args()
+    loader = DataLoader(TensorDataset(x[:36], torch.cos(x[:36])), batch_size=args.batch_size, shuffle=True)
+    net = nn.Linear(8, 6)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for left, right in loader:
+            one, other = F.normalize(net(left), dim=1), F.normalize(net(right), dim=1)
+            logits = one @ other.t() / 0.5
+            own = torch.arange(args.batch_size)
+            loss = F.cross_entropy(logits, own)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -399,7 +399,9 @@ from types import SimpleNamespace
 plan, apply = types.ModuleType("ddpify.plan"), types.ModuleType("ddpify.apply")
 from ddpify.rules.base import Change
 change = lambda p: Change("DDP303", "", p.entry.shown, p.entry.tree, ())
-plan.make_plan = lambda p, o: SimpleNamespace(status="convert", changes=(change(p),), findings=(), command="", reason="", added=None)
+plan.first = lambda p, o: None
+told = dict(findings=(), command="", reason="", added=None, install="")
+plan.make_plan = lambda p, o: SimpleNamespace(status="convert", changes=(change(p),), **told)
 plan.check = lambda p, plan: ()
 apply.rewrite = lambda text, tree, changes: (text + "# more\\n" * 500_000, ())
 sys.modules["ddpify.plan"], sys.modules["ddpify.apply"] = plan, apply

@@ -181,6 +181,7 @@ def test_convert_never_imports_torch_and_libcst_only_to_rewrite() -> None:
 import sys, types
 plan = types.ModuleType("ddpify.plan")
 from types import SimpleNamespace
+plan.first = lambda project, options: None
 plan.make_plan = lambda project, options: SimpleNamespace(status="nothing", changes=(), findings=(), command="", reason="")
 sys.modules["ddpify.plan"] = plan
 import ddpify
@@ -275,6 +276,7 @@ def test_json_report(monkeypatch) -> None:
         "status": "convert",
         "reason": "",
         "exit_code": 1,
+        "install": "",
         "command": "torchrun --nproc-per-node 2 out.py",
         "changes": [
             {

@@ -165,7 +165,8 @@ def _edit(kind: Any, node: ast.stmt, needs: list[_Need], tree: ast.Module) -> In
     if kind is Extend:
         assert isinstance(node, ast.ImportFrom)
         return Extend(node, tuple(need.text for need in needs))
-    needs = sorted(needs, key=lambda need: need.root not in sys.stdlib_module_names)
+    kin = _roots(node) if isinstance(node, (ast.Import, ast.ImportFrom)) else set()
+    needs = sorted(needs, key=lambda need: (need.root not in sys.stdlib_module_names, need.root not in kin))
     code = [f"import {need.text}\n" for need in needs if not need.module]
     for module in dict.fromkeys(need.module for need in needs if need.module):
         code.append(f"from {module} import {', '.join(need.text for need in needs if need.module == module)}\n")
@@ -243,6 +244,14 @@ def added(edit: AddFirst | AddEntry | AddParameter, updated: Any, config: cst.Pa
         return updated.with_changes(elements=[entry])
     elements, closing = grow(updated.elements, entry, updated.lbrace.whitespace_after, updated.rbrace.whitespace_before)
     return updated.with_changes(elements=elements, rbrace=updated.rbrace.with_changes(whitespace_before=closing))
+
+
+def remove_entry(display: cst.Dict, index: int) -> cst.Dict:
+    """`display` without its entry at `index`."""
+    gone, rest = display.elements[index], [*display.elements[:index], *display.elements[index + 1 :]]
+    if rest and index == len(rest):
+        rest[-1] = rest[-1].with_changes(comma=gone.comma)
+    return display.with_changes(elements=rest)
 
 
 def _with_parameter(params: cst.Parameters, edit: AddParameter) -> cst.Parameters:

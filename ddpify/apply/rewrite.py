@@ -26,11 +26,13 @@ from ddpify.edits import (
     AddParameter,
     Drop,
     DropArgument,
+    DropEntry,
     InsertAfter,
     InsertBefore,
     NameArgument,
     Replace,
     SetArgument,
+    Under,
     Unwrap,
     Within,
 )
@@ -52,8 +54,8 @@ _POWER: dict[type[cst.CSTNode], int] = {
     cst.BitInvert: 13, cst.Power: 14, cst.Await: 15,
 }  # fmt: skip
 _ATOM = 16
-_IN_PLACE = (Replace, SetArgument, DropArgument, NameArgument, AddFirst, AddEntry, AddParameter)
-_COMPOSING = (Replace, SetArgument, DropArgument, NameArgument, InsertBefore)
+_IN_PLACE = (Replace, SetArgument, DropArgument, NameArgument, AddFirst, AddEntry, DropEntry, AddParameter)
+_COMPOSING = (Replace, SetArgument, DropArgument, NameArgument, InsertBefore, Under)
 
 
 class BrokenOutput(AssertionError):
@@ -83,6 +85,7 @@ class _Place:
     after: list[cst.Module] = field(default_factory=list)
     header: str = ""
     block: Any = None
+    filled: _Step | None = None
     opens: list[tuple[Within, Any]] = field(default_factory=list)
     closes: list[Within] = field(default_factory=list)
     gone: bool = False
@@ -221,10 +224,11 @@ class _Rewriter(cst.CSTTransformer):
             place.opens.append((edit, self._block(edit.header)))
             last.closes.append(edit)
         else:
-            header = edit.header.rstrip(": ")
+            header = edit.header.rstrip(": ").format(*_hole_names(edit.holes)) if edit.holes else edit.header.rstrip(": ")
             _require(place.header in ("", header))
             place.header = header
             place.block = self._block(header)
+            place.filled = step if edit.holes else None
 
     def _block(self, header: str) -> Any:
         return cst.parse_statement(f"{header}: pass", config=self.module.config_for_parsing)
@@ -297,6 +301,8 @@ class _Rewriter(cst.CSTTransformer):
             return self._replace(edit, original, updated)
         if isinstance(edit, (AddFirst, AddEntry, AddParameter)):
             return emit.added(edit, updated, self.module.config_for_parsing)
+        if isinstance(edit, DropEntry):
+            return emit.remove_entry(updated, edit.index)
         index = _find(edit, updated)
         if isinstance(edit, NameArgument):
             if index is None:
@@ -326,7 +332,7 @@ class _Rewriter(cst.CSTTransformer):
         outside = bool(updated.lpar) and not isinstance(updated, (cst.Tuple, cst.GeneratorExp)) and not _leads(edit)
         inner = updated.with_changes(lpar=(), rpar=()) if outside else updated
         new = self._fill(edit, {edit.node: inner})
-        if outside and not new.lpar:
+        if outside and not new.lpar and not (isinstance(new, cst.Name) and not edit.holes):
             return new.with_changes(lpar=updated.lpar, rpar=updated.rpar)
         parent = self.stack[-1]
         new = _fit(new, type(parent), updated)
@@ -447,7 +453,10 @@ class _Rewriter(cst.CSTTransformer):
         else:
             parts, rest = self._unwrapped(statement, body.indent) if place.unwrapped else ([statement], ())
             for part in parts:
-                if place.header:
+                if place.filled is not None:
+                    body.add(self._moved(part, body.indent, 1), self._lifted(place.block, place.filled), place.header)
+                    body.open = ""  # shared with none
+                elif place.header:
                     body.add(self._moved(part, body.indent, 1), place.block, place.header)
                 else:
                     body.add(part)
@@ -455,13 +464,15 @@ class _Rewriter(cst.CSTTransformer):
         for code in place.after:
             body.insert(code)
 
-    def _lifted(self, code: cst.Module, step: _Step) -> cst.Module:
+    def _lifted(self, code: Any, step: _Step) -> Any:
         """Code to insert, with its holes filled: with what stood there before the same change took it away."""
         values = {}
         for name, hole in zip(_hole_names(step.edit.holes), step.edit.holes, strict=True):
             key = id(self.pairs.partner[hole])
             value: Any = self.lifted.get((step.change, key), self.updated[key])
             values[name] = emit.parenthesize(value) if self._breaks(value) else value
+            if isinstance(step.edit, Under) and isinstance(value, cst.BinaryOperation):  # an argument there
+                values[name] = value.with_changes(lpar=(), rpar=())
         return _Fill(values).fill(code) if values else code
 
     def _unwrapped(self, statement: Any, indent: str | None) -> tuple[list[Any], Sequence[cst.EmptyLine]]:
@@ -618,9 +629,9 @@ def _check_losses(steps: Sequence[_Step]) -> None:
     edited: dict[ast.AST, list[_Step]] = {}
     moved: dict[Change, set[ast.AST]] = {}
     for step in steps:
-        if isinstance(step.edit, InsertBefore):
+        if isinstance(step.edit, (InsertBefore, Under)):
             moved.setdefault(step.change, set()).update(node for hole in step.edit.holes for node in ast.walk(hole))
-        else:
+        if not isinstance(step.edit, (InsertBefore, Under)):
             edited.setdefault(step.edit.node, []).append(step)
     for step in steps:
         edit = step.edit

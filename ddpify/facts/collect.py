@@ -280,6 +280,7 @@ class Facts:
     through: tuple[Through, ...] = ()
     served: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
     plain: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls serve them
+    floor: tuple[int, ast.AST, tuple[ast.AST, ...]] | None = None  # an event that wraps come after
 
     @cached_property
     def prefixed(self) -> frozenset[ast.AST]:
@@ -518,7 +519,7 @@ def place_wraps(facts: Facts) -> None:
             run = Run(Interpreter(facts.project, trial, ignore_dp=True, cuts=facts.cuts))
             if _holds(facts, model, run):
                 model.wrap = statement, target
-                model.kept_in = _kept_in(facts, statement, target)
+                model.kept_in = kept_in(facts, statement, target)
                 wraps = dict(trial)
                 facts.after = run
                 break
@@ -599,7 +600,7 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
         func = run.value(node.func)
         if facts.wrapped(func) is not False or any(isinstance(o, Method) and o.name in library.MODULE_METHODS for o in func.objs):
             continue
-        if func.paths() & {"isinstance", "type", "id", "hasattr", "setattr", "dict", "list", "tuple", "functools.partial", library.DDP}:
+        if func.paths() & {"isinstance", "type", "id", "hasattr", "setattr", "dict", "list", "tuple", "functools.partial", *library.DDPS}:
             continue
         if any(isinstance(o, Method) and getattr(o.of, "path", "") in library.COLLECTIONS | library.CONTAINERS for o in func.objs):
             continue  # it is kept, and may be trained from there
@@ -614,6 +615,11 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
                 yield arg, node
 
 
+def first_node(model: TrainedModel) -> ast.AST:
+    """The first forward of a model in its file."""
+    return min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
+
+
 def first_order(facts: Facts, model: TrainedModel) -> int:
     """When a model is first trained through."""
     return min((c.order for n in model.forwards for c in facts.before.calls(n)), default=0)
@@ -626,7 +632,7 @@ def _holds(facts: Facts, model: TrainedModel, run: Run) -> bool:
         for call in run.calls(node):
             called = _called(call)
             mine = [o for o in called if o in model.objs]
-            wrapped = [o for o in called if isinstance(o, New) and o.path == library.DDP]
+            wrapped = [o for o in called if isinstance(o, New) and o.path in library.DDPS]
             if mine or (not wrapped and called):
                 if call.no_grad:
                     continue
@@ -641,7 +647,7 @@ def _called(call: Call) -> frozenset[Obj]:
     return call.receiver.objs if forward and call.receiver.objs else call.func.objs
 
 
-def _writes(
+def writes(
     facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]
 ) -> list[tuple[int, ast.AST, tuple[ast.AST, ...]]]:
     """The events before `before` that create the model or may write to its parameters: (order, node, stack)."""
@@ -670,6 +676,8 @@ def _writes(
             and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
         ):
             out.append((store.order, store.node, store.stack))
+    if facts.floor is not None and facts.floor[0] < before:
+        out.append(facts.floor)
     return sorted(out, key=lambda e: e[0])
 
 
@@ -691,6 +699,8 @@ _PRUNE = "torch.nn.utils.prune."
 def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
     """Whether a call writes to parameters it was given: `nn.init`, in-place methods, a library function that takes the model."""
     paths = call.func.paths()
+    if library.INITIALIZE in paths:
+        return True
     if any(p.startswith("torch.nn.init.") for p in paths):
         return any(_of(facts, model, a) for a in call.args)
     if call.method.endswith("_") and not call.method.endswith("__"):
@@ -718,10 +728,10 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
     train = first
     anew = made_in(run, model)
     for loads in (True, False):
-        writes = _writes(facts, model, train.order, loads, {loop.node for loop in train.loops} - anew)
-        if not writes:
+        events = writes(facts, model, train.order, loads, {loop.node for loop in train.loops} - anew)
+        if not events:
             continue
-        _, node, stack = writes[-1]
+        _, node, stack = events[-1]
         common = 0
         while common < len(stack) and common < len(train.stack) and stack[common] is train.stack[common]:
             common += 1
@@ -731,18 +741,18 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
             if isinstance(at, ast.Module):
                 continue
             tree = facts.tree_of(at)
-            statement = _dominating(tree, at, there if depth == common else None)
+            statement = dominating(tree, at, there if depth == common else None)
             if depth == common and _repeats(tree, statement, there, anew):
                 continue
             places.append((tree, statement))
-            for target in _targets(facts, tree, statement, model):
+            for target in targets(facts, tree, statement, model):
                 key = (statement, ast.unparse(target))
                 if key not in seen:
                     seen.add(key)
                     yield statement, target
                 if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                     return
-    written = _writes(facts, model, train.order, True, {loop.node for loop in train.loops} - anew)
+    written = writes(facts, model, train.order, True, {loop.node for loop in train.loops} - anew)
     for store in run.trace.stores:  # a model made in a call's arguments: where an object of the project takes it up
         if written and not any(store.node is node for _, node, _ in written[-1:]) and store.order < written[-1][0]:
             continue
@@ -755,7 +765,7 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
             yield statement, ast.parse(text, mode="eval").body
 
 
-def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
+def dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
     """The statement around `at` in the innermost block that also holds `there`; without `there`, in its function's own block."""
     path = tree.path(at)
     if there is None or there not in tree.parent:
@@ -782,7 +792,7 @@ def _repeats(tree: Tree, statement: ast.stmt, there: ast.AST, anew: set[ast.AST]
     return any(isinstance(s, (ast.For, ast.While)) and s in inner and s not in anew for s in tree.path(statement))
 
 
-def _targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) -> Iterator[ast.expr]:
+def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) -> Iterator[ast.expr]:
     """The names and attributes that hold the model once `statement` has run, the latest assigned first."""
     run = facts.before
     function = tree.function(statement)
@@ -798,7 +808,7 @@ def _targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel)
             continue
         for target in targets:
             if isinstance(target, (ast.Name, ast.Attribute)):
-                value = run.value(target) if isinstance(target, ast.Name) else _stored(run, target)
+                value = run.value(target) if isinstance(target, ast.Name) else stored(run, target)
                 if is_all(run, value, model):
                     found.append((node.lineno, target))  # type: ignore[attr-defined]
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -824,7 +834,7 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             named[node.id] = named.get(node.id, NOTHING) | run.value(node)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            held = run.value(node) if isinstance(node.ctx, ast.Load) else _stored(run, node)
+            held = run.value(node) if isinstance(node.ctx, ast.Load) else stored(run, node)
             named[ast.unparse(node)] = named.get(ast.unparse(node), NOTHING) | held
     first = next((a.arg for a in getattr(getattr(function, "args", None), "args", ())), "")
     for text, value in list(named.items()):
@@ -867,17 +877,18 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
             todo += ast.iter_child_nodes(node)
 
 
-def _kept_in(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
+def kept_in(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
     """The kind of container that a target is; empty where it is a model itself."""
     text, run = ast.unparse(target), facts.before
     function = facts.tree_of(statement).function(statement)
     values = [
-        run.value(n) | _stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text
+        run.value(n) | stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text
     ]
     return next((o.path for v in values for o in v.made() if o.path in ("list", "dict")), "")
 
 
-def _stored(run: Run, target: ast.AST) -> Value:
+def stored(run: Run, target: ast.AST) -> Value:
+    """All that was stored into an attribute or subscript expression."""
     out = NOTHING
     for store in run.trace.stores:
         if store.node is target:

@@ -47,7 +47,11 @@ _KNOWN = (
     "matplotlib.",
 )
 DDP = "torch.nn.parallel.DistributedDataParallel"
-WRAPPERS = frozenset((DATAPARALLEL, DDP, "apex.parallel.DistributedDataParallel"))
+APEX_DDP = "apex.parallel.DistributedDataParallel"
+DDPS = frozenset((DDP, APEX_DDP))
+WRAPPERS = DDPS | {DATAPARALLEL}
+INITIALIZE, SCALE_LOSS, MASTER_PARAMS = "apex.amp.initialize", "apex.amp.scale_loss", "apex.amp.master_params"
+_SAME_MODEL = ("torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model")
 NO_GRAD = frozenset(("torch.no_grad", "torch.inference_mode"))
 AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"))
 SCALERS = frozenset(("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"))
@@ -384,6 +388,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return NOTHING
     if path in _BUILTIN:
         return _BUILTIN[path](run, event, args, keywords)
+    if path.startswith("apex.amp."):
+        return _apex_amp(run, event, path, args, keywords)
+    if path in _SAME_MODEL:
+        return keywords.get("module", args[0] if args else NOTHING)
     if path in ("set", "frozenset"):
         made = run.objects.new("set", node, run.stack)
         held = run.element(args[0]) if args else NOTHING
@@ -555,6 +563,23 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     if isinstance(obj, New) and obj.cls is None and obj.path and whole.of_kind("batch") and not obj.path.startswith(_KNOWN):
         run.set_attribute(obj, GIVEN, Value(frozenset(), whole.origins, "other"), False)
     return Value(frozenset(), flow.origins | event.now.origins | {Origin("method", (obj, name))}, flow.scale)
+
+
+def _apex_amp(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A function of apex.amp: models and optimizers come back as they went in, a loss comes back scaled."""
+    if path == INITIALIZE:
+        models, optimizers = (keywords.get(n, args[i] if i < len(args) else NOTHING) for i, n in enumerate(("models", "optimizers")))
+        return just(Tup((models, optimizers))) if optimizers.objs else models
+    if path == SCALE_LOSS:
+        loss = keywords.get("loss", args[0] if args else NOTHING)
+        scaler = run.objects.new(path, event.node, run.stack)
+        return Value(loss.objs, loss.origins | {Origin("scaled", scaler)}, loss.scale)
+    if path == MASTER_PARAMS:
+        moved = [o for value in args[:1] for o in value.made()]
+        return join([run.memory.get((o, "params"), NOTHING) for o in moved])
+    if path.endswith(("_function", "register_float_function", "register_half_function")):
+        return args[0] if args else NOTHING
+    return NOTHING
 
 
 def _parts(run: Interpreter, obj: Obj) -> list[Obj]:

@@ -83,15 +83,25 @@ class Parting:
     name: str = ""
 
 
+def differences(a: Rank, b: Rank, tolerance: Tolerance) -> Iterator[tuple[float, int]]:
+    """How far the parameters of two runs are apart after each step that both took, and which parameter is the farthest."""
+    for one, other in zip(a.steps, b.steps, strict=False):
+        yield apart(one.parameters, other.parameters, tolerance) if one.optimizer == other.optimizer else (math.inf, 0)
+
+
+def between_ranks(tolerance: Tolerance) -> Tolerance:
+    """How far ranks of one run may be apart: they do the same sums in the same order."""
+    return Tolerance(1e-9 if tolerance is DOUBLE else 1e-6, tolerance.floor, 0)
+
+
 def parting(a: Rank, b: Rank, tolerance: Tolerance) -> Parting:
     """Where the parameters of two runs part."""
     most, first, name = 0.0, None, ""
-    for i, (one, other) in enumerate(zip(a.steps, b.steps, strict=False)):
-        by, at = apart(one.parameters, other.parameters, tolerance) if one.optimizer == other.optimizer else (math.inf, 0)
+    for i, (by, at) in enumerate(differences(a, b, tolerance)):
         most = max(most, by)
         if by > tolerance.relative and first is None:
-            names = a.optimizers.get(one.optimizer, {}).get("names", [])
-            first, name = i, names[at] if at < len(names) and len(one.parameters) == len(names) else ""
+            names = a.optimizers.get(a.steps[i].optimizer, {}).get("names", [])
+            first, name = i, names[at] if at < len(names) and len(a.steps[i].parameters) == len(names) else ""
     return Parting(most, first, name)
 
 
@@ -139,9 +149,8 @@ def agree(pair: Pair) -> Row:
     counts = [len(rank.steps) for rank in ranks.values()]
     if len(set(counts)) > 1:
         return Row("ranks_agree", title, False, f"{_listed(counts)} steps on the ranks")
-    tight = Tolerance(1e-9 if pair.tolerance is DOUBLE else 1e-6, pair.tolerance.floor, 0)
     for number, rank in ranks.items():
-        found = parting(pair.ranks.first, rank, tight)
+        found = parting(pair.ranks.first, rank, between_ranks(pair.tolerance))
         if found.step is not None:
             seen = f"rank {number} differs from rank 0 by {found.most:.1e} from step {found.step + 1} on{_of(found.name)}"
             return Row("ranks_agree", title, False, seen)
@@ -307,7 +316,7 @@ def rank0_prints(pair: Pair) -> Row:
     if lines:
         return Row("prints", title, False, f"rank {lines[0][0]} printed {len(lines)} lines, first {lines[0][1][:60]!r}")
     number = sum(e["kind"] == "line" for e in pair.ranks.told())
-    return Row("prints", title, True, f"{number} {'line' if number == 1 else 'lines'}")
+    return Row("prints", title, True, _many(number, "line"))
 
 
 def rank0_writes(pair: Pair) -> Row:
@@ -365,7 +374,7 @@ def metrics(pair: Pair) -> Row:
             numbers += 1
             if not _alike(a, b, pair.tolerance.printed) and (float(a), float(b)) not in shares:
                 return Row("metrics", title, False, f"{line[:70]!r} in the original, {other[:70]!r} on rank 0")
-    return Row("metrics", title, True, f"{numbers} numbers in {len(before)} lines")
+    return Row("metrics", title, True, f"{_many(numbers, 'number')} in {_many(len(before), 'line')}")
 
 
 def _forgiven(line: str) -> bool:
@@ -413,7 +422,7 @@ def checkpoints(pair: Pair) -> Row:
             count += 1
             if (found := _unlike(one[key], other[key], pair.tolerance)) and _unlike(one[key], same.get(key), pair.tolerance) is None:
                 return Row("checkpoints", title, False, f"{path}: {key}: {found}")
-    return Row("checkpoints", title, True, f"{len(before)} {'file' if len(before) == 1 else 'files'}, {count} values")
+    return Row("checkpoints", title, True, f"{_many(len(before), 'file')}, {_many(count, 'value')}")
 
 
 def _unlike(a: Any, b: Any, tolerance: Tolerance) -> str | None:
@@ -454,7 +463,9 @@ def group(pair: Pair) -> Row:
         return Row("group", title, False if pair.nproc > 1 else None, "no rank joined a process group")
     left = [r for r, rank in pair.ranks.ranks.items() if any(e["left_open"] for e in rank.of("exit"))]
     if left:
-        return Row("group", title, False, f"rank {_listed(left)} leaves it open")
+        return Row("group", title, False, f"{_many(len(left), 'rank')} of {pair.nproc} leave it open: {_listed(left)}")
+    if not all(rank.ended for rank in pair.ranks.ranks.values()):
+        return Row("group", title, None, "not every rank came to its end")
     return Row("group", title, True, "on every rank")
 
 
@@ -494,6 +505,10 @@ PROPERTIES = (
 def rows(pair: Pair) -> Iterator[Row]:
     """All rows, in the order in which they are shown."""
     return (check(pair) for check in PROPERTIES)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what if number == 1 else what + 's'}"
 
 
 def _of(name: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from ddpify.errors import DdpifyError
@@ -87,6 +89,11 @@ class Scratch:
             if self._seen > _LIMIT:
                 return False
         return False
+
+
+def shown_in(text: str, shown: Callable[[str], str]) -> str:
+    """A traceback, or stacks, with the paths made those that the user knows."""
+    return re.sub(r'(?<=File ")[^"\n]+', lambda found: shown(found[0]), text)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

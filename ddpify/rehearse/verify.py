@@ -17,7 +17,7 @@ from ddpify.rehearse import causes, compare
 from ddpify.rehearse.compare import DOUBLE, SINGLE, Pair, Row
 from ddpify.rehearse.history import History, read
 from ddpify.rehearse.launch import Ended, Setting, bare, command, run
-from ddpify.rehearse.scratch import Scratch
+from ddpify.rehearse.scratch import Scratch, shown_in
 from ddpify.rules.base import Safety
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Verdict:
     """What a rehearsal found: the rows, the conditions that it rests on by name, and both histories.
 
     `left` counts what the conversion leaves to review or to do by hand, `reason` says why nothing could be compared, `stacks` where the
-    ranks stood when they had to be ended. `converted` is the path that ran under `launcher`, times are in seconds.
+    ranks stood when they had to be ended; `converted` is the path that ran under `launcher`, times are in seconds.
     """
 
     original: str
@@ -114,7 +114,7 @@ class Original:
 
 
 class _CannotRun(Exception):
-    """The original does not run, for this reason; `output` is the end of what it printed."""
+    """One of the two does not run, for this reason; `output` is the end of what it printed."""
 
     def __init__(self, reason: str, output: str) -> None:
         super().__init__(reason)
@@ -177,6 +177,9 @@ def _compared(folder: Path, original: Original, script: _Script, setting: Settin
         ranks, own = script.run(folder / f"ranks{at}", chosen, progress, f"{setting.nproc} ranks")
         pair = _pair(single, ranks, chosen, scratch, own)
         rows = _rows(pair, ranks)
+        if rows[0].holds is False and (missing := re.search(r"No module named '([\w.]+)'", rows[0].seen)):
+            needs = f"the converted script needs the module {missing[1]}, which {setting.python} does not have"
+            raise _CannotRun(needs, shown_in(ranks.output, pair.shown))
         if not last and rows[0].holds is False and re.search(r"dtype|Double|scalar type|float|SIGKILL", rows[0].seen):
             continue  # float64 is not for this script, or needs more memory than there is
         break
@@ -193,8 +196,8 @@ def _compared(folder: Path, original: Original, script: _Script, setting: Settin
         setting=chosen,
         rows=tuple(causes.explained(pair, rows)),
         conditions=tuple(sorted(conditions)),
-        stacks=ranks.stacks,
-        output=ranks.output if ranks.code != 0 else "",
+        stacks=_named(shown_in(ranks.stacks, pair.shown), pair.ranks),
+        output=shown_in(ranks.output, pair.shown) if ranks.code != 0 else "",
         seconds=(single.seconds, ranks.seconds),
         pair=pair,
     )
@@ -221,6 +224,14 @@ def _rows(pair: Pair, ranks: Ended) -> list[Row]:
     elif ranks.code and rows[0].holds and not _gloo_aborted(ranks):
         rows[0] = replace(rows[0], holds=False, seen=f"exit code {ranks.code}: {_last_error(ranks.output)}")
     return rows
+
+
+def _named(stacks: str, history: History) -> str:
+    """The stacks with the ranks of their processes."""
+    for rank in history.ranks.values():
+        for pid in {event["pid"] for event in rank.events}:
+            stacks = re.sub(rf"^process {pid}:$", f"rank {rank.number}, process {pid}:", stacks, flags=re.MULTILINE)
+    return stacks
 
 
 def _gloo_aborted(ranks: Ended) -> bool:

@@ -19,6 +19,7 @@ def report(conversion: Conversion, script: str) -> dict[str, Any]:
         "status": conversion.status,
         "reason": conversion.reason,
         "exit_code": conversion.exit_code,
+        "install": conversion.install,
         "command": conversion.run_command(script),
         "changes": [
             {"code": c.code, "level": c.level.name, "path": c.file, "line": c.line, "why": c.why, "group": c.group}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ddpify.edits import Edit, Replace
 from ddpify.facts import cuts, library
 from ddpify.facts.collect import Facts, training_calls
+from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
 from ddpify.facts.tree import Forest
 from ddpify.options import Options
@@ -62,6 +63,8 @@ class Context:
     facts: Facts
     options: Options
     assumed: frozenset[New] | None = None  # what `dealt` is taken to be while that is being found out
+    amp: Site | Nowhere | None = None  # where apex.amp is to be initialised, if it was asked for
+    distributed: bool = False  # the script is so already: it gets no runtime block
     settled: dict[ast.stmt, tuple[str, ...]] = field(default_factory=dict)  # statement by statement, the names that hold all ranks' numbers
     agreed: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
     turned: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up
@@ -290,9 +293,20 @@ class Context:
         return bool(sizes & run.value(size).objs)
 
     def wrapper(self, inner: str, model: str, unused: str = "") -> str:
-        """The expression that wraps `inner`, a module whose device is that of `model`."""
+        """The expression that wraps `inner`, a module whose device is that of `model`; with `unused` it may leave out parameters."""
+        if self.options.apex_ddp:
+            return f"DistributedDataParallel({inner}{', delay_allreduce=True' if unused else ''})"
+        if self.options.level:
+            return f"DistributedDataParallel({inner}, device_ids=[{self.names['local_rank']}]{unused})"
         devices = f"[{self.names['local_rank']}] if next({model}.parameters()).is_cuda else None"
         return f"DistributedDataParallel({inner}, device_ids={devices}{unused})"
+
+    @property
+    def wrapper_imports(self) -> tuple[str, ...]:
+        """The imports that a wrapper needs."""
+        if self.options.apex_ddp:
+            return ("from apex.parallel import DistributedDataParallel",)
+        return ("import torch", "from torch.nn.parallel import DistributedDataParallel")
 
     def prepared(self, call: Call) -> bool:
         """Whether a call is made where one rank of each node prepares files for the others."""

@@ -6,16 +6,20 @@ from ddpify.rules.data import batch_size, cut, download, evaluation, loader, pre
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, steering
 from ddpify.rules.model import average, dataparallel, device, names, no_sync, wrap
-from ddpify.rules.precision import autocast, scaler, spelling, switch
-from ddpify.rules.process import cuda_visible_devices, seed, setup, worker_seed
+from ddpify.rules.precision import apex, autocast, fused, scaled_loss, scaler, spelling, switch, taken_out
+from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, seed, setup, spawn, worker_seed
 
-# What yields changes and findings of itself; `setup` then adds the runtime block that the others need.
+# What yields changes and findings of itself; `setup` then adds the runtime block that the others need,
+# `spawn` moves all of it under mp.spawn, and `relaunch` what is distributed already.
 PLANNING = (
     cuda_visible_devices,
+    local_rank,
     seed,
     worker_seed,
     dataparallel,
     device,
+    fused,
+    apex,  # before the wraps, which come after it in the script
     wrap,
     no_sync,
     average,
@@ -33,6 +37,7 @@ PLANNING = (
     scaler,
     carried,
     loss,
+    scaled_loss,  # what the rule before it makes of a loss is scaled
     decisions,
     steering,
     learning_rate,
@@ -44,4 +49,6 @@ PLANNING = (
     written_then_read,
     guards,  # last: what it lifts out of a statement comes after what the others put in front of it
 )
-RULES = (setup, *PLANNING)
+# What gives a script that is distributed already another mixed precision.
+PRECISION = (fused, apex, spelling, switch, autocast, scaled_loss, scaler)
+RULES = (setup, spawn, relaunch, *PLANNING, taken_out)  # the last acts before the others, on the script as it was

@@ -125,6 +125,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             and not any(isinstance(o, Func) for o in call.func.objs)
             and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs)
         ):
+            numbered = _numbered(context, call, sources)
+            if numbered is not None and call.node not in seen and _in_training(context, call):
+                seen |= {call.node, *call.node.args}
+                yield from numbered
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
                 for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
                     if part in seen or not _in_training(context, call):
@@ -193,6 +197,34 @@ def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources:
         yield context.manual(
             CODE, part, "this number is the batch size written out once more, and every rank now has its share of a batch", fix
         )
+
+
+def _numbered(context: Context, call: Call, sources: set[Obj]) -> list[Change | Finding] | None:
+    """`arange` over a batch whose numbers a loss reads: each rank takes those of its own rows; None for anything else."""
+    node, run = call.node, context.facts.after
+    start, end = (ast.Constant(0), node.args[0]) if len(node.args) == 1 else (*node.args[:2], None, None)[:2]
+    if call.method != "arange" or end is None or len(node.args) > 2 or (len(node.args) == 2 and ast.unparse(start or end) != "0"):
+        return None
+    if not (_equal(run.value(end), sources) or _reads(run.value(end), sources)):
+        return None
+    up = context.tree.parent.get(node)
+    if isinstance(up, ast.Subscript) and isinstance(up.slice, ast.Slice) and up.slice.step and run.value(up.slice.step).of_kind("world"):
+        return []
+    trained = frozenset(context.facts.feeding)
+    for other in run.trace.calls:
+        mine = [v for v in other.args if node in v.of_kind("sized") and not v.batches()]
+        if mine and any(v.of_kind("whole") for v in other.args):  # beside the rows of all ranks, all numbers are meant
+            return []
+        rows = [v for v in other.args if v.batches() and v.batches() <= trained and v.scale == "sample"]
+        if mine and rows and other.result.scale in ("mean", "sum", "total") and context.facts.is_edited(node):
+            names = context.names
+            why = "the numbers of a batch's rows: a rank has every world_size-th of them"
+            edit = Replace(node, f"{{0}}[{names['rank']}::{names['world_size']}]", (node,))
+            return [Change(CODE, why, context.tree.shown, node, (edit,))]
+    if len(node.args) == 2 and _equal(run.value(end), sources):
+        why = "this number is the batch size written out once more, and every rank now has its share of a batch"
+        return [context.manual(CODE, end, why, "take it from the batch: x.size(0)")]
+    return None
 
 
 def _handed(context: Context, call: Call, sources: set[Obj]) -> ast.expr | None:

@@ -250,8 +250,19 @@ def _made_by(context: Context, loader: New) -> ast.AST:
         if isinstance(func, Func):
             inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".__init__")]
             plain = [n for n in inits if isinstance(n.func, ast.Attribute) and ast.unparse(n.func.value).startswith("super(")]
+            if len(inits) == 1 and plain and _hands_on(func.node, plain[0], loader.node):
+                return loader.node
             return plain[0] if len(inits) == 1 and plain else func.node
     return loader.node
+
+
+def _hands_on(function: ast.AST, init: ast.Call, made: ast.AST) -> bool:
+    """Whether a class hands its keyword arguments on as they are: then they are the loader's where it is made, too."""
+    if not isinstance(function, ast.FunctionDef) or not isinstance(made, ast.Call) or function.args.kwarg is None:
+        return False
+    whole = not init.args and [(k.arg, ast.unparse(k.value)) for k in init.keywords] == [(None, function.args.kwarg.arg)]
+    named = {k.arg for k in made.keywords}
+    return whole and all(name in named for name, position in POSITIONS.items() if position < len(made.args))
 
 
 def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Change | Finding | Proof]:

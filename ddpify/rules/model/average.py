@@ -73,7 +73,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             model = TrainedModel(frozenset((start.module,)), frozenset())
             code = f"{names['start_alike']}({start.what}.state_dict().values())"
             if batch_norm.sync(context, model):
-                code = batch_norm.converted(start.what) + code
+                code = batch_norm.converted(context, start.what) + code
             yield from batch_norm.told(context, model, start.after)
         yield Change(
             CODE,

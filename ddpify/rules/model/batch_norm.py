@@ -73,18 +73,21 @@ def _batch_normed(context: Context, obj: Obj) -> bool:
 
 def sync(context: Context, model: TrainedModel) -> bool:
     """Whether to take batch norm over all ranks: asked for, or a single-GPU original did."""
+    paths = {p for c in context.facts.before.trace.calls for p in c.func.paths()}
+    if paths & {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}:
+        return False  # the script does so itself
     asked = context.options.sync_bn
     if asked != "auto":
         return asked == "on"
     before = context.facts.before
-    if any(p.endswith((".convert_sync_batchnorm", ".convert_syncbn_model")) for c in before.trace.calls for p in c.func.paths()):
-        return False  # the script does so itself
     parallel = any("torch.nn.DataParallel" in c.func.paths() for c in before.trace.calls)
     return not parallel and may_hold_batch_norm(context, model)
 
 
-def converted(name: str) -> str:
+def converted(context: Context, name: str) -> str:
     """The statement that takes a model's batch norm over all ranks, on GPUs."""
+    if context.options.level or context.options.apex_ddp:  # there are no others then
+        return f"{name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n"
     return f"if next({name}.parameters()).is_cuda:\n    {name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n"
 
 

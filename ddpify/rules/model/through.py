@@ -27,14 +27,14 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         inner = f"{context.names['training_loss']}({name})"
         code = f"{loss} = {context.wrapper(inner, name, rests)}"
         if batch_norm.sync(context, model):
-            code = batch_norm.converted(name) + code
+            code = batch_norm.converted(context, name) + code
         yield Change(
             CODE,
             f"the wrapper averages the gradients of what its forward runs: `{found.method}`, through which the model is trained",
             context.tree.shown,
             found.start.after,
             (InsertAfter(found.start.after, code), *(Replace(site.func, loss) for site in found.sites)),
-            ("import torch", "from torch.nn.parallel import DistributedDataParallel"),
+            context.wrapper_imports,
             discharges=tuple(Obligation("gradients", node) for node in _backwards(context, model)),
             needs=("training_loss", f"method:{found.method}"),
         )

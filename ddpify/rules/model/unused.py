@@ -24,8 +24,13 @@ def unused(context: Context, model: TrainedModel) -> bool:
     )
 
 
-def _at_rest(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
-    """Whether a part of the model may be left out by the forwards that a backward goes back through."""
+def chosen(context: Context, model: TrainedModel) -> bool:
+    """Whether the forward chooses the parts that it uses."""
+    return any(_at_rest(context, model, loop, True) for loop in context.facts.loops)
+
+
+def _at_rest(context: Context, model: TrainedModel, loop: TrainingLoop, by_choice: bool = False) -> bool:
+    """Whether a part of the model may be left out by the forwards that a backward goes back through; `by_choice`: under a condition."""
     run = context.facts.before
     forwards: dict[Obj, dict[ast.AST, list[Call]]] = {}
     for obj, node in loop.loss.of_kind("forward"):
@@ -42,7 +47,10 @@ def _at_rest(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
         if len(tests) == 1:  # all of them run before the backward
             found = [frozenset().union(*found)]
         left = parts - found[0].intersection(*found[1:])
-        if any(not (p in uses.by_condition and uses.optional(p, obj)) for p in left):
+        used = [p for p in left if p in run.run or getattr(p, "path", "") == "torch.nn.Parameter"]
+        if by_choice and any(p not in uses.by_condition for p in used):
+            return True
+        if not by_choice and any(not (p in uses.by_condition and uses.optional(p, obj)) for p in left):
             return True
     return False
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
 from ddpify.facts.collect import TrainedModel, uncovered
+from ddpify.facts.initialize import Site
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, checkpointing, hooks, later, through, unused
@@ -112,7 +113,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             context.tree.shown,
             statement,
             (InsertAfter(statement, code),),
-            ("import torch", "from torch.nn.parallel import DistributedDataParallel"),
+            context.wrapper_imports,
             Safety.SAFE,
             discharges=discharged,
         )
@@ -120,6 +121,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if again is not None and unused.unused(context, model):
             yield from checkpointing.told(context, again)
         yield from batch_norm.told(context, model, statement)
+        if context.options.apex_ddp and unused.chosen(context, model):
+            why = "this model chooses the parts that it uses: apex's wrapper averages the gradients that there are, alike on all ranks"
+            yield context.manual(CODE, statement, why, "let all ranks choose alike, or use --ddp torch", level=Safety.REVIEW)
     yield from through.changes(context)
     yield from hooks.told(context)
     yield from later.changes(context)
@@ -136,7 +140,7 @@ def _code(context: Context, model: TrainedModel, target: str) -> str:
     sync = batch_norm.sync(context, model)
     if not model.kept_in:
         code = f"{name} = {wrapped}"
-        return batch_norm.converted(name) + code if sync else code
+        return batch_norm.converted(context, name) + code if sync and not isinstance(context.amp, Site) else code
     many = f"{target} = [{{}} for {name} in {target}]"
     if model.kept_in == "dict":
         many = f"{target} = {{{{key: {{}} for key, {name} in {target}.items()}}}}"

@@ -133,6 +133,8 @@ def cast(context: Context, node: ast.AST, enabled: bool = True) -> tuple[str, tu
         how = "dtype=torch.float16, enabled=torch.cuda.is_available()" if enabled else "enabled=False"
         return f"torch.autocast({context.quoted('cuda')}, {how})", ()
     name, needs = context.device_at(node)
+    if needs and context.distributed:
+        return f"torch.autocast({context.quoted('cuda')}, {'dtype=torch.bfloat16' if enabled else 'enabled=False'})", ()
     spelled = not needs and name != context.own_device and not _made(context, node, name)
     device = f"torch.device({name}).type" if spelled else f"{name}.type"
     return f"torch.autocast({device}, {'dtype=torch.bfloat16' if enabled else 'enabled=False'})", needs

@@ -40,7 +40,9 @@ def found(
 
     `loops` are the outermost ones of the training, `name` is what the scaler is called, where it is a variable.
     """
-    code = f"torch.amp.GradScaler({context.quoted('cuda')}, enabled=torch.cuda.is_available())"
+    scale = context.options.loss_scale
+    fixed = "" if scale in ("auto", "dynamic") else f"init_scale={float(scale)}, growth_interval=2**31 - 1, "
+    code = f"torch.amp.GradScaler({context.quoted('cuda')}, {fixed}enabled=torch.cuda.is_available())"
     statements = _bound(context, list(optimizers))
     owners = {_class(context, n) for n in uses}
     owner = owners.pop() if len(owners) == 1 else None
@@ -104,14 +106,14 @@ def _handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool
     function = context.tree.function(node)
     if function in home.known:
         return True
-    if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not _plain(context, function):
+    if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not plain(context, function):
         return False
-    calls = _calls(context, function)
-    if not calls:
+    sites = calls(context, function)
+    if not sites:
         return False
     known, edits = set(home.known), list(home.edits)
     home.known.add(function)  # a function that calls itself has it by then
-    for call in calls:
+    for call in sites:
         if call not in context.tree.parent or not (home.at(context, call) or _handed(context, home, call, depth + 1)):
             home.known, home.edits = known, edits
             return False
@@ -120,7 +122,7 @@ def _handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool
     return True
 
 
-def _plain(context: Context, function: Function) -> bool:
+def plain(context: Context, function: Function) -> bool:
     """Whether a function is only called, and takes arguments as they come."""
     tree, name = context.facts.tree_of(function), context.facts.tree_of(function).name
     if function.decorator_list or not isinstance(tree.parent[function], (ast.Module, ast.If)):
@@ -140,7 +142,7 @@ def _reads(context: Context, function: Function) -> list[ast.expr]:
     return list(held)
 
 
-def _calls(context: Context, function: Function) -> list[ast.Call]:
+def calls(context: Context, function: Function) -> list[ast.Call]:
     """The calls of a function, those of its own file that were not reached included."""
     reads = set(_reads(context, function))
     own = {n for n in context.facts.tree_of(function).nodes() if isinstance(n, ast.Name) and n.id == function.name}

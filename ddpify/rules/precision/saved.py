@@ -19,28 +19,28 @@ class Site:
     base: str = ""
     loads: bool = False
 
-    def edits(self, scaler: str) -> Iterator[Edit]:
+    def edits(self, scaler: str, key: str = "scaler") -> Iterator[Edit]:
         """What puts the scaler's state beside the optimizer's, or loads it if it is there."""
         if not scaler:
             return
         if self.loads:
             assert isinstance(self.node, ast.stmt)
-            yield InsertAfter(self.node, f'if {self.base}.get("scaler"):\n    {scaler}.load_state_dict({self.base}["scaler"])')
+            yield InsertAfter(self.node, f'if {self.base}.get("{key}"):\n    {scaler}.load_state_dict({self.base}["{key}"])')
         elif isinstance(self.node, ast.Dict):
-            yield AddEntry(self.node, '"scaler"', f"{scaler}.state_dict()")
+            yield AddEntry(self.node, f'"{key}"', f"{scaler}.state_dict()")
         elif isinstance(self.node, ast.Call):
-            yield SetArgument(self.node, "scaler", f"{scaler}.state_dict()")
+            yield SetArgument(self.node, key, f"{scaler}.state_dict()")
         elif isinstance(self.node, ast.stmt):
-            yield InsertAfter(self.node, f'{self.base}["scaler"] = {scaler}.state_dict()')
+            yield InsertAfter(self.node, f'{self.base}["{key}"] = {scaler}.state_dict()')
 
 
-def sites(context: Context, optimizers: set[New]) -> Iterator[Site]:
+def sites(context: Context, optimizers: set[New], key: str = "scaler") -> Iterator[Site]:
     """The places of the entry, each once: after the last optimizer of a dict that is filled or read key by key."""
     saves = _calls(context, "state_dict", optimizers)
     found: dict[object, Site] = {}
     for call in saves:
         parent = context.tree.parent[call.node]
-        if isinstance(parent, ast.Dict) and all(k is not None for k in parent.keys) and not _holds(parent):
+        if isinstance(parent, ast.Dict) and all(k is not None for k in parent.keys) and not _holds(parent, key):
             found[parent] = Site(parent)
         elif isinstance(parent, ast.keyword) and isinstance(up := context.tree.parent[parent], ast.Call) and _is_dict(up):
             found[up] = Site(up)
@@ -61,8 +61,8 @@ def _calls(context: Context, method: str, optimizers: set[New]) -> list[Call]:
     return list({c.node: c for c in calls if context.facts.is_edited(c.node)}.values())
 
 
-def _holds(node: ast.Dict) -> bool:
-    return any(isinstance(k, ast.Constant) and k.value == "scaler" for k in node.keys)
+def _holds(node: ast.Dict, key: str) -> bool:
+    return any(isinstance(k, ast.Constant) and k.value == key for k in node.keys)
 
 
 def _is_dict(call: ast.Call) -> bool:

@@ -5,7 +5,7 @@ What it does: with `--amp none` every autocast and grad scaler is given `enabled
     all as it is.
 Why: a disabled autocast or scaler passes everything through, so nothing else of the script need change.
 Safety: safe. Where the script decides by a flag of its own whether it casts, that flag goes on deciding, and a NOTE says so. What another
-    module casts is MANUAL, and so is all of apex, which goes on as it is.
+    module casts is MANUAL. A script of apex's mixed precision can be given another of its levels.
 References: https://docs.pytorch.org/docs/stable/amp.html
 """
 
@@ -18,7 +18,7 @@ from ddpify.edits import DropArgument, Edit, SetArgument
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.precision import present
+from ddpify.rules.precision import apex, concerned, present, scaled_loss
 
 CODE = "DDP411"
 TITLE = "mixed precision switched"
@@ -82,7 +82,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     """One change for each autocast and scaler."""
     amp = context.options.amp
     yield from _apex(context)
-    if amp == "keep":
+    if amp == "keep" or context.options.level:
         return
     casts, scalers = present.autocasts(context), present.scalers(context)
     off = all(_constant(context, c, "enabled") is False for c in casts)  # else one that is off is a part that stays in float32
@@ -150,16 +150,27 @@ def _fix(amp: str, scaler: bool) -> str:
     return "enabled=True" if scaler else f"dtype=torch.{'float16' if amp == 'torch' else 'bfloat16'}"
 
 
-def _apex(context: Context) -> Iterator[Finding]:
-    """apex in the input: it goes on as it is."""
-    asked = context.options.amp
-    calls = [c for c in context.facts.after.trace.calls if c.func.paths() & {"apex.amp.initialize", "apex.amp.scale_loss"}]
-    for node in list(dict.fromkeys(c.node for c in calls if c.func.paths() & {"apex.amp.initialize"}))[:1]:
+def _apex(context: Context) -> Iterator[Change | Finding]:
+    """apex in the input: another level, or as it is."""
+    asked, level = context.options.amp, context.options.level
+    for call in {c.node: c for c in apex.initialized(context)}.values():
+        node = call.node
+        given = argument(node, 3, "opt_level")
         if asked == "keep":
-            why = "apex was removed from its own releases after 25.05, runs on GPUs only, and is left as it is"
-            level = Safety.REVIEW
-        else:
-            why = f"apex in the input is not turned into anything else yet: --amp {asked} has no effect on it"
-            level = Safety.MANUAL
-        fix = "a script without apex can be given torch's own mixed precision by --amp torch"
-        yield context.manual(CODE, node, why, fix, level=level)
+            why = "apex.amp was taken out of apex after its tag 25.05, and runs on GPUs only"
+            yield context.manual(CODE, node, why, "--amp torch moves the script over to torch's own mixed precision", level=Safety.NOTE)
+        elif not level:
+            why = f"apex's mixed precision is left as it is: --amp {asked} has no effect on it"
+            yield context.manual(CODE, node, why, "take apex out of the script first")
+        elif not (given is None and level == "O1") and not (isinstance(given, ast.Constant) and given.value == level):
+            if not context.facts.is_edited(node):
+                yield context.manual(CODE, node, "mixed precision in another module is left as it is", f'here: opt_level="{level}"')
+                continue
+            edits: list[Edit] = [SetArgument(node, "opt_level", context.quoted(level), position=3)]
+            if level in ("O0", "O1"):
+                edits += [DropArgument(node, k.arg) for k in node.keywords if k.arg in ("keep_batchnorm_fp32", "master_weights")]
+            edits += scaled_loss.zeroed(context)
+            names = concerned.Names(context)
+            edits += [*scaled_loss.clips(context, names), *names.edits]
+            yield Change(CODE, f"asked for by --amp {asked}", context.tree.shown, node, tuple(edits))
+            yield from apex.looked_at(context, present.backwards(context)) if level == "O2" else ()

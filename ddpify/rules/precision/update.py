@@ -118,7 +118,7 @@ def _exclusive(tops: list[ast.stmt], anchors: list[ast.AST]) -> bool:
 def unscaled(context: Context, every: list[Backward], steps: list[Call]) -> Iterator[tuple[ast.stmt, str]]:
     """Before which statements which optimizer's gradients are unscaled: where they are clipped or read before its step."""
     tree = context.tree
-    readers = _readers(context)
+    found = readers(context)
     done: set[tuple[ast.stmt, str]] = set()
     handled: set[ast.AST] = set()
     for step in steps:
@@ -126,7 +126,7 @@ def unscaled(context: Context, every: list[Backward], steps: list[Call]) -> Iter
         if not before:
             continue
         last = max(before, key=lambda c: c.order)
-        reads = [r for r in readers if last.order < r.order < step.order]
+        reads = [r for r in found if last.order < r.order < step.order]
         mine = [r for r in reads if _concerns(context, r, step)]
         handled |= {r.node for r in mine}
         if not mine:
@@ -149,14 +149,14 @@ def unscaled(context: Context, every: list[Backward], steps: list[Call]) -> Iter
         if (statement, name) not in done:
             done.add((statement, name))
             yield statement, name
-    for reader in readers:
+    for reader in found:
         if reader.node not in handled and any(b.call.order < reader.order for b in every):
             last_step = max((s.order for s in steps), default=0)
             if reader.order < last_step and context.facts.is_edited(reader.node) and reader.loops:
                 raise Unclear(reader.node, "gradients are read here, and which step they are for was not seen")
 
 
-def _readers(context: Context) -> list[Call]:
+def readers(context: Context) -> list[Call]:
     """The calls that clip or read gradients, or that run a function in which a `.grad` is read."""
     run = context.facts.after
     out = []

@@ -3,7 +3,7 @@
 What it does: an assignment to `os.environ["CUDA_VISIBLE_DEVICES"]` is skipped when a launcher started the script; its value moves
     to the run command, with as many processes as it names devices.
 Why: every rank would see the same devices whichever ones it was started for.
-Safety: safe; without a launcher nothing changes.
+Safety: safe; without a launcher nothing changes. With mp.spawn the script itself is the launcher, and its choice stays.
 References: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars
 """
 
@@ -76,7 +76,9 @@ def devices(context: Context) -> str | None:
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Guard each assignment."""
+    """Guard each assignment, unless the script starts its processes itself: then it chooses before they start."""
+    if context.options.starts == "spawn":
+        return
     for node in assignments(context):
         if any("LOCAL_RANK" in ast.unparse(up.test) for up in context.tree.ancestors(node) if isinstance(up, ast.If)):
             continue

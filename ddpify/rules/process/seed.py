@@ -139,7 +139,7 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
             if (
                 _seeded(context, _SEEDS[root], call)
                 or any(k in call.keywords for k in ("generator", "random_state"))
-                or _inside_module(context, call)
+                or (_inside_module(context, call) and not _in_a_buffer(context, call))
             ):
                 continue
             if (
@@ -183,6 +183,12 @@ def _random_network(context: Context, obj: object) -> bool:
     )
     known = loaded or (bool(made) and all(_seeded(context, _SEEDS["torch"], call) for call in made))
     return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not known
+
+
+def _in_a_buffer(context: Context, call: Call) -> bool:
+    """Whether what is drawn becomes a buffer, which apex's wrapper does not broadcast."""
+    kept = [v for c in context.facts.after.trace.calls if c.method == "register_buffer" for v in (*c.args, *c.keywords.values())]
+    return context.options.apex_ddp and any(call.node in v.of_kind("drawn") for v in kept)
 
 
 def _inside_module(context: Context, call: Call) -> bool:

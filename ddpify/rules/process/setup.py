@@ -21,6 +21,7 @@ from ddpify.facts.model import New
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example
 from ddpify.rules.context import NAMES, Context
+from ddpify.rules.precision import needed
 from ddpify.rules.process import cuda_visible_devices, module
 from ddpify.rules.process.module import NewFile
 
@@ -142,7 +143,7 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
         needs -= {"per_rank"}
     anchor, working = _anchor(context, changes)
     names = context.names
-    block = _template("setup", names)
+    block = needed.comment(changes) + _launched(context, _template("setup", names))
     if "device" in needs and context.own_device is None:
         block += _template("device", names)
     pieces = {p: _forked(_template(p, names), needs) for p in _ORDER if p in needs and p not in _QUIET}
@@ -165,7 +166,7 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
         here |= set(_NEEDS.get(piece, ()))
     kept = {p: text for p, text in pieces.items() if away is None or p not in away.pieces}
     taken = [] if away is None else [f"from {away.name} import {names[p]}" for p in pieces if p in away.pieces and p in here]
-    functions = [_backend(context, _template("init_distributed", names)), *kept.values()]
+    functions = [_backend(context, _launched(context, _template("init_distributed", names))), *kept.values()]
     quiet = [_template(piece, names) for piece in _QUIET if piece in needs]
     call += "".join(text if i == 0 else text.partition("\n")[2] for i, text in enumerate(quiet))  # under one condition
     main = context.main_block
@@ -180,14 +181,15 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
         edits.append(InsertBefore(first, call))
     base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
     imports = base + tuple(i for piece in needs if away is None or piece not in away.pieces for i in _IMPORTS.get(piece, ()))
-    why = "every process joins the process group first; without a launcher it is a group of one"
+    why = "every process joins the process group first"
+    why += "; without a launcher it is a group of one" * (context.options.starts != "spawn")
     return [Change(CODE, why, tree.shown, anchor, tuple(edits), (*imports, *taken))], away
 
 
 def _chosen(context: Context) -> ast.stmt | None:
     """The statement after the block's place that chooses the visible devices: the group is joined after it, not before."""
     nodes = [n for n in cuda_visible_devices.assignments(context) if context.tree.statement(n) in context.facts.after.trace.visited]
-    if len(nodes) != 1:
+    if len(nodes) != 1 or context.options.starts == "spawn":
         return None
     outermost = context.tree.path(nodes[0])[-1]
     if context.is_main(outermost):
@@ -197,6 +199,11 @@ def _chosen(context: Context) -> ast.stmt | None:
     )
     top = isinstance(context.tree.function(nodes[0]), ast.Module)
     return None if top and outermost.lineno < first_use and not context.is_main(context.tree.path(nodes[0])[-1]) else outermost
+
+
+def _launched(context: Context, text: str) -> str:
+    """The text with the launcher that was asked for."""
+    return text.replace("torchrun", "torch.distributed.launch") if context.options.starts == "launch" else text
 
 
 def _backend(context: Context, text: str) -> str:

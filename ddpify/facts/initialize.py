@@ -1,0 +1,118 @@
+"""Where apex.amp.initialize goes: after the models and optimizers are made, before checkpoints are loaded and models are wrapped."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ddpify.facts import collect, library
+from ddpify.facts.collect import Facts, TrainedModel
+from ddpify.facts.model import Call, New
+
+Event = tuple[int, ast.AST, tuple[ast.AST, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What a name holds: a model or an optimizer, or a list or dict of them (`kept_in`)."""
+
+    node: ast.expr
+    objs: frozenset[object]
+    kept_in: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """The statement after which amp is initialised, with what it is given by its names there; `event` is the last thing it waits for."""
+
+    after: ast.stmt
+    models: tuple[Target, ...]
+    optimizers: tuple[Target, ...]
+    event: Event
+
+
+@dataclass(frozen=True)
+class Nowhere:
+    """No such place: at which node it fails, and why."""
+
+    node: ast.AST
+    why: str
+
+
+def place(facts: Facts) -> Site | Nowhere | None:
+    """Where amp can be initialised once for all that is trained; None where nothing was seen to be trained."""
+    run = facts.before
+    firsts = [c for m in facts.models for n in m.forwards for c in run.calls(n) if not c.no_grad]
+    if not firsts or not facts.optimizers:
+        return None
+    train = min(firsts, key=lambda c: c.order)
+    around = {loop.node for loop in train.loops}
+    events: list[Event] = []
+    for optimizer in sorted(facts.optimizers, key=collect.place_of):
+        made = [c for c in run.calls(optimizer.node) if optimizer in c.result.objs] if isinstance(optimizer.node, ast.Call) else []
+        if not made or any(c.order > train.order for c in made):
+            return Nowhere(optimizer.node, "this optimizer is made after the training has begun, and amp.initialize runs once, before it")
+        if any({loop.node for loop in c.loops} & around for c in made):
+            return Nowhere(optimizer.node, "this optimizer is made anew while the training goes on, and amp.initialize runs once")
+        events += [(c.order, c.node, c.stack) for c in made]
+    for model in facts.models:
+        if collect.made_in(run, model) & around:
+            return Nowhere(collect.first_node(model), "this model is made anew while the training goes on, and amp.initialize runs once")
+        events += collect.writes(facts, model, train.order, False, around)[-1:]
+    event = max(events, key=lambda e: e[0])
+    _, node, stack = event
+    shared = next((i for i, (a, b) in enumerate(zip(stack, train.stack, strict=False)) if a is not b), min(len(stack), len(train.stack)))
+    for depth in [shared, *range(len(stack), shared, -1)]:
+        at = stack[depth] if depth < len(stack) else node
+        there = train.stack[depth] if depth < len(train.stack) else train.node
+        if isinstance(at, ast.Module):
+            continue
+        tree = facts.tree_of(at)
+        statement = collect.dominating(tree, at, there if depth == shared else None)
+        inside = set(ast.walk(statement))
+        if any(inside & {c.node, *c.stack} for c in _loads(facts, event[0], train.order)):
+            continue
+        models = [_target(facts, statement, m) for m in facts.models]
+        optimizers = [_target(facts, statement, TrainedModel(frozenset({o}), frozenset())) for o in sorted(facts.optimizers, key=_line)]
+        early = [t for t in models if t is not None and _is_wrapped(facts, statement, t.node)]
+        if early and None not in optimizers:
+            return Nowhere(statement, "this model is wrapped by then: amp.initialize comes between optimizer and wrapper")
+        if None not in models and None not in optimizers:
+            return Site(statement, _once(models), _once(optimizers), event)
+    return Nowhere(node, "no place was found where all models and optimizers have names, to initialise amp with them")
+
+
+def _loads(facts: Facts, after: int, before: int) -> list[Call]:
+    """The calls between two events that load what a checkpoint holds: amp comes first."""
+    return [c for c in facts.before.trace.calls if c.method == "load_state_dict" and after < c.order < before]
+
+
+def _line(optimizer: New) -> tuple[int, int, str]:
+    return collect.place_of(optimizer)
+
+
+def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | None:
+    """What holds a model, or an optimizer, once a statement has run."""
+    for node in collect.targets(facts, facts.tree_of(statement), statement, model):
+        return Target(node, model.objs, collect.kept_in(facts, statement, node))
+    return None
+
+
+def _is_wrapped(facts: Facts, statement: ast.stmt, target: ast.expr) -> bool:
+    """Whether a name holds a DistributedDataParallel once a statement has run."""
+    text, run = ast.unparse(target), facts.before
+    function, end = facts.tree_of(statement).function(statement), statement.end_lineno or 0
+    named = [n for n in collect.own_nodes(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text]
+    bound = [n for n in named if isinstance(n.ctx, ast.Store) and n.lineno <= end]
+    last = max(bound, key=lambda n: n.lineno, default=None)
+    return last is not None and bool((run.value(last) | collect.stored(run, last)).kinds() & library.DDPS)
+
+
+def _once(found: list[Target | None]) -> tuple[Target, ...]:
+    """The targets, those that one list holds together as one."""
+    out: dict[str, Target] = {}
+    for target in found:
+        if target is not None:
+            text = ast.unparse(target.node)
+            out[text] = Target(target.node, target.objs | (out[text].objs if text in out else frozenset()), target.kept_in)
+    return tuple(out.values())

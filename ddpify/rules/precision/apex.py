@@ -1,0 +1,226 @@
+"""Begin the mixed precision of NVIDIA's apex.
+
+What it does: with `--amp apex-O0` to `apex-O3`, `amp.initialize` gets the models and optimizers as soon as all of them are made: before
+    checkpoints are loaded and before models are wrapped, whatever order the script had. Losses are scaled by DDP415.
+Why: apex changes models and optimizers in place: what is made, wrapped or loaded before it is ready trains in another precision, or not
+    at all.
+Safety: safe; numbers differ by what was asked for. MANUAL where amp would be initialised twice, where an optimizer is given a closure,
+    where gradients are looked at that apex keeps elsewhere (O2), and where gradients are averaged by calls, since apex looks for overflows
+    before. apex.amp needs GPUs and is gone from apex since its tag 25.07.
+References: https://nvidia.github.io/apex/amp.html, https://nvidia.github.io/apex/advanced.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import InsertAfter
+from ddpify.facts import averaged, library
+from ddpify.facts.initialize import Nowhere, Site, Target
+from ddpify.facts.model import Call, Method, New
+from ddpify.options import Options
+from ddpify.rules.base import Change, Example, Finding, Safety
+from ddpify.rules.context import Context
+from ddpify.rules.model import batch_norm, checkpointing
+from ddpify.rules.precision import concerned, present, region, scaled_loss, update
+from ddpify.rules.precision.present import Backward
+
+CODE = "DDP414"
+TITLE = "mixed precision of apex"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "precision stays as it is, unless something else is asked for",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a script that trains nothing",
+        "import torch\n"
+        "\n"
+        "model = torch.nn.Linear(8, 1)\n"
+        "print(model(torch.ones(1, 8)))\n",
+        options=Options(amp="apex-O1"),
+    ),
+    Example(
+        "an evaluation",
+        "other = Net()\n"
+        "with torch.no_grad():\n"
+        "    other(images)\n",
+        frame="end",
+        options=Options(amp="apex-O2"),
+    ),
+    Example(
+        "an optimizer that is made last",
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)\n"
+        'model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
+        "model = DistributedDataParallel(model)\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        frame="loop",
+        options=Options(amp="apex-O1"),
+    ),
+)  # fmt: skip
+
+IMPORT = "from apex import amp"
+_HOOKS = ("register_hook", "register_full_backward_hook", "register_backward_hook", "register_post_accumulate_grad_hook")
+
+
+def changes(context: Context) -> Iterator[Change | Finding]:
+    """The call of amp.initialize, or what stands in the way of it and of all that belongs to it."""
+    every = wanted(context)
+    if not every:
+        return
+    stopped = list(obstacles(context, every))
+    yield from stopped
+    site = context.amp
+    if any(f.level is Safety.MANUAL for f in stopped) or not isinstance(site, Site):
+        return
+    losses = len({b.call.node for b in every})
+    begin = InsertAfter(site.after, _begun(context, site, losses))
+    yield Change(CODE, "amp is initialised once, before models are wrapped", context.tree.shown, site.after, (begin,), (IMPORT,))
+
+
+def wanted(context: Context) -> list[Backward]:
+    """The backward calls that amp is to scale; none where nothing is asked for, or another mixed precision is there."""
+    if not context.options.level or initialized(context) or present.autocasts(context) or present.scalers(context):
+        return []
+    return present.backwards(context)
+
+
+def initialized(context: Context) -> list[Call]:
+    """The calls of amp.initialize that a script has."""
+    return [c for c in context.facts.after.trace.calls if library.INITIALIZE in c.func.paths()]
+
+
+def _begun(context: Context, site: Site, losses: int) -> str:
+    """The statements that initialise amp; batch norm is taken over all ranks before."""
+    models, optimizers = (_given(targets) for targets in (site.models, site.optimizers))
+    scale = context.options.loss_scale
+    how = f"opt_level={context.quoted(context.options.level)}"
+    if scale != "auto":
+        how += f", loss_scale={context.quoted(scale) if scale == 'dynamic' else float(scale)}"
+    if losses > 1:
+        how += f", num_losses={losses}"
+    call = f"amp.initialize({models}, {optimizers}, {how})"
+    plain = all(t.kept_in != "dict" for t in (*site.models, *site.optimizers))
+    mixed = any(len(ts) > 1 and any(t.kept_in for t in ts) for ts in (site.models, site.optimizers))
+    code = f"{models}, {optimizers} = {call}\n" if plain and not mixed else f"{call}\n"
+    sync = ""
+    for model in context.facts.models:
+        target = next((t for t in site.models if t.objs & model.objs), None)
+        if target is not None and not target.kept_in and not model.wrapped and batch_norm.sync(context, model):
+            sync += batch_norm.converted(context, ast.unparse(target.node))
+    return sync + code
+
+
+def _given(targets: tuple[Target, ...]) -> str:
+    """What amp.initialize is given: one thing, or a list, which must be a real one."""
+    texts = [ast.unparse(t.node) for t in targets]
+    if len(targets) == 1 and targets[0].kept_in != "dict":
+        return texts[0]
+    if len(targets) == 1:
+        return f"list({texts[0]}.values())"
+    starred = {"": "{}", "list": "*{}", "dict": "*{}.values()"}
+    return f"[{', '.join(starred[t.kept_in].format(text) for t, text in zip(targets, texts, strict=True))}]"
+
+
+# ----------------------------------------------------------------------------------------------------- what stands in the way
+
+
+def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
+    """What amp cannot go through."""
+    facts, run, level = context.facts, context.facts.after, context.options.level
+    steps, names = present.steps(context), concerned.Names(context)
+    entry, site = facts.is_edited, context.amp
+    if isinstance(site, Nowhere):
+        yield context.manual(CODE, site.node, site.why, _initialize(level))
+    elif site is None:
+        yield context.manual(CODE, every[0].call.node, "no optimizer was seen to move what is trained here", _initialize(level))
+    elif not entry(site.after):
+        yield context.manual(CODE, site.after, "models and optimizers are made in another module", f"after this line: {_initialize(level)}")
+    for node in dict.fromkeys(b.call.node for b in every):
+        mine = [b for b in every if b.call.node is node]
+        statement = facts.tree_of(node).statement(node)
+        if not entry(node):
+            yield context.manual(CODE, node, "this backward call is made in another module", _scaled())
+        elif not isinstance(statement, ast.Expr) or statement.value is not node:
+            yield context.manual(CODE, node, "this backward call is no statement of its own", _scaled())
+        elif any(isinstance(o, Method) and isinstance(o.of, New) for c in run.calls(node) for o in c.func.objs):
+            yield context.manual(CODE, node, "what this backward call does with the loss was not seen", _scaled())
+        elif not names.at(node, frozenset().union(*(concerned.optimizers(context, b, steps) for b in mine))):
+            yield context.manual(CODE, node, "the optimizers that this backward call is for have no names here", _scaled())
+    for step in {s.node: s for s in steps}.values():
+        if step.node.args or step.node.keywords:
+            yield context.manual(CODE, step.node, "apex does not step an optimizer that is given a closure", _torch())
+    hooks = [c.node for c in run.trace.calls if c.method in _HOOKS]
+    for node in dict.fromkeys(hooks) if level != "O0" else ():
+        yield context.manual(CODE, node, "this hook is given gradients that are scaled", _torch())
+    penalties = [c.node for c in run.trace.calls if present.GRAD in c.func.paths()]
+    for node in dict.fromkeys(penalties) if level != "O0" else ():
+        yield context.manual(CODE, node, "what autograd.grad gives is not scaled, and small gradients become zero in float16", _torch())
+    if facts.averaged or any(averaged.CALL in c.method for c in run.trace.calls):
+        why = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
+        yield context.manual(CODE, every[0].call.node, why, _torch())
+    for call in run.trace.calls:
+        if call.method == "half" and not call.no_grad and any(o in m.objs for m in facts.models for o in run.unwrap(call.receiver)):
+            yield context.manual(CODE, call.node, "apex makes models float16 by itself, and refuses those that are", "take .half() out")
+        elif "torch.compile" in call.func.paths() and level == "O1":
+            why = "apex replaces torch's functions by its own while it runs: what was compiled may go past them"
+            yield context.manual(CODE, call.node, why, "look at a profile, or use --amp torch", level=Safety.REVIEW)
+    yield from _rewritten(context, site if isinstance(site, Site) else None)
+    if level == "O2":
+        yield from looked_at(context, every)
+
+
+def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
+    """What does not go with models whose forward and parameters apex replaces."""
+    facts, run, level = context.facts, context.facts.after, context.options.level
+    for model in facts.models:
+        again = checkpointing.reentrant(context, model)
+        if again is not None and context.options.apex_ddp:
+            why = "apex's wrapper averages gradients when the first part of this model has been computed again, and not those that follow"
+            yield context.manual("DDP201", again, why, "pass use_reentrant=False")
+    for call in region.unsafe(context) if level == "O1" else ():
+        if not facts.is_edited(call.node):
+            yield context.manual(CODE, call.node, "apex refuses this loss of probabilities on float16", "put .float() on what it compares")
+    if level not in ("O2", "O3"):
+        return
+    for through in facts.through:
+        why = "at this level apex casts what goes through a model's forward: this method would be given float32"
+        yield context.manual(CODE, through.sites[0], why, "use apex-O1")
+    for call in run.trace.calls:
+        copies = any(p in ("copy.deepcopy", "copy.copy") for p in call.func.paths())
+        late = site is not None and min(c.order for c in facts.before.calls(call.node) or [call]) > site.event[0]
+        if copies and late and any(o in m.objs for v in call.args for o in run.unwrap(v) for m in facts.models):
+            why = "apex has replaced the model's forward by then: the copy would run the model's own"
+            yield context.manual(CODE, call.node, why, "copy it before amp.initialize, or use apex-O1")
+
+
+def looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
+    """Gradients that are read: at O2 those of the model stay scaled, and the optimizer's are others."""
+    handled = {c.node for c in scaled_loss.clipping(context) if scaled_loss.clipped(context, c)}
+    masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
+    handled |= {c.node for c in context.facts.after.trace.calls if masters & set(ast.walk(c.node))}
+    for node in dict.fromkeys(c.node for c in update.readers(context)):
+        if node not in handled and any(b.call.order < c.order for b in every for c in context.facts.after.calls(node)):
+            why = "at O2 the model's gradients stay scaled: the optimizer moves parameters of its own"
+            yield context.manual(CODE, node, why, "for p in amp.master_params(optimizer): ... p.grad")
+
+
+def _initialize(level: str) -> str:
+    return f'model, optimizer = amp.initialize(model, optimizer, opt_level="{level}")  # lists of several; before models are wrapped'
+
+
+def _scaled() -> str:
+    return "with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()"
+
+
+def _torch() -> str:
+    return "use --amp torch or --amp torch-bf16"

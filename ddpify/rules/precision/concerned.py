@@ -1,0 +1,152 @@
+"""Which optimizers a backward call makes gradients for, and by which names a place knows them."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.edits import AddParameter, Edit, SetArgument
+from ddpify.facts import averaged
+from ddpify.facts.collect import own_nodes
+from ddpify.facts.model import Call, New, Part
+from ddpify.rules.context import Context
+from ddpify.rules.precision import home
+from ddpify.rules.precision.present import Backward
+
+
+def optimizers(context: Context, backward: Backward, steps: list[Call]) -> frozenset[New]:
+    """The optimizers that step along the gradients of a backward call: not those whose gradients are thrown away before they step."""
+    facts, run = context.facts, context.facts.after
+    reached = {obj for obj, _ in backward.loss.of_kind("forward")} | set(backward.loss.of_kind("weight"))
+    holding = set[New]()
+    for optimizer in facts.optimizers:
+        for owner in averaged.owners(facts, optimizer):
+            around = set(run.roots(owner)) if isinstance(owner, (New, Part)) else {owner}
+            if around & reached or any(owner in run.roots(r) for r in reached if isinstance(r, (New, Part))):
+                holding.add(optimizer)
+    stepping = {o for o in holding if _steps_next(context, backward.call, o, steps)}
+    return frozenset(stepping or holding or facts.optimizers)
+
+
+def _steps_next(context: Context, backward: Call, optimizer: New, steps: list[Call]) -> bool:
+    """Whether an optimizer steps before its gradients are set to zero."""
+    own = [s for s in steps if any(optimizer in v.objs for v in (s.receiver, *s.args))]
+    resets = [c for c in context.facts.after.trace.calls if c.method == "zero_grad" and _resets(context, c, optimizer)]
+    events = sorted([(s.order, True) for s in own] + [(c.order, False) for c in resets if not _only_sometimes(c, backward, own)])
+    later = [step for order, step in events if order > backward.order]
+    return (later or [step for _, step in events] or [True])[0]
+
+
+def _only_sometimes(reset: Call, backward: Call, steps: list[Call]) -> bool:
+    """Whether gradients are set to zero under a condition that neither the backward call nor a step is under."""
+    known = {id(t) for c in (backward, *steps) for t, _ in c.tests}
+    return any(id(t) not in known for t, _ in reset.tests)
+
+
+def _resets(context: Context, call: Call, optimizer: New) -> bool:
+    run = context.facts.after
+    if optimizer in call.receiver.objs:
+        return True
+    models = run.unwrap(call.receiver)
+    owned = averaged.owners(context.facts, optimizer)
+    return bool(owned) and all(isinstance(p, (New, Part)) and any(r in models for r in run.roots(p)) for p in owned)
+
+
+class Names:
+    """The optimizers by their names at the places that speak of them; where one has none, it is handed on to there."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.edits: list[Edit] = []
+        self.given: dict[tuple[ast.AST, New], str] = {}
+
+    def at(self, node: ast.AST, wanted: frozenset[New]) -> str:
+        """An expression for one optimizer, or a list of several; empty where there is none."""
+        whole = self._seen(node, wanted) if len(wanted) > 1 else ""
+        if whole:
+            return whole
+        parts = [self._one(node, o) for o in sorted(wanted, key=lambda o: getattr(o.node, "lineno", 0))]
+        if not parts or not all(parts):
+            return ""
+        distinct = list(dict.fromkeys(parts))
+        return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+
+    def _one(self, node: ast.AST, optimizer: New, depth: int = 0) -> str:
+        return self._seen(node, frozenset((optimizer,))) or self._own(node, optimizer) or self._handed(node, optimizer, depth)
+
+    def _seen(self, node: ast.AST, wanted: frozenset[New]) -> str:
+        """What the function around a node calls an optimizer, or all of several: alone or in a list."""
+        run = self.context.facts.after
+        function, line = self.context.facts.tree_of(node).function(node), getattr(node, "lineno", 0)
+        inside = ""
+        for n in own_nodes(function):
+            if not isinstance(n, (ast.Name, ast.Attribute, ast.arg)) or (_is_stored(n) and getattr(n, "lineno", 0) >= line):
+                continue
+            value = run.value(n)
+            lists = [o for o in value.made() if o.path == "list"]
+            held = run.held(lists[0], "[]").objs if len(lists) == 1 == len(value.objs) else value.objs
+            if held == wanted and bool(lists) == (len(wanted) > 1):
+                return _text(n)
+            within = [
+                name
+                for (owner, name), v in run.memory.items()
+                if len(wanted) == 1
+                and value.objs == {owner}
+                and v.objs == wanted
+                and name.isidentifier()
+                and isinstance(owner, New)
+                and owner.cls is not None
+            ]
+            inside = inside or (f"{_text(n)}.{within[0]}" if within else "")
+        return inside
+
+    def _own(self, node: ast.AST, optimizer: New) -> str:
+        """The attribute of the method's own object that holds an optimizer, or the module's name for it."""
+        tree, run = self.context.facts.tree_of(node), self.context.facts.after
+        function = tree.function(node)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.args.args:
+            first = function.args.args[0]
+            if isinstance(tree.parent[function], ast.ClassDef):
+                for owner in run.value(first).made():
+                    for (holder, name), value in run.memory.items():
+                        if holder is owner and value.objs == {optimizer} and name.isidentifier():
+                            return f"{first.arg}.{name}"
+        bound = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        bound |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
+        for statement in tree.root.body if not isinstance(function, ast.Module) else ():
+            for n in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and run.value(n).objs == {optimizer} and n.id not in bound:
+                    return n.id
+        return ""
+
+    def _handed(self, node: ast.AST, optimizer: New, depth: int = 0) -> str:
+        """A parameter of the function around a node that is given the optimizer, by the calls of the function."""
+        context, function = self.context, self.context.facts.tree_of(node).function(node)
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or depth > 4:
+            return ""
+        if (function, optimizer) in self.given:
+            return self.given[function, optimizer]
+        if not context.facts.is_edited(function) or not home.plain(context, function):
+            return ""
+        taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | {
+            n.arg for n in ast.walk(function) if isinstance(n, ast.arg)
+        }
+        calls = home.calls(context, function)
+        texts = [self._one(call, optimizer, depth + 1) for call in calls if context.facts.is_edited(call)]
+        if not calls or len(texts) < len(calls) or not all(texts):
+            return ""
+        usual = [t for t in texts if t.isidentifier()]
+        name = next((n for n in (*usual, "optimizer", "amp_optimizer") if n not in taken), "")
+        if not name:
+            return ""
+        self.edits += [SetArgument(call, name, text) for call, text in zip(calls, texts, strict=True)]
+        self.edits.append(AddParameter(function, name))
+        self.given[function, optimizer] = name
+        return name
+
+
+def _text(node: ast.Name | ast.Attribute | ast.arg) -> str:
+    return node.arg if isinstance(node, ast.arg) else ast.unparse(node)
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Store)

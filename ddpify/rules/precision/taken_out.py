@@ -1,0 +1,383 @@
+"""Take a mixed precision out that is not the one asked for.
+
+What it does: before anything else, with `--amp none`, `torch` or `torch-bf16`, all of apex's amp goes: `amp.initialize`, the blocks of
+    `amp.scale_loss`, `amp.master_params`, its state in checkpoints, its imports. With a level of apex, torch's goes: autocasts, and what
+    grad scalers do. What is asked for is then given to the plain script that is left.
+Why: the two do not mix, and each wants other places in the training.
+Safety: safe where every use was understood; numbers differ by what was asked for. A flag of the script's own that decided about mixed
+    precision no longer does, and a NOTE says so. MANUAL for what has no equivalent, such as bfloat16 in apex.
+References: https://nvidia.github.io/apex/amp.html, https://docs.pytorch.org/docs/stable/amp.html
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+
+from ddpify.edits import Drop, DropArgument, DropEntry, Replace, Unwrap
+from ddpify.facts import averaged, library
+from ddpify.facts.collect import own_nodes
+from ddpify.facts.model import Method, New
+from ddpify.options import Options
+from ddpify.rules.base import Change, Example, Finding, Safety
+from ddpify.rules.context import Context, argument
+from ddpify.rules.precision import migrated, present
+from ddpify.rules.precision.migrated import Out
+
+CODE = "DDP416"
+TITLE = "another mixed precision taken out"
+_APEX = (
+    "from apex import amp\n"
+    "import torch\n"
+    "from torch.utils.data import DataLoader\n"
+    "\n"
+    "model = torch.nn.Linear(8, 1)\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    'model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
+    'for x, y in DataLoader(torch.load("data.pt"), batch_size=32):\n'
+    "    loss = torch.nn.functional.mse_loss(model(x), y)\n"
+    "    optimizer.zero_grad()\n"
+    "    with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+    "        scaled_loss.backward()\n"
+    "    optimizer.step()\n"
+)
+EXAMPLES: tuple[Example, ...] = (
+    Example("a script of apex, as long as nothing else is asked for", _APEX),
+    Example(
+        "a script without mixed precision",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+        options=Options(amp="none"),
+    ),
+    Example(
+        "an autocast",
+        'with torch.autocast("cuda"):\n'
+        "    loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+        "    scaled_loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+        options=Options(amp="apex-O1"),
+    ),
+)  # fmt: skip
+
+
+def changes(context: Context) -> Iterator[Change | Finding]:
+    """One change for all of it."""
+    out = Out()
+    asked = context.options
+    if asked.amp in ("none", "torch", "torch-bf16"):
+        _apex(context, out)
+    elif asked.level:
+        _torch(context, out)
+    if out.left:
+        for node, why, fix in out.left:
+            yield context.manual(CODE, node, why, fix)
+        return
+    if not out.edits and not out.gone:
+        return
+    for statement in _topmost(context, out.gone):
+        out.edits.append(Drop(statement))
+    place = min(out.places, key=lambda n: getattr(n, "lineno", 0))
+    for node, why in out.notes:
+        yield context.manual(CODE, node, why, level=Safety.NOTE)
+    for flag in sorted(out.flags):
+        why = f"`{flag}` no longer decides about mixed precision: what is asked for holds always"
+        yield context.manual(CODE, place, why, level=Safety.NOTE)
+    yield Change(CODE, f"asked for by --amp {asked.amp}", context.tree.shown, place, tuple(out.edits), tuple(out.imports))
+
+
+# ------------------------------------------------------------------------------------------------------------------- apex
+
+
+def _apex(context: Context, out: Out) -> None:
+    tree, run = context.tree, context.facts.before
+    for node in tree.nodes():
+        if not isinstance(node, ast.Call):
+            continue
+        paths = run.value(node.func).paths()
+        name = next((p.removeprefix("apex.amp.") for p in paths if p.startswith("apex.amp.")), "")
+        if not name:
+            continue
+        out.places.append(node)
+        out.handled |= set(ast.walk(node.func))
+        if name == "initialize":
+            _initialized(context, out, node)
+        elif name == "scale_loss":
+            _scaled(context, out, node)
+        elif name == "master_params":
+            out.edits.append(Replace(node, _parameters(context, node).replace("{", "{{").replace("}", "}}")))
+        elif name == "state_dict":
+            _saved(context, out, node)
+        elif name == "load_state_dict":
+            _dropped(context, out, node)
+        else:
+            out.left.append((node, f"amp.{name} has no like in torch's mixed precision", "cast inside the function: x = x.float()"))
+    migrated.parts(context, out)
+    if out.places:
+        _collapsed(context, out)
+        _imports(context, out, "apex")
+
+
+def _initialized(context: Context, out: Out, node: ast.Call) -> None:
+    statement = context.tree.statement(node)
+    given = [a for a in (argument(node, 0, "models"), argument(node, 1, "optimizers")) if a is not None]
+    if any(k.arg == "cast_model_outputs" for k in node.keywords):
+        out.left.append((node, "torch does not cast the outputs of a model", "cast them where they are used"))
+    half = context.options.amp in ("torch", "torch-bf16")
+    if half and _is_constant(argument(node, 3, "opt_level"), "O3"):
+        out.left.append((node, "torch has no like of O3, which trains float16 weights", 'choose another level here: opt_level="O1"'))
+    scale = argument(node, 8, "loss_scale")
+    if context.options.amp == "torch" and scale is not None and not _is_constant(scale, "dynamic") and context.options.loss_scale == "auto":
+        why = f"losses were scaled by {ast.unparse(scale)}; torch's scaler finds the scale by itself, unless --loss-scale says it"
+        out.notes.append((node, why))
+    if isinstance(statement, ast.Expr) and statement.value is node:
+        out.gone.add(statement)
+    elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if ast.unparse(target).strip("()") == ", ".join(map(_listed, given)) or _flat(target) == [_listed(g) for g in given]:
+            out.gone.add(statement)
+        else:
+            text = "{0}" if len(given) == 1 else "{0}, {1}"
+            out.edits.append(Replace(node, text, tuple(given)))
+    else:
+        out.left.append((node, "what amp.initialize gives is used in a way that was not seen", "take it out by hand"))
+    _flags(context, out, node)
+
+
+def _is_constant(node: ast.expr | None, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value == value
+
+
+def _listed(node: ast.expr) -> str:
+    return ast.unparse(node).replace("(", "[").replace(")", "]") if isinstance(node, (ast.List, ast.Tuple)) else ast.unparse(node)
+
+
+def _flat(target: ast.expr) -> list[str]:
+    return [_listed(e) for e in target.elts] if isinstance(target, (ast.Tuple, ast.List)) else [_listed(target)]
+
+
+def _scaled(context: Context, out: Out, node: ast.Call) -> None:
+    block = context.tree.statement(node)
+    loss = argument(node, 0, "loss")
+    item = block.items[0] if isinstance(block, ast.With) and len(block.items) == 1 else None
+    if item is None or item.context_expr is not node or not isinstance(item.optional_vars, ast.Name) or loss is None:
+        out.left.append((node, "this block of amp.scale_loss was not understood", "call backward on the loss itself"))
+        return
+    assert isinstance(block, ast.With)
+    text = context.source(loss).replace("{", "{{").replace("}", "}}")
+    for inner in (n for s in block.body for n in ast.walk(s)):
+        if isinstance(inner, ast.Name) and inner.id == item.optional_vars.id:
+            out.edits.append(Replace(inner, text))
+    out.edits.append(Unwrap(block))
+    _flags(context, out, node)
+
+
+def _parameters(context: Context, node: ast.Call) -> str:
+    """The parameters of an optimizer: by its model, where that has a name here."""
+    run, given = context.facts.before, argument(node, 0, "optimizer")
+    assert given is not None
+    owners = {p for o in run.value(given).made() if run.is_optimizer(o) for p in averaged.owners(context.facts, o)}
+    named = [n for n in own_nodes(context.tree.function(node)) if isinstance(n, (ast.Name, ast.Attribute, ast.arg))]
+    mine = [n.arg if isinstance(n, ast.arg) else ast.unparse(n) for n in named if owners and run.unwrap(run.value(n)) == owners]
+    if mine:
+        return f"{min(mine, key=len)}.parameters()"
+    return f'[p for group in {context.source(given)}.param_groups for p in group["params"]]'
+
+
+def _saved(context: Context, out: Out, node: ast.expr) -> None:
+    """A state in a checkpoint."""
+    tree = context.tree
+    held: ast.AST = node
+    choice = tree.parent[held]
+    if isinstance(choice, ast.IfExp):  # `... if args.fp16 else None`
+        held = choice
+        _flag(out, choice.test)
+    parent = tree.parent[held]
+    if isinstance(parent, ast.Dict) and held in parent.values:
+        out.edits.append(DropEntry(parent, parent.values.index(held)))
+    elif isinstance(parent, ast.keyword) and parent.arg and isinstance(call := tree.parent[parent], ast.Call):
+        out.edits.append(DropArgument(call, parent.arg))
+    elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript):
+        out.gone.add(parent)
+    else:
+        out.left.append((node, "where this state is kept was not seen", "leave it out of the checkpoint"))
+
+
+def _dropped(context: Context, out: Out, node: ast.Call) -> None:
+    statement = context.tree.statement(node)
+    if isinstance(statement, ast.Expr) and statement.value is node:
+        out.gone.add(statement)
+    else:
+        out.left.append((node, "what this call gives is used in a way that was not seen", "take it out by hand"))
+
+
+def _collapsed(context: Context, out: Out) -> None:
+    """`if args.fp16:` with and without amp, both sides of which are now the same."""
+    tree = context.tree
+    for node in tree.nodes():
+        inside = {n for s in node.body for n in ast.walk(s)} if isinstance(node, ast.If) and node.orelse else set()
+        if not isinstance(node, ast.If) or not any(e.node in inside for e in out.edits):
+            continue
+        plain = _Plain(context, out)
+        ours = [s for statement in node.body for s in _statements(plain.visit(copy.deepcopy(statement)))]
+        if [ast.unparse(s) for s in ours] == [ast.unparse(s) for s in node.orelse]:
+            out.edits.append(Unwrap(node))
+            _flag(out, node.test)
+
+
+def _statements(found: object) -> list[ast.stmt]:
+    return found if isinstance(found, list) else [found] if isinstance(found, ast.stmt) else []
+
+
+class _Plain(ast.NodeTransformer):
+    """Statements without amp, as they are going to read; of a copy, known by its places."""
+
+    def __init__(self, context: Context, out: Out) -> None:
+        plain = [e for e in out.edits if isinstance(e, Replace) and not e.holes]
+        self.texts: dict[object, str] = {(e.node.lineno, e.node.col_offset, type(e.node)): e.template for e in plain}
+        self.blocks = {(e.node.lineno, e.node.col_offset) for e in out.edits if isinstance(e, Unwrap)}
+
+    def visit(self, node: ast.AST) -> object:
+        place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        text = self.texts.get((*place, type(node)))
+        if isinstance(node, ast.expr) and text is not None:
+            return ast.parse(text.replace("{{", "{").replace("}}", "}"), mode="eval").body
+        if isinstance(node, ast.With) and place in self.blocks:
+            return [s for inner in node.body for s in _statements(self.visit(inner))]
+        return super().visit(node)
+
+
+def _imports(context: Context, out: Out, *homes: str) -> None:
+    """Imports of some modules of which nothing is left."""
+    tree, run = context.tree, context.facts.before
+    gone = {n for e in out.edits if isinstance(e, (Replace, DropArgument)) for n in ast.walk(e.node)} | out.handled
+    gone |= {n for s in out.gone for n in ast.walk(s)}
+    for statement in tree.nodes():
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not _is_of(statement, homes):
+            continue
+        bound = {(a.asname or a.name).partition(".")[0] for a in statement.names}
+        reads = [n for n in tree.nodes() if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in bound]
+        rest = [n for n in reads if n not in gone and any(p.startswith(homes) for p in run.value(n).paths())]
+        if not rest and reads:
+            out.gone.add(statement)
+
+
+def _is_of(statement: ast.Import | ast.ImportFrom, homes: tuple[str, ...]) -> bool:
+    """Whether all that is imported comes from some modules."""
+    home = statement.module or "" if isinstance(statement, ast.ImportFrom) else ""
+    names = [f"{home}.{a.name}" if home else a.name for a in statement.names]
+    return not getattr(statement, "level", 0) and all(any(f"{name}.".startswith(f"{h}.") for h in homes) for name in names)
+
+
+# ------------------------------------------------------------------------------------------------------------------ torch
+
+
+def _torch(context: Context, out: Out) -> None:
+    tree, run = context.tree, context.facts.before
+    casts, scalers = present.autocasts(context), present.scalers(context)
+    for node in (*casts, *scalers):
+        out.places.append(node)
+        if not context.facts.is_edited(node):
+            out.left.append((node, "mixed precision in another module is left as it is", "take it out there"))
+            continue
+        dtype = argument(node, 1, "dtype")
+        if dtype is not None and "torch.bfloat16" in run.value(dtype).paths():
+            out.left.append((node, "apex has no bfloat16", "keep torch's: --amp torch-bf16"))
+            continue
+        enabled = argument(node, 5 if node in scalers else 2, "enabled")
+        if enabled is not None and not isinstance(enabled, ast.Constant) and "is_available" not in ast.unparse(enabled):
+            _flag(out, enabled)
+        statement = tree.statement(node)
+        if node in casts and isinstance(statement, ast.With) and len(statement.items) == 1 and statement.items[0].context_expr is node:
+            if isinstance(enabled, ast.Constant) and enabled.value is False and context.options.level == "O1":
+                out.edits.append(Replace(node, "amp.disable_casts()"))
+            else:
+                out.edits.append(Unwrap(statement))
+        elif node in casts:
+            out.left.append((node, "this autocast is no block of its own", "take it out by hand"))
+        elif isinstance(statement, ast.Assign) and statement.value is node:
+            if _passed_on(context, node):
+                out.edits.append(Replace(node, "None"))
+            else:
+                out.gone.add(statement)
+        else:
+            out.left.append((node, "this grad scaler is made in a way that was not seen", "take it out by hand"))
+    for call in tree.nodes() if scalers else ():
+        if isinstance(call, ast.Call) and (names := {o.name for o in _methods(context, call)}):
+            _method(context, out, call, next(iter(names)))
+            out.handled |= set(ast.walk(call.func)) - set(ast.walk(call.func.value) if isinstance(call.func, ast.Attribute) else ())
+    if out.places:
+        out.handled |= {n for node in (*casts, *scalers) for n in ast.walk(node.func)}
+        _imports(context, out, "torch.amp", "torch.cuda.amp", "torch.cpu.amp", "torch.autocast")
+
+
+def _methods(context: Context, node: ast.Call) -> list[Method]:
+    """The methods of grad scalers that a call may run."""
+    objs = context.facts.before.value(node.func).objs
+    return [o for o in objs if isinstance(o, Method) and isinstance(o.of, New) and o.of.path in library.SCALERS]
+
+
+def _method(context: Context, out: Out, node: ast.Call, name: str) -> None:
+    """`scaler.scale(loss)` is the loss, `scaler.step(optimizer)` a step; the rest goes."""
+    if name == "scale" and node.args:
+        out.edits.append(Replace(node, "{0}", (node.args[0],)))
+    elif name == "step" and node.args:
+        out.edits.append(Replace(node, "{0}.step()", (node.args[0],)))
+    elif name in ("unscale_", "update", "load_state_dict"):
+        _dropped(context, out, node)
+    elif name == "state_dict":
+        _saved(context, out, node)
+    else:
+        out.left.append((node, f"apex has no like of a grad scaler's `{name}`", "take it out by hand"))
+
+
+def _passed_on(context: Context, made: ast.Call) -> bool:
+    """Whether a grad scaler is read other than for its methods."""
+    run = context.facts.before
+    reads = [n for n in context.tree.nodes() if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
+    mine = [n for n in reads if any(isinstance(o, New) and o.node is made for o in run.value(n).objs)]
+    return any(not (isinstance(up := context.tree.parent[n], ast.Attribute) and up.value is n) for n in mine)
+
+
+# ---------------------------------------------------------------------------------------------------------------- what else
+
+
+def _flags(context: Context, out: Out, node: ast.AST) -> None:
+    """The settings under which a call stood, such as `if args.fp16:`."""
+    for up in context.tree.ancestors(node):
+        if isinstance(up, ast.If) and not context.is_main(up) and isinstance(up.test, (ast.Attribute, ast.Name)):
+            _flag(out, up.test)
+
+
+def _flag(out: Out, test: ast.expr) -> None:
+    out.flags.add(ast.unparse(test))
+
+
+def _topmost(context: Context, gone: set[ast.stmt]) -> list[ast.stmt]:
+    """The statements that go, with the branches and attempts that held nothing else."""
+    tree = context.tree
+    out = set(gone)
+    while True:
+        more = set()
+        for statement in out:
+            parent = tree.parent.get(statement)
+            if parent in out or not isinstance(parent, (ast.If, ast.Try)) or (isinstance(parent, ast.If) and context.is_main(parent)):
+                continue
+            rest = [*parent.body, *parent.orelse] if isinstance(parent, ast.If) else [*parent.body, *parent.orelse, *parent.finalbody]
+            if all(s in out for s in rest):
+                more.add(parent)
+        if not more:
+            break
+        out |= more
+    inside = [s for s in out if not any(up in out for up in tree.ancestors(s))]
+    return sorted(inside, key=lambda s: s.lineno)

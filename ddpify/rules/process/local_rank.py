@@ -1,0 +1,171 @@
+"""Accept the local rank that torch.distributed.launch passes.
+
+What it does: gives the parser that reads the command line an argument for the local rank, in both spellings: torch 2 passes
+    `--local-rank`, torch 1 passed `--local_rank`. An argument that is there gets the spelling that it lacks.
+Why: the launcher puts the argument before all others, and a parser that does not know it ends the script.
+Safety: safe; the rank is read from the environment, which the launcher sets, too. Where arguments are not parsed by argparse, or in a
+    module that is left as it is, the run command says `--use-env`: then nothing is passed.
+References: https://docs.pytorch.org/docs/stable/distributed.html#launch-utility
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from ddpify.edits import AddFirst, Edit, InsertAfter
+from ddpify.options import Options
+from ddpify.project import Project
+from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.context import Context
+
+CODE = "DDP105"
+TITLE = "accept the launcher's --local-rank"
+_ASKED = Options(launcher="launch")
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a parser of something else",
+        'shapes = argparse.ArgumentParser()\nshapes.parse_args(["--x"])\n',
+        frame="start",
+        options=_ASKED,
+    ),
+    Example(
+        "both spellings",
+        'extra = argparse.ArgumentParser()\nextra.add_argument("--local-rank", "--local_rank", type=int)\nextra.parse_args()\n',
+        frame="start",
+        options=_ASKED,
+    ),
+    Example("another launcher", "extra = argparse.ArgumentParser()\nextra.parse_args()\n", frame="start"),
+    Example(
+        "a parser",
+        'extra = argparse.ArgumentParser()\nextra.add_argument("--gain", type=float)\nextra.parse_args()\n',
+        'extra = argparse.ArgumentParser()\nextra.add_argument("--gain", type=float)\n'
+        'extra.add_argument("--local-rank", "--local_rank", type=int, help="set by torch.distributed.launch")\nextra.parse_args()\n',
+        frame="start",
+        options=_ASKED,
+    ),
+    Example(
+        "an argument in one spelling",
+        'extra = argparse.ArgumentParser()\nextra.add_argument("--local_rank", type=int)\nextra.parse_args()\n',
+        'extra = argparse.ArgumentParser()\nextra.add_argument("--local-rank", "--local_rank", type=int)\nextra.parse_args()\n',
+        frame="start",
+        options=_ASKED,
+    ),
+)  # fmt: skip
+
+_SPELLINGS = ("--local-rank", "--local_rank")
+_OTHERS = ("click", "absl", "hydra", "fire", "typer", "tyro", "docopt", "plac", "jsonargparse", "simple_parsing", "tap")
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Each parser that reads the command line."""
+    if context.options.starts == "launch":
+        for tree in context.tree.trees:
+            yield from accepting(tree.root, tree.shown, context.facts.after.trace.visited)
+
+
+def accepting(root: ast.Module, shown: str, visited: Collection[ast.AST] | None = None) -> Iterator[Change]:
+    """The changes that make the parsers of one file accept the local rank; of those that are read in `visited` statements."""
+    declared = known(root)
+    for statement in _parsers(root, visited):
+        name = _target(statement)
+        if declared:
+            call = declared[0]
+            lacking = [s for s in _SPELLINGS if s not in _strings(call)]
+            edits: list[Edit] = [AddFirst(call, f'"{s}"') for s in lacking]
+            node: ast.AST = call
+        else:
+            last = _last_argument(root, statement, name)
+            line = f'{name}.add_argument("--local-rank", "--local_rank", type=int, help="set by torch.distributed.launch")\n'
+            edits, node = [InsertAfter(last, line)], statement
+        if edits:
+            yield Change(CODE, "torch.distributed.launch passes the local rank as an argument", shown, node, tuple(edits))
+
+
+def needs_environment(project: Project, edited: Collection[str], visited: Collection[ast.AST] | None = None) -> bool:
+    """Whether the launcher must not pass the argument: something else than a parser that is edited reads the command line."""
+    for file in (project.entry, *project.files.values()):
+        imported = {a.name.partition(".")[0] for n in ast.walk(file.tree) if isinstance(n, ast.Import) for a in n.names}
+        imported |= {(n.module or "").partition(".")[0] for n in ast.walk(file.tree) if isinstance(n, ast.ImportFrom) and not n.level}
+        if imported & set(_OTHERS) or any(map(_reads_arguments, _run(file.tree, visited))):
+            return True
+        reads = [n for n in _run(file.tree, visited) if _parses(n)]
+        mine = file is project.entry or file.name in edited
+        if reads and not (known(file.tree) and len(_strings(known(file.tree)[0])) > 1) and not (mine and any(_parsers(file.tree, visited))):
+            return True
+    return False
+
+
+def _reads_arguments(node: ast.AST) -> bool:
+    """Whether sys.argv is taken apart by hand."""
+    return isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.argv" and ast.unparse(node.slice) != "0"
+
+
+def _parses(node: ast.AST) -> bool:
+    """Whether a node is a call that parses the command line."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "args")]
+    named = node.func.attr in ("parse_args", "parse_known_args", "parse_intermixed_args")
+    return named and all(ast.unparse(g) in ("None", "sys.argv[1:]") for g in given)
+
+
+def known(root: ast.AST) -> list[ast.Call]:
+    """The calls that declare a local rank."""
+    return [
+        n
+        for n in ast.walk(root)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "add_argument"
+        and any(s in _SPELLINGS for s in _strings(n))
+    ]
+
+
+def _strings(call: ast.Call) -> list[str]:
+    return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+
+
+def _run(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.AST]:
+    """The nodes of the statements that run, as far as it is known which do."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.stmt) and not hasattr(node, "body") and (visited is None or node in visited):
+            yield from ast.walk(node)
+
+
+def _parsers(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.stmt]:
+    """The statements that make a parser which then reads the command line."""
+    made = [s for s in ast.walk(root) if isinstance(s, ast.stmt) and _makes(s)]
+    read = {ast.unparse(n.func.value) for n in _run(root, visited) if _parses(n)}  # type: ignore[attr-defined]
+    named = [s for s in made if _target(s) in read]
+    # a parser that is read under another name: where there is one in all, that
+    yield from named or (made if len(made) == 1 and read else [])
+
+
+def _makes(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    return (
+        isinstance(statement, (ast.Assign, ast.AnnAssign))
+        and bool(_target(statement))
+        and isinstance(value, ast.Call)
+        and ast.unparse(value.func).rpartition(".")[2].endswith(("ArgumentParser", "ArgParser"))
+    )
+
+
+def _target(statement: ast.stmt) -> str:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return ast.unparse(targets[0]) if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)) else ""
+
+
+def _last_argument(root: ast.Module, made: ast.stmt, name: str) -> ast.stmt:
+    """The statement after which an argument is added: the parser's last in the block that makes it."""
+    for node in ast.walk(root):
+        for block in ("body", "orelse", "finalbody"):
+            statements = getattr(node, block, None)
+            if isinstance(statements, list) and made in statements:
+                later = statements[statements.index(made) :]
+                adds = [
+                    s for s in later if isinstance(s, ast.Expr) and ast.unparse(s).startswith(f"{name}.add_argument(")
+                ]  # fmt: skip
+                return adds[-1] if adds else made
+    return made

@@ -1,0 +1,237 @@
+"""Move a distributed script to the launcher that is asked for.
+
+What it does: a script that is complete is changed only where it meets its launcher. From torch.distributed.launch to torchrun, the local
+    rank's argument gets the environment's value for its default. From mp.spawn, the worker is called with the launcher's local rank, and
+    the process group takes rank, size and address from the environment. To torch.distributed.launch, the parser accepts the local
+    rank; to mp.spawn, see DDP106.
+Why: torchrun passes no argument, torch.distributed.launch passes one that not every parser knows, and mp.spawn sets no environment.
+Safety: what one machine does stays as it was. A script that computes ranks in its own way is left alone, and the place is said.
+References: https://docs.pytorch.org/docs/stable/elastic/run.html#transitioning-from-torch-distributed-launch-to-torchrun
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ddpify.edits import Drop, DropArgument, Edit, InsertBefore, Replace, SetArgument
+from ddpify.launchers import start
+from ddpify.launchers.pure import Purity
+from ddpify.launchers.spawn import Spawned
+from ddpify.options import Launcher, Options
+from ddpify.project import Project, SourceFile
+from ddpify.rules.base import Change, Example, Finding, Safety
+from ddpify.rules.process import local_rank
+
+CODE = "DDP107"
+TITLE = "move a distributed script to another launcher"
+_BEGIN = (
+    "import argparse\nimport torch\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
+    "from torch.nn.parallel import DistributedDataParallel as DDP\n\n"
+)
+_BODY = (
+    "    model = DDP(torch.nn.Linear(8, 1))\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    "    model(torch.ones(4, 8)).mean().backward()\n    optimizer.step()\n"
+)
+_LAUNCHED = (
+    _BEGIN + "\ndef main():\n    parser = argparse.ArgumentParser()\n"
+    '    parser.add_argument("--local_rank", type=int, default=0)\n'
+    '    args = parser.parse_args()\n    print("rank", args.local_rank)\n    dist.init_process_group("gloo")\n' + _BODY + "\n\nmain()\n"
+)
+_SPAWNED = (
+    _BEGIN + '\ndef train(rank, size):\n    dist.init_process_group("gloo", rank=rank, world_size=size)\n' + _BODY + "\n\n"
+    'if __name__ == "__main__":\n    mp.spawn(train, args=(2,), nprocs=2)\n'
+)
+EXAMPLES: tuple[Example, ...] = (
+    Example("no launcher is asked for", _LAUNCHED),
+    Example("the launcher that it has", _SPAWNED, options=Options(launcher="spawn")),
+    Example("a script without a process group", "import torch\nmodel = torch.nn.Linear(8, 1)\n", options=Options(launcher="launch")),
+    Example(
+        "from torch.distributed.launch to torchrun",
+        _LAUNCHED,
+        '    parser.add_argument("--local_rank", type=int, default=int(os.environ.get("LOCAL_RANK", 0)))\n',
+        options=Options(launcher="torchrun"),
+    ),
+    Example(
+        "from spawn to torchrun",
+        _SPAWNED,
+        'if __name__ == "__main__":\n    train(int(os.environ["LOCAL_RANK"]), int(os.environ["WORLD_SIZE"]))\n',
+        options=Options(launcher="torchrun"),
+    ),
+)
+_WHY = "the launcher gives the rank, the number of processes and where they meet"
+_ENVIRONMENT = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK")
+
+
+@dataclass
+class Move:
+    """What moves a script to its new launcher; `spawned` where it is to start its processes itself."""
+
+    command: str
+    changes: list[Change] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    spawned: Spawned | None = None
+
+
+def present(project: Project) -> Launcher | None:
+    """The launcher that a distributed script is written for; None where it starts processes in a way of its own.
+
+    A script that reads the environment alone is torchrun's.
+    """
+    files = (project.entry, *project.files.values())
+    if any(True for file in files for _ in _spawns(file)):
+        return "spawn"
+    if any(isinstance(n, ast.Call) and _started(file, n) for file in files for n in ast.walk(file.tree)):
+        return None
+    return "launch" if any(_passed(file) for file in files) else "torchrun"
+
+
+def move(project: Project, asked: Launcher) -> Move | None:
+    """How the script comes to the launcher asked for; None where it is there already."""
+    entry, old = project.entry, present(project)
+    use_env = local_rank.needs_environment(project, ())
+    made = Move(start.command(asked, None, use_env))
+    if old == asked != "launch":
+        return None
+    if old is None:
+        return _left(made, entry, entry.tree.body[0], "the script starts its processes in a way of its own")
+    if old == "spawn":
+        _called_once(entry, made)
+    elif asked != "launch":
+        away = next((file for file in project.files.values() if _passed(file)), None)
+        if away is not None:
+            return _left(
+                made, away, _passed(away)[0], "the local rank is declared here", 'give it default=int(os.environ.get("LOCAL_RANK", 0))'
+            )
+        for call in _passed(entry):
+            edits: list[Edit] = [SetArgument(call, "default", 'int(os.environ.get("LOCAL_RANK", 0))'), DropArgument(call, "required")]
+            made.changes.append(
+                Change(CODE, "torchrun passes no argument but the environment", entry.shown, call, tuple(edits), ("import os",))
+            )
+    if old == "spawn" or asked != "spawn":
+        made.changes += _left_to_the_launcher(entry)
+    if asked == "launch":
+        made.changes += local_rank.accepting(entry.tree, entry.shown)
+    if asked == "spawn":
+        texts = [file.source.text for file in (entry, *project.files.values())]
+        made.spawned = Spawned(workers=any("num_workers" in text or "multiprocessing" in text for text in texts), argument=_argument(entry))
+    return made if made.changes or made.findings or made.spawned else None
+
+
+def _left(made: Move, file: SourceFile, node: ast.AST, why: str, fix: str = "") -> Move:
+    line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+    made.findings.append(Finding(CODE, Safety.MANUAL, f"not moved to another launcher: {why}", file.shown, line, column, fix))
+    return made
+
+
+def _path(file: SourceFile, node: ast.expr) -> str:
+    return Purity(file.tree).path(node)
+
+
+def _started(file: SourceFile, call: ast.Call) -> bool:
+    """Whether a call makes a process that trains: one in a file that starts a process group."""
+    named = isinstance(call.func, (ast.Name, ast.Attribute)) and ast.unparse(call.func).rpartition(".")[2] == "Process"
+    return named and "init_process_group" in file.source.text and "multiprocessing" in _path(file, call.func)
+
+
+def _spawns(file: SourceFile) -> Iterator[ast.Call]:
+    """The calls of mp.spawn."""
+    if "spawn" in file.source.text:
+        known = Purity(file.tree)
+        paths = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
+        yield from (n for n in ast.walk(file.tree) if isinstance(n, ast.Call) and known.path(n.func) in paths)
+
+
+def _passed(file: SourceFile) -> list[ast.Call]:
+    """The declarations of a local rank that comes as an argument, and is read."""
+    calls = local_rank.known(file.tree)
+    read = {n.attr for n in ast.walk(file.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+    return [c for c in calls if "environ" not in ast.unparse(c) and _destination(c) in read]
+
+
+def _destination(call: ast.Call) -> str:
+    given = next((k.value for k in call.keywords if k.arg == "dest"), None)
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else "local_rank"
+
+
+def _argument(file: SourceFile) -> str:
+    return next((_destination(call) for call in _passed(file)), "")
+
+
+def _left_to_the_launcher(file: SourceFile) -> Iterator[Change]:
+    """Each assignment of what the launcher sets becomes a default."""
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Constant):
+            environ, name = node.targets[0].value, node.targets[0].slice.value
+            if name in _ENVIRONMENT and ast.unparse(environ).endswith("environ"):
+                line = f'{ast.unparse(environ)}.setdefault("{name}", {{0}})\n'
+                edits = (InsertBefore(node, line, (node.value,)), Drop(node))
+                yield Change(CODE, f"{name} is the launcher's to set", file.shown, node, edits)
+
+
+def _called_once(file: SourceFile, made: Move) -> None:
+    """The function that was spawned is called by each process of the launcher."""
+    calls = list(_spawns(file))
+    if len(calls) != 1:
+        _left(made, file, calls[0] if calls else file.tree.body[0], "processes are spawned at several places, or in another module")
+        return
+    (call,) = calls
+    given = {k.arg: k.value for k in call.keywords} | dict(zip(("fn", "args", "nprocs", "join"), call.args, strict=False))
+    worker, passed, number = given.get("fn"), given.get("args"), given.get("nprocs")
+    functions = {n.name: n for n in file.tree.body if isinstance(n, ast.FunctionDef)}
+    if not isinstance(worker, ast.Name) or worker.id not in functions or not functions[worker.id].args.args:
+        _left(made, file, call, "what is spawned is not a function of this file")
+        return
+    groups = [n for n in ast.walk(file.tree) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("init_process_group")]
+    edits: list[Edit] = []
+    for group in groups:
+        rank = next((k.value for k in group.keywords if k.arg == "rank"), group.args[4] if len(group.args) > 4 else None)
+        if rank is not None and not isinstance(rank, ast.Name):
+            _left(made, file, rank, "the rank is computed here", "leave rank, world_size and init_method to the launcher")
+            return
+        if len(group.args) > 1:
+            _left(made, file, group, "the process group's arguments are not named", "pass the backend alone")
+            return
+        edits += [DropArgument(group, name) for name in ("rank", "world_size", "init_method")]
+    if not groups:
+        _left(made, file, call, "the process group is started in another module", "leave rank and world_size to the launcher there")
+        return
+    inputs = _inputs(passed, number)
+    if inputs is None:
+        _left(made, file, call, "what the spawned function is given is not written out here")
+        return
+    holes = tuple(n for n in inputs if isinstance(n, ast.expr))
+    words = [f"{{{holes.index(n)}}}" if isinstance(n, ast.expr) else n for n in inputs]
+    words.insert(0, 'int(os.environ["LOCAL_RANK"])')
+    edits.append(Replace(call, f"{worker.id}({', '.join(words)})", holes))
+    edits += _not_needed(file, call)
+    made.changes.append(Change(CODE, _WHY, file.shown, call, tuple(edits), ("import os",)))
+    count = number.value if isinstance(number, ast.Constant) and isinstance(number.value, int) else 2
+    made.command = made.command.replace("--nproc-per-node=2", f"--nproc-per-node={count}")
+    shown = ast.unparse(number) if number is not None else "1"
+    why = f"start as many processes as were spawned ({shown}), on one machine: the function's first argument is the rank on it"
+    made.findings.append(Finding(CODE, Safety.NOTE, why, file.shown, call.lineno, call.col_offset + 1))
+
+
+def _inputs(passed: ast.expr | None, number: ast.expr | None) -> list[ast.expr | str] | None:
+    """What the function is given behind its rank; the number of processes is the launcher's."""
+    if passed is None:
+        return []
+    if not isinstance(passed, ast.Tuple) or any(isinstance(n, ast.Starred) for n in passed.elts):
+        return None
+    size = ast.unparse(number) if number is not None else ""
+    return ['int(os.environ["WORLD_SIZE"])' if ast.unparse(n) == size else n for n in passed.elts]
+
+
+def _not_needed(file: SourceFile, call: ast.Call) -> Iterator[Edit]:
+    """What served the spawning alone."""
+    statements = [n for n in file.tree.body if isinstance(n, (ast.Import, ast.FunctionDef))]
+    gone = [n for n in statements if isinstance(n, ast.FunctionDef) and n.name == "prepare_spawn"]
+    inside = {id(n) for s in (call, *gone) for n in ast.walk(s)}
+    used = {n.id for n in ast.walk(file.tree) if isinstance(n, ast.Name) and id(n) not in inside}
+    for node in statements:
+        names = {a.asname or a.name.partition(".")[0] for a in node.names} if isinstance(node, ast.Import) else set()
+        spare = names <= {"mp", "socket", "multiprocessing"} and not names & used and names
+        if node in gone or spare:
+            yield Drop(node)

@@ -1,0 +1,111 @@
+"""Let the script start its processes itself, with torch.multiprocessing.spawn.
+
+What it does: what each process does becomes a function of the module, the worker, and the guarded main starts it once per GPU: as often
+    as the script's own list of GPUs has entries, else as there are devices, or as WORLD_SIZE says, so that a CPU can have several.
+    Definitions, constants, settings and the parser stay; arguments are parsed once and handed over; names that functions read are global.
+    Master address and port are set unless the environment has them, the port to a free one.
+Why: `python train.py` then needs no launcher. Each process imports the file again, so what runs at import would run in all of them.
+Safety: safe; what cannot be taken apart is left for torchrun, and the reason is said. Loader workers start as they do without spawn, so
+    that data sets need not be pickled.
+References: https://docs.pytorch.org/docs/stable/multiprocessing.html#spawning-subprocesses
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts.model import New
+from ddpify.launchers.spawn import Spawned
+from ddpify.options import Options
+from ddpify.rules.base import Change, Example
+from ddpify.rules.context import Context, argument
+from ddpify.rules.process.module import NewFile
+
+CODE = "DDP106"
+TITLE = "start the processes with mp.spawn"
+_ASKED = Options(launcher="spawn")
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "another launcher",
+        'if __name__ == "__main__":\n    pass\n',
+        frame="start",
+    ),
+    Example(
+        "a script that only evaluates",
+        "import torch\n\nmodel = torch.load('model.pt', weights_only=False)\nwith torch.no_grad():\n    print(model(torch.ones(1, 8)))\n",
+        options=_ASKED,
+    ),
+    Example(
+        "a main function that parses its arguments",
+        "import argparse\n"
+        "import torch\n"
+        "from torch.utils.data import DataLoader, TensorDataset\n"
+        "\n"
+        "\n"
+        "def main():\n"
+        "    parser = argparse.ArgumentParser()\n"
+        '    parser.add_argument("--lr", type=float, default=0.1)\n'
+        "    args = parser.parse_args()\n"
+        "    loader = DataLoader(TensorDataset(torch.ones(640, 8), torch.ones(640, 1)), batch_size=32)\n"
+        "    model = torch.nn.Linear(8, 1)\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)\n"
+        "    for x, y in loader:\n"
+        "        optimizer.zero_grad()\n"
+        "        torch.nn.functional.mse_loss(model(x), y).backward()\n"
+        "        optimizer.step()\n"
+        "\n"
+        "\n"
+        'if __name__ == "__main__":\n'
+        "    main()\n",
+        "def main():\n"
+        "    parser = argparse.ArgumentParser()\n"
+        '    parser.add_argument("--lr", type=float, default=0.1)\n'
+        "    args = parser.parse_args()\n"
+        "    mp.spawn(worker, args=(args,), nprocs=prepare_spawn(torch.cuda.device_count() or 1))\n"
+        "\n"
+        "\n"
+        "def worker(process, args):\n"
+        '    """What one of the spawned processes does."""\n'
+        "    init_distributed(process)\n",
+        options=_ASKED,
+    ),
+)  # fmt: skip
+
+
+def change(context: Context) -> list[Change]:
+    """The move, which is carried out on the converted text."""
+    if context.options.starts != "spawn":
+        return []
+    node = context.main_block or context.tree.root.body[-1]
+    return [Change(CODE, "the script starts its processes itself; each runs the worker", context.tree.shown, node, ())]
+
+
+def asked(context: Context, added: NewFile | None) -> Spawned:
+    """What the move has to know of the script."""
+    texts = [context.facts.project.entry.source.text, *(file.source.text for file in context.facts.project.files.values())]
+    workers = any("num_workers" in text or "multiprocessing" in text for text in texts)
+    local_rank = added is not None and "LOCAL_RANK" in added.text
+    return Spawned(devices(context), workers, local_rank, saves_own_classes(context))
+
+
+def devices(context: Context) -> str:
+    """The expression by which the script lists the GPUs that DataParallel spreads a model over; empty where it has none."""
+    for call in context.calls():
+        if "torch.nn.DataParallel" in call.func.paths():
+            ids = argument(call.node, 1, "device_ids")
+            if ids is not None and not (isinstance(ids, ast.Constant) and ids.value is None):
+                return ast.unparse(ids)
+    return ""
+
+
+def saves_own_classes(context: Context) -> bool:
+    """Whether an object of one of the script's own classes is saved as a whole."""
+    run = context.facts.after
+    for call in context.calls():
+        if call.func.paths() & {"torch.save", "pickle.dump", "joblib.dump"} and call.node.args:
+            saved = call.node.args[0]
+            parts = [v for v in saved.values if v] if isinstance(saved, ast.Dict) else [saved]
+            held = [o for part in parts for o in run.unwrap(run.value(part))]
+            if any(isinstance(o, New) and o.cls is not None and o.cls.file == "__main__" for o in held):
+                return True
+    return False

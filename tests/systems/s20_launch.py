@@ -1,0 +1,52 @@
+import atexit
+import os
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, TensorDataset
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data.distributed import DistributedSampler
+
+# One process per GPU: torch.distributed.launch tells each which one it is; without a launcher this is a group of one.
+rank = int(os.environ.get("RANK", 0))
+local_rank = int(os.environ.get("LOCAL_RANK", 0))
+world_size = int(os.environ.get("WORLD_SIZE", 1))
+device = torch.device("cuda", local_rank) if torch.cuda.is_available() else torch.device("cpu")
+
+
+def init_distributed():
+    """Join the process group that torch.distributed.launch describes, or be a group of one."""
+    if torch.cuda.is_available():
+        torch.cuda.set_device(local_rank)
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    if "RANK" in os.environ:
+        dist.init_process_group(backend)
+    else:
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    atexit.register(dist.destroy_process_group)
+
+
+def per_rank(batch_size):
+    """This rank's share of a global batch."""
+    if batch_size % world_size:
+        lower = batch_size - batch_size % world_size
+        sizes = f"{lower} or {lower + world_size}" if lower else f"{world_size}"
+        raise ValueError(f"a batch size of {batch_size} cannot be divided among {world_size} ranks; {sizes} can")
+    return batch_size // world_size
+
+
+init_distributed()
+
+x = torch.sin(torch.arange(320.0)).view(64, 5)
+train_dataset = TensorDataset(x, x.sum(1, keepdim=True))
+train_loader = DataLoader(train_dataset, batch_size=per_rank(16), sampler=DistributedSampler(train_dataset, shuffle=False))
+model = torch.nn.Linear(5, 1).to(device)
+model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+train_loader.sampler.set_epoch(train_loader.sampler.epoch + 1)
+for images, target in train_loader:
+    images, target = images.to(device), target.to(device)
+    loss = torch.nn.functional.mse_loss(model(images), target)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()

@@ -1,0 +1,231 @@
+"""Systems with apex that people describe, each as a script in `systems/`: converted, held against the committed result, and run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ranks import Case, Outcome, run_many
+from scripts import APEX, told
+
+import ddpify
+from ddpify import Options
+from ddpify.rules.base import Safety
+
+ROOT = Path(__file__).parent / "systems"
+NEEDS = "# Needs NVIDIA's apex"
+
+
+@dataclass(frozen=True)
+class System:
+    """A script, the name of its conversion, and how it is converted; `same` is how lines begin whose numbers are the whole data set's."""
+
+    script: str
+    name: str
+    options: Options
+    same: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+SYSTEMS = {
+    "two models, each with a loss and a scaler": System("s06", "apex_o1", Options(amp="apex-O1")),
+    "apex's wrapper alone, gradients averaged at the end": System(
+        "s13", "ddp_apex", Options(ddp="apex", find_unused_parameters="on"), ("epoch",)
+    ),
+    **{
+        f"apex's precision {level} in torch's wrapper": System(
+            "s13", f"{level}_torch", Options(amp=f"apex-{level}", ddp="torch"), ("epoch",)
+        )
+        for level in ("O1", "O2", "O3")
+    },
+    **{
+        f"apex's precision {level} in apex's wrapper": System("s13", level, Options(amp=f"apex-{level}"), ("epoch",))
+        for level in ("O0", "O1", "O2", "O3")
+    },
+    "a checkpoint that holds amp's state": System("s20_amp", "apex_o1", Options(amp="apex-O1"), ignore=("keys",)),
+    "several models in one call, and a fixed scale": System(
+        "s24", "apex_o1", Options(amp="apex-O1", loss_scale="128.0", fused_adam=True), ignore=("keys",)
+    ),
+    "apex's optimizer, as an option": System("s24", "fused", Options(fused_adam=True)),
+}
+
+
+def original(title: str) -> str:
+    return (ROOT / f"{SYSTEMS[title].script}.py").read_text()
+
+
+def committed(title: str) -> Path:
+    return ROOT / f"{SYSTEMS[title].script}_{SYSTEMS[title].name.lower()}.py"
+
+
+@pytest.mark.parametrize("title", SYSTEMS)
+def test_the_conversion_is_the_committed_one(title: str, update_golden: bool) -> None:
+    done = ddpify.convert(ROOT / f"{SYSTEMS[title].script}.py", SYSTEMS[title].options)
+    assert (done.status, done.exit_code) == ("convert", 0)
+    if update_golden:
+        committed(title).write_bytes(done.bytes)
+    assert done.code == committed(title).read_text()
+    assert done.code.count(NEEDS) == 1
+    assert "github.com/NVIDIA/apex" in done.install and "another project" in done.install
+    again = ddpify.convert(committed(title), SYSTEMS[title].options)
+    assert (again.code, again.exit_code) == (done.code, 0)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    """The systems on two ranks beside their originals, with the double of apex."""
+    cases = [Case(original(title), committed(title).read_text(), files=APEX) for title in SYSTEMS]
+    return dict(zip(SYSTEMS, run_many(cases), strict=True))
+
+
+@pytest.mark.parametrize("title", SYSTEMS)
+def test_it_trains_as_the_original(title: str, outcomes: dict[str, Outcome]) -> None:
+    outcome, system = outcomes[title], SYSTEMS[title]
+    assert outcome.problems(system.ignore) == []
+    before = told(outcome.single.stdout, system.same or ("nothing",))
+    assert told(outcome.ranks[0].stdout, system.same or ("nothing",)) == before
+    assert bool(before) == bool(system.same)
+
+
+EXAMPLES = sorted(folder for folder in (ROOT.parent.parent / "examples").iterdir() if folder.is_dir())
+ASKED = [Options(amp=f"apex-{level}", ddp=ddp) for level in ("O1", "O2") for ddp in ("torch", "apex")]
+ASKED += [Options(ddp="apex"), Options(amp="torch", ddp="apex"), Options(fused_adam=True)]
+
+
+@pytest.mark.parametrize("options", ASKED, ids=Options.command_line)
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_examples_with_apex(folder: Path, options: Options) -> None:
+    """What is converted is whole, or says what is missing."""
+    done = ddpify.convert(folder / "train.py", options)
+    compile(done.code, "train.py", "exec")
+    assert done.status == "convert"
+    assert not [f for f in done.findings if f.code in ("DDP901", "DDP902")]
+    if done.exit_code == 0 and not done.edited:
+        assert ddpify.convert(done.code, options).code == done.code
+
+
+MISTAKES = {  # what the double refuses, as apex does
+    "wrapped first": ("import apex.amp as amp, apex.parallel", "model = apex.parallel.DistributedDataParallel(model)\n", "O1", "AFTER"),
+    "a level that is misspelled": ("from apex import amp", "", "01", "Unexpected optimization level"),
+    "a tuple of models": ("from apex import amp", "model = (model,)\n", "O1", "single model or a list"),
+    "initialised twice": ("from apex import amp", "amp.initialize(model, optimizer)\n", "O1", "only be called once"),
+    "half weights": ("from apex import amp", "model.half()\n", "O1", "do not need to call .half()"),
+    "a loss that nobody told of": ("from apex import amp", "", "O1", "loss_id 1 of 1"),
+}
+
+
+@pytest.fixture(scope="module")
+def refused() -> dict[str, Outcome]:
+    text = (
+        "import torch, torch.distributed as dist\n{0}\nif not dist.is_initialized():\n"
+        "    dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
+        "model = torch.nn.Linear(4, 1)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n{1}"
+        "model, optimizer = amp.initialize(model, optimizer, opt_level='{2}')\n"
+        "with amp.scale_loss(model(torch.ones(2, 4)).sum(), optimizer, loss_id=1) as loss:\n    loss.backward()\n"
+    )
+    cases = [Case(text.format(*mistake[:3]), "print(1)", files=APEX) for mistake in MISTAKES.values()]
+    return dict(zip(MISTAKES, run_many(cases, 1), strict=True))
+
+
+@pytest.mark.parametrize("title", MISTAKES)
+def test_the_double_refuses_what_apex_refuses(title: str, refused: dict[str, Outcome]) -> None:
+    assert MISTAKES[title][3] in refused[title].single.error
+
+
+# ----------------------------------------------------------------------------------------------------- away from apex, and to it
+
+ALONE = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.sin(torch.arange(320.0) ** 1.4).view(40, 8)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8, shuffle=True)
+torch.manual_seed(3)
+model = nn.Sequential(nn.Linear(8, 6), nn.LayerNorm(6), nn.Tanh(), nn.Linear(6, 1))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.02, weight_decay=0.0)
+for epoch in range(2):
+    for a, b in loader:
+        loss = nn.functional.mse_loss(model(a), b)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.7)
+        optimizer.step()
+"""
+TOGETHER = """\
+import os
+
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from apex import amp
+from apex.normalization import FusedLayerNorm
+from apex.optimizers import FusedAdam
+from apex.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def main():
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    x = torch.sin(torch.arange(320.0) ** 1.4).view(40, 8)
+    dataset = TensorDataset(x, x.sum(1, keepdim=True))
+    sampler = DistributedSampler(dataset)
+    loader = DataLoader(dataset, batch_size=8 // dist.get_world_size(), sampler=sampler)
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(8, 6), FusedLayerNorm(6), nn.Tanh(), nn.Linear(6, 1)).cuda()
+    optimizer = FusedAdam(model.parameters(), lr=0.02)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    model = DDP(model)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for a, b in loader:
+            loss = nn.functional.mse_loss(model(a.cuda()), b.cuda())
+            optimizer.zero_grad()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            nn.utils.clip_grad_norm_(amp.master_params(optimizer), 0.7)
+            optimizer.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
+"""
+MOVES = [Options(amp=amp) for amp in ("keep", "none", "torch", "apex-O2")]
+
+
+@pytest.fixture(scope="module")
+def moved() -> dict[Options, Outcome]:
+    cases = [Case(ALONE, ddpify.convert(TOGETHER, options).code, files=APEX) for options in MOVES]
+    return dict(zip(MOVES, run_many(cases), strict=True))
+
+
+@pytest.mark.parametrize("options", MOVES, ids=lambda options: options.amp)
+def test_a_distributed_script_is_given_another_precision(options: Options, moved: dict[Options, Outcome]) -> None:
+    done = ddpify.convert(TOGETHER, options)
+    assert done.exit_code == 0
+    assert ("apex" in done.code) == (options.amp in ("keep", "apex-O2"))
+    assert ddpify.convert(done.code, options).code == done.code
+    assert moved[options].problems() == []
+
+
+MISSING = {
+    "O3": (TOGETHER.replace('"O1"', '"O3"'), "torch", "no like of O3"),
+    "another optimizer": (TOGETHER.replace("FusedAdam", "FusedLAMB"), "torch", "no like of apex's FusedLAMB"),
+    "no bias correction": (TOGETHER.replace("lr=0.02)", "lr=0.02, bias_correction=False)"), "torch", "without bias correction"),
+    "bfloat16": (
+        ALONE.replace("        loss =", '        with torch.autocast("cuda", dtype=torch.bfloat16):\n            loss ='),
+        "apex-O1",
+        "apex has no bfloat16",
+    ),
+    "amp once more": (ALONE.replace("range(2):", "range(2):\n    optimizer = torch.optim.SGD(model.parameters(), 0.1)"),
+                      "apex-O1", "amp.initialize runs once"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("title", MISSING)
+def test_what_has_no_like_is_said(title: str) -> None:
+    text, amp, why = MISSING[title]
+    done = ddpify.convert(text, Options(amp=amp))
+    assert done.exit_code == 1
+    assert [f for f in done.findings if f.level is Safety.MANUAL and why in f.message]
