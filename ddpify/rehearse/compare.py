@@ -157,7 +157,7 @@ def agree(pair: Pair) -> Row:
     told = {number: [float(e["value"]) for e in rank.of("plateau")] for number, rank in ranks.items()}
     for number, values in told.items():
         for a, b in zip(told[min(told)], values, strict=False):
-            if not math.isclose(a, b, rel_tol=tight.relative) and math.isfinite(a + b):
+            if not math.isclose(a, b, rel_tol=between_ranks(pair.tolerance).relative) and math.isfinite(a + b):
                 return Row("ranks_agree", title, False, f"a plateau is told {a:g} on rank 0, {b:g} on rank {number}")
     return Row("ranks_agree", title, True, f"after each of {counts[0]} steps")
 
