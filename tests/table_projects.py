@@ -368,6 +368,57 @@ def loader_for(train):
         },
         stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": WAVES},
     ),
+    "a data set that makes its files, in what makes the trainer, model and all": Script(
+        """
+    from coach import Coach
+
+    Coach(nn.Linear(8, 2)).practise(2)
+""",
+        files={
+            "waves.py": """\
+import os
+
+import torch
+from torch.utils.data import Dataset
+
+
+class Waves(Dataset):
+    def __init__(self, folder):
+        path = os.path.join(folder, "waves.pt")
+        if not os.path.exists(path):
+            os.makedirs(folder)
+            torch.save(torch.sin(torch.arange(288.0) ** 1.5).view(36, 8), path)
+        self.waves = torch.load(path)
+
+    def __len__(self):
+        return len(self.waves)
+
+    def __getitem__(self, i):
+        return self.waves[i], int(self.waves[i].sum() > 0)
+""",
+            "coach.py": """\
+import torch
+from torch.utils.data import DataLoader
+from waves import Waves
+
+
+class Coach:
+    def __init__(self, model):
+        waves = Waves("made")
+        self.loader = DataLoader(waves, batch_size=6, shuffle=True)
+        self.model = model.to("cuda" if torch.cuda.is_available() else "cpu")
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def practise(self, epochs):
+        for epoch in range(epochs):
+            for data, target in self.loader:
+                loss = torch.nn.functional.cross_entropy(self.model(data), target)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+""",
+        },
+    ),
     "a download in what makes the trainer, model and all": Script(
         """
     from trainer import Trainer

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from ddpify.edits import InsertAfter, Under
 from ddpify.facts import disk
 from ddpify.facts.disk import Paths, Touch
-from ddpify.facts.model import Call, Func, Lit
+from ddpify.facts.model import Call, Class, Func, Lit, Obj
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.download import downloads
@@ -135,7 +135,7 @@ def found(context: Context) -> Preparation:
         if isinstance(node, ast.stmt) and node in run.trace.visited and not _inside(context, node, [*out.waiting, *out.turns]):
             if not _looks_first(context, node):
                 continue
-            calls = _calls_under(context, node)
+            calls = calls_under(context, node)
             if _worth_it(context, paths, touched, node, calls) and _free(context, node, calls):
                 out.turns.append(node)
     out.turns = [s for s in out.turns if not _within_another(context, s, out.turns)]
@@ -146,7 +146,7 @@ def found(context: Context) -> Preparation:
         if statement is not None and not context.guards.guarded(statement):
             if statement not in out.alone:
                 out.alone.append(statement)
-        elif call.func.paths() & _CHECKING and _free(context, tree.statement(call.node), _calls_under(context, tree.statement(call.node))):
+        elif call.func.paths() & _CHECKING and _free(context, tree.statement(call.node), calls_under(context, tree.statement(call.node))):
             out.turns.append(tree.statement(call.node))
         else:
             out.fetched.append(call)
@@ -211,7 +211,7 @@ def _within_another(context: Context, statement: ast.stmt, others: list[ast.stmt
     return bool(stacks) and all(any(n in inside for n in stack) for stack in stacks)
 
 
-def _calls_under(context: Context, statement: ast.stmt) -> list[Call]:
+def calls_under(context: Context, statement: ast.stmt) -> list[Call]:
     """The calls that run while a statement does."""
     run, under = context.facts.after, context.guards.effects.under
     calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in (*run.calls(n), *under.get(n, ()))]
@@ -226,9 +226,23 @@ def _looks_first(context: Context, node: ast.stmt) -> bool:
         return any(h.type is not None and re.search("FileNotFound|OSError|IOError", ast.unparse(h.type)) for h in node.handlers)
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
         called = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-        functions = [o.node for n in called for o in context.facts.after.value(n.func).objs if isinstance(o, Func)]
-        return any(isinstance(f, ast.FunctionDef) and any(_returns_early(context, s) for s in f.body) for f in functions)
+        functions = [f for n in called for o in context.facts.after.value(n.func).objs if (f := _body_of(o)) is not None]
+        return any(_returns_early(context, s) or _builds(context, f, s) for f in functions for s in f.body)
     return False
+
+
+def _body_of(obj: Obj) -> ast.FunctionDef | None:
+    """What runs when a function or a class is called."""
+    if isinstance(obj, Class):
+        return next((f for f in obj.node.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
+    return obj.node if isinstance(obj, Func) and isinstance(obj.node, ast.FunctionDef) else None
+
+
+def _builds(context: Context, function: ast.FunctionDef, statement: ast.stmt) -> bool:
+    """Whether a statement of a function that is not edited builds what is not there."""
+    if context.facts.is_edited(function) or not isinstance(statement, ast.If):
+        return False
+    return statement in context.facts.after.trace.visited and _asks(context, statement.test)
 
 
 def _returns_early(context: Context, statement: ast.stmt) -> bool:
@@ -264,6 +278,12 @@ def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.st
 
 
 def _free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
+    """Whether a statement can be prepared in turns, and no library downloads in it, which is the concern of DDP302."""
+    of_library = (call for call in calls if not any(isinstance(o, (Class, Func)) for o in call.func.objs))
+    return free(context, node, calls) and not any(downloads(call.node) for call in of_library)
+
+
+def free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     """Whether every rank comes to a statement, and nothing in it trains or waits for other ranks."""
     facts, guards = context.facts, context.guards
     if guards.guarded(node) or _before_the_group(context, node, calls) or any(_led_by_rank_zero(context, node, c) for c in calls):
@@ -271,7 +291,7 @@ def _free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     for call in calls:
         if call.node in context.training or call.method in _TOGETHER or call.func.paths() & {"torch.nn.parallel.DistributedDataParallel"}:
             return False
-        if facts.wrapped(call.func) is not False or facts.model_of(call.func) is not None or downloads(call.node):
+        if facts.wrapped(call.func) is not False or facts.model_of(call.func) is not None:
             return False
         if any(facts.after.is_loader(o) for loop in call.loops for o in loop.over.objs):
             return False
@@ -323,4 +343,4 @@ def _acting(context: Context, call: Call) -> ast.stmt | None:
     up = tree.parent[statement]
     if isinstance(up, ast.With) and all(isinstance(s, ast.Expr) for s in up.body) and up.items:
         statement = up
-    return statement if _free(context, statement, _calls_under(context, statement)) else None
+    return statement if _free(context, statement, calls_under(context, statement)) else None

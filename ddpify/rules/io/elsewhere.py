@@ -12,6 +12,7 @@ from ddpify.facts.effects import HANDLERS, maker, only_draws
 from ddpify.facts.model import Call, Func, Lit
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import prepare
 from ddpify.rules.io import writers
 
 if TYPE_CHECKING:
@@ -148,8 +149,9 @@ def _prepares(context: Context, call: Call) -> ast.stmt | None:
     above = [n for n in call.stack if context.facts.is_edited(n)]
     if not above or any(n in context.training for n in above):
         return None
-    statement = context.tree.statement(above[0])
-    return statement if isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign)) else None
+    statement = context.tree.statement(above[-1])  # the nearest: what leads to it may also train
+    together = not prepare.free(context, statement, prepare.calls_under(context, statement))
+    return statement if isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign)) and not together else None
 
 
 def _devnull(context: Context, call: Call) -> ast.expr | None:
