@@ -275,6 +275,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         ]
     if any(f.code == "DDP414" and f.level is Safety.MANUAL for f in plan.findings):  # what stood in the way may be gone
         changes = [c for c in changes if c.code not in ("DDP414", "DDP415")]
+        findings = [f for f in findings if f.code != "DDP414"]
     left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
     findings += metrics.residue(context)
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]

@@ -78,7 +78,8 @@ _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Aw
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Put what comes before the condition of the step, from forward to backward, under `no_sync`."""
     facts, tree = context.facts, context.tree
-    if context.options.level or context.options.apex_ddp:
+    own = any(library.INITIALIZE in c.func.paths() for c in facts.after.trace.calls)
+    if own or context.options.level or context.options.apex_ddp:
         return  # apex looks for overflows after each backward: ranks must have met by then
     backwards = {loop.backward.node for loop in facts.loops}
     if len(facts.models) != 1 or len(backwards) != 1:

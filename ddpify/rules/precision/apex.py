@@ -69,6 +69,7 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 IMPORT = "from apex import amp"
+AVERAGED = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
 _HOOKS = ("register_hook", "register_full_backward_hook", "register_backward_hook", "register_post_accumulate_grad_hook")
 
 
@@ -166,8 +167,7 @@ def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
     for node in dict.fromkeys(penalties) if level != "O0" else ():
         yield context.manual(CODE, node, "what autograd.grad gives is not scaled, and small gradients become zero in float16", _torch())
     if facts.averaged or any(averaged.CALL in c.method for c in run.trace.calls):
-        why = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
-        yield context.manual(CODE, every[0].call.node, why, _torch())
+        yield context.manual(CODE, every[0].call.node, AVERAGED, _torch())
     for call in run.trace.calls:
         if call.method == "half" and not call.no_grad and any(o in m.objs for m in facts.models for o in run.unwrap(call.receiver)):
             yield context.manual(CODE, call.node, "apex makes models float16 by itself, and refuses those that are", "take .half() out")

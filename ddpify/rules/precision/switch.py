@@ -153,6 +153,8 @@ def _fix(amp: str, scaler: bool) -> str:
 def _apex(context: Context) -> Iterator[Change | Finding]:
     """apex in the input: another level, or as it is."""
     asked, level = context.options.amp, context.options.level
+    if apex.initialized(context) and context.facts.averaged:
+        yield context.manual(CODE, apex.initialized(context)[0].node, apex.AVERAGED, "use --amp torch")
     for call in {c.node: c for c in apex.initialized(context)}.values():
         node = call.node
         given = argument(node, 3, "opt_level")
@@ -170,6 +172,10 @@ def _apex(context: Context) -> Iterator[Change | Finding]:
             if level in ("O0", "O1"):
                 edits += [DropArgument(node, k.arg) for k in node.keywords if k.arg in ("keep_batchnorm_fp32", "master_weights")]
             edits += scaled_loss.zeroed(context)
+            flags = [up.test for up in context.tree.ancestors(node) if isinstance(up, ast.If) and not context.is_main(up)]
+            if flags:
+                why = f"`{ast.unparse(flags[0])}` goes on deciding whether there is mixed precision"
+                yield context.manual(CODE, node, why, level=Safety.NOTE)
             names = concerned.Names(context)
             edits += [*scaled_loss.clips(context, names), *names.edits]
             yield Change(CODE, f"asked for by --amp {asked}", context.tree.shown, node, tuple(edits))
