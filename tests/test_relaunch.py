@@ -186,3 +186,38 @@ def test_the_script_is_written_for_its_launcher(tmp_path: Path) -> None:
         for name in ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"):
             assert f"{name}=${{{name}:-" in texts[launcher]
     assert 'exec python "$(dirname "$0")"/ddp.py "$@"' in texts["spawn"]
+
+
+def test_arguments_that_a_library_parses_are_handed_over() -> None:
+    body = "\n\n@click.command()\n@click.option('--lr', default=0.1)\ndef main(lr):\n" + indented(LOOP.replace("lr=0.1", "lr=lr"))
+    done = spawned("import click\n" + HEAD + body + '\n\nif __name__ == "__main__":\n    main()\n')
+    assert done.exit_code == 0
+    assert "def main(lr):\n    mp.spawn(worker, args=(lr,), nprocs=" in done.code
+    assert "def worker(process, lr):\n" in done.code
+
+
+GLOBALS = (
+    HEAD.replace("import torch\n", "import os\nimport torch\n", 1)
+    + """
+
+def main():
+    global args, best
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", default="0,1")
+    args = parser.parse_args()
+    os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu
+"""
+    + indented(LOOP)
+    + '    best = 1\n    print(chosen())\n\n\ndef chosen():\n    return args.gpu\n\n\nif __name__ == "__main__":\n    main()\n'
+)
+
+
+def test_devices_are_chosen_before_the_processes_start() -> None:
+    done = spawned(GLOBALS)
+    assert done.exit_code == 0
+    parent, _, worker = done.code.partition("def worker(process, parsed_args):")
+    assert 'os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu\n    mp.spawn(worker, args=(args,)' in parent
+    assert "    global args, best\n    args = parsed_args\n    init_distributed(process)\n" in worker
+    late = spawned(GLOBALS.replace("    args = parser", '    print("start")\n    args = parser'))
+    assert late.exit_code == 1
+    assert "the devices are chosen here" in late.findings[0].message

@@ -23,6 +23,7 @@ from ddpify.resources import template_dir
 from ddpify.source import split_lines
 
 OURS = "Join the process group that torchrun describes, or be a group of one."
+_COMMANDS = re.compile(r"fire\.(core\.)?Fire|typer\.run|tyro\.cli|plac\.call")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _WORKERS = "mp.set_start_method(None, force=True)  # loader workers start as they do without spawn"
 _DEVICES = "torch.cuda.device_count() or 1"
@@ -191,7 +192,9 @@ class _Move:
         joins = self._take_join()
         self._sort()
         text = self._split_function() if self._may_split() else None
-        text = text or self._whole()
+        if text is None:
+            self.function, self.split = None, []
+            text = self._whole()
         text = self._with_set_up(text) if joins else text
         _prove(text, self.tree)
         return text
@@ -230,12 +233,16 @@ class _Move:
             elif self._prepares(group, inner) and not used & (group.bound | _roots(group.nodes)):
                 group.kind = "parent"
             else:
-                started = True
+                started = started or not self._only_placed(group)
                 used |= _names(group.nodes)
                 self.pure.tainted |= group.bound
         self._settle()
         self._trim()
         self._settle()
+
+    def _only_placed(self, group: _Group) -> bool:
+        """Whether nothing but this process's place keeps a statement from being calm, such as the choice of its device."""
+        return all(Purity(self.tree).statement(node) for node in group.nodes)
 
     def _stays(self, group: _Group, started: bool) -> bool:
         node = group.nodes[0]
@@ -447,15 +454,21 @@ class _Move:
         if not running or any(g.kind == "parent" for g in running) or len(last) != 1 or not isinstance(last[0], ast.Expr):
             return None
         call = last[0].value
-        if not isinstance(call, ast.Call) or call.args or call.keywords or not isinstance(call.func, ast.Name):
+        if not isinstance(call, ast.Call) or call.keywords:
             return None
-        function = self.pure.functions.get(call.func.id)
-        uses = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and call.func.id == n.id]
-        if function is None or len(uses) != 1 or function.decorator_list or function.args.args or function.args.kwonlyargs:
+        hands_over = bool(_COMMANDS.fullmatch(self.pure.path(call.func)) and call.args)
+        callee = call.args[0] if hands_over else call.func
+        function = self.pure.functions.get(callee.id) if isinstance(callee, ast.Name) and len(call.args) == hands_over else None
+        if function is None or sum(isinstance(n, ast.Name) and n.id == function.name for n in ast.walk(self.tree)) != 1:
             return None
-        cut = self._cut(function)
-        self.split = function.body[cut:]
-        return function if cut and self.split else None
+        parsed = hands_over or any(self.pure.path(_callee(d)).partition(".")[0] in ("click", "hydra") for d in function.decorator_list)
+        given = function.args
+        if parsed and not (given.vararg or given.kwarg or given.posonlyargs):
+            self.split = function.body[int(_is_docstring(function.body[0])) :]
+        elif not function.decorator_list and not (given.args or given.kwonlyargs):
+            cut = self._cut(function)
+            self.split = function.body[cut:] if cut else []
+        return function if self.split else None
 
     def _cut(self, function: ast.FunctionDef) -> int:
         """How many statements at the head of a function lead to its arguments."""
@@ -475,20 +488,27 @@ class _Move:
         assert function is not None
         head = function.body[: function.body.index(self.split[0])]
         declared = {name for n in head if isinstance(n, ast.Global) for name in n.names}
-        names = [n for n in dict.fromkeys(_ordered(head)) if n in _used([self.split])]
+        group = next(g for g in self.groups if function in g.nodes)
+        others = [line for g in self.groups if g.kind == "kept" and g is not group for line in g.own]
+        seen = _globals_of("".join(others)) | set().union(*(g.bound for g in self.groups if g.kind == "kept" and g is not group))
+        parameters = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
+        wanted = _used([self.split]) | (declared & seen)
+        names = [n for n in dict.fromkeys([*parameters, *_ordered(head)]) if n in wanted]
         modules = {n for s in head if isinstance(s, (ast.Import, ast.ImportFrom)) for n in _bound([s])}
         if set(names) & (modules | self.pure.parsers) or any(isinstance(n, _DEFINITIONS) for n in head):
             return None
         line = layout.lines[function.body[-1].lineno - 1]
         unit = line[: len(line) - len(line.lstrip(" \t"))]
         before = [g for g in (*self.groups, *self.inner) if g.kind == "worker"][:-1]
-        if unit != layout.unit or (before and set().union(*(g.bound for g in before))):
+        earlier: set[str] = set().union(*(g.bound for g in before))
+        local = (_bound(self.split) | set(_ordered(head))) - declared
+        if unit != layout.unit or earlier & (local | (_names(head) - declared)):
             return None
         self._keep_devices({*_ordered(head), *(n for g in self.groups if g.kind == "kept" for n in g.bound)})
-        group = next(g for g in self.groups if function in g.nodes)
-        at = (head[-1].end_lineno or 0) - group.at
+        begins = self.split[0].lineno - 1
+        at = ((head[-1].end_lineno or 0) if head else begins) - group.at
         rest = group.own[at:]
-        shared = sorted(declared & (_bound(self.split) | set(names)))
+        shared = sorted((declared & (_bound(self.split) | set(names) | earlier)) | (earlier & (seen | _declared(before))))
         while rest and not rest[0].strip():
             rest.pop(0)
         worker = self._worker(names, shared, [*self._body(before), *rest])
@@ -541,6 +561,10 @@ class _Move:
             yield f'os.environ["LOCAL_RANK"] = str({self.process})'
         if self.asked.workers:
             yield _WORKERS
+
+
+def _callee(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def _is_main(node: ast.stmt) -> bool:
@@ -660,6 +684,11 @@ def _prove(text: str, before: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("input", "breakpoint"):
             raise Immovable(node.lineno, f"{node.func.id}() cannot ask in a process without a terminal", "take the value as an argument")
+        if isinstance(node, ast.FunctionDef) and "mp.spawn(" not in ast.unparse(node) and "CUDA_VISIBLE_DEVICES" in ast.unparse(node):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Assign) and re.fullmatch(r".*environ\['CUDA_VISIBLE_DEVICES'\]", ast.unparse(inner.targets[0])):
+                    why = "the devices are chosen here, in each process, after it has joined the group"
+                    raise Immovable(inner.lineno, why, "choose them where the arguments are parsed")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec":
             raise Immovable(node.lineno, "exec() binds names that a function would not see", "bind them by name")
     if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree)):
@@ -670,7 +699,9 @@ def _prove(text: str, before: ast.Module) -> None:
         unknown = set() if isinstance(statement, _DEFINITIONS) else _names([statement]) & had - known
         if unknown:
             raise Immovable(1, f"what runs before the processes start needs {', '.join(sorted(unknown))}")
-    known |= {n for s in ast.walk(tree) if isinstance(s, ast.Global) for n in s.names}
+    parents = [s for s in tree.body if isinstance(s, ast.FunctionDef) and "mp.spawn(" in ast.unparse(s)]
+    elsewhere = {id(n) for s in parents for n in ast.walk(s)}
+    known |= {n for s in ast.walk(tree) if isinstance(s, ast.Global) and id(s) not in elsewhere for n in s.names}
     if lost := _globals_of(text) & had - known:
         raise Immovable(1, f"functions read {', '.join(sorted(lost))}, which only a part of the script knows")
 
