@@ -114,13 +114,14 @@ def ran(pair: Pair) -> Row:
     failed = [(r.number, e) for r in pair.ranks.ranks.values() for e in r.of("failed")]
     aborted = len(pair.ranks.ranks) >= pair.nproc and not missing  # by gloo, at the very end: see `verify`
     failed += [(-1, e) for e in pair.ranks.parent if e["kind"] == "failed" and not (aborted and "SIGABRT" in e["error"])]
+    failed = [(event.get("child", number), event) for number, event in failed]
     left = [(r.number, e["status"]) for r in pair.ranks.ranks.values() for e in r.of("leaves")]
     steps = {r: len(rank.steps) for r, rank in pair.ranks.ranks.items()}
     gone = [(number, event) for number, event in failed if _GONE.search(event["error"])]  # another rank's end, as these saw it
     failed = [found for found in failed if found not in gone]
+    left = [found for found in left if found[0] not in dict(gone)]
     if failed:
         number, event = min(failed, key=lambda found: float(found[1]["at"]))
-        number = event.get("child", number)
         who = f"rank {number}" if number >= 0 else "the process that spawns"
         return Row("ran", "ran to the end", False, f"{who}: {event['error']}")
     if left:
@@ -128,7 +129,7 @@ def ran(pair: Pair) -> Row:
         return Row("ran", "ran to the end", False, f"rank {left[0][0]} exits with {left[0][1]}{f': {said[-1]}' if said else ''}")
     if gone and not missing:
         number = gone[0][0]
-        early = [r for r in steps if r not in [number for number, _ in gone]]
+        early = [r for r in steps if r not in dict(gone)]
         who = f"rank {early[0]} ended after {steps[early[0]]} steps, while rank {number} waited for it" if early else f"rank {number}"
         return Row("ran", "ran to the end", False, f"{who}: {gone[0][1]['error']}")
     if pair.ranks.world < 2 or len(steps) < pair.nproc:
@@ -477,7 +478,7 @@ def deprecated(pair: Pair) -> Row:
         for event in rank.of("warning"):
             if (
                 event["category"] in ("FutureWarning", "DeprecationWarning")
-                and "torch" in event["file"] + event["text"]
+                and "torch" in event["by"] + event["file"] + event["text"]
                 and event["text"] not in known
             ):
                 return Row("deprecated", title, False, event["text"][:140])

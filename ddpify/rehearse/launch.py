@@ -45,7 +45,7 @@ class Setting:
     """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds, the precision.
 
     `gpus` says whether there is a GPU for each rank; else CUDA is hidden, and played by the CPU. After `idle` seconds without any work,
-    processes are taken to wait for each other.
+    processes are taken to wait for each other. `clock` is for a second run, where all that depends on the time is to differ.
     """
 
     python: str
@@ -55,6 +55,7 @@ class Setting:
     double: bool
     gpus: bool = False
     idle: float = 45.0
+    clock: bool = False
 
 
 def command(launcher: str, setting: Setting, script: Path, args: Sequence[str]) -> list[str]:
@@ -138,6 +139,7 @@ def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, 
         "DDPIFY_RANKS": str(setting.nproc),
         "DDPIFY_STEPS": str(setting.steps),
         "DDPIFY_DOUBLE": str(int(setting.double)),
+        "DDPIFY_CLOCK": str(int(setting.clock)),
     }
 
 

@@ -91,7 +91,7 @@ class Original:
         self.path, self.args = path, args
         self._script = _Script(path, "", {}, args)
         self._folder = tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True)
-        self._ended: dict[tuple[Setting, bool], tuple[Ended, Scratch]] = {}
+        self._ended: dict[Setting, tuple[Ended, Scratch]] = {}
 
     def __enter__(self) -> Original:
         return self
@@ -101,15 +101,15 @@ class Original:
 
     def run(self, setting: Setting, progress: Progress, once_more: bool = False) -> tuple[Ended, Scratch]:
         """How it ended, and the tree that it ran in; `once_more` for a second run, which shows what it does not repeat."""
-        key = (setting, once_more)
-        if key not in self._ended:
+        setting = replace(setting, clock=once_more)
+        if setting not in self._ended:
             folder = Path(self._folder.name).resolve() / f"{len(self._ended)}"
-            self._ended[key] = self._script.run(folder, setting, progress, "original once more" if once_more else "original")
-        return self._ended[key]
+            self._ended[setting] = self._script.run(folder, setting, progress, "original once more" if once_more else "original")
+        return self._ended[setting]
 
     def why(self, setting: Setting) -> _CannotRun:
         """Why a run did not come to its end."""
-        ended, scratch = self._ended[setting, False]
+        ended, scratch = self._ended[setting]
         return _why(ended, self._script, setting, scratch)
 
 

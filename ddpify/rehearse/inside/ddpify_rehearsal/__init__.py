@@ -1,7 +1,8 @@
 """What makes two runs of a training script comparable, and the record of what each did. Needs torch and nothing of ddpify.
 
 The settings come from the environment: DDPIFY_REHEARSAL (the folder of the record), DDPIFY_RANKS (how many ranks the batch is
-shared by), DDPIFY_STEPS (optimizer steps after which the script is ended, 0 for none) and DDPIFY_DOUBLE (1: float64).
+shared by), DDPIFY_STEPS (optimizer steps after which the script is ended, 0 for none), DDPIFY_DOUBLE (1: float64) and DDPIFY_CLOCK
+(1: another clock).
 """
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import time
 from typing import Any
 
 import torch
@@ -191,10 +193,25 @@ def _in_float64() -> None:
     stage.around(_in_double)
 
 
+def _another_clock() -> None:
+    """A clock that runs faster, and goes on whenever it is looked at: what is said of time is never said twice."""
+    reads = itertools.count(1)
+
+    def faster(clock: Call, unit: int) -> Call:
+        begun = clock()
+        return lambda: begun + 7 * (clock() - begun) + next(reads) * unit
+
+    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time"):
+        setattr(time, name, faster(getattr(time, name), 1))
+        setattr(time, f"{name}_ns", faster(getattr(time, f"{name}_ns"), 10**9))
+
+
 def install() -> None:
     """Take the differences out."""
     _no_dropout()
     _no_batch_statistics()
     _one_scale()
+    if record.CLOCK:
+        _another_clock()
     if record.DOUBLE:
         _in_float64()

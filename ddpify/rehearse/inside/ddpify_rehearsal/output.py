@@ -63,7 +63,9 @@ def _text(*failure: Any) -> str:
 def _error(kind: str, text: str) -> dict[str, Any]:
     """The error in a line; of a spawned child, which its parent tells, the child's."""
     if child := re.match(r"\s*-- Process (\d+) terminated with the following error:", text):
-        return {"error": text.rstrip().splitlines()[-1][:_LENGTH], "child": int(child[1])}
+        lines = text.rstrip().splitlines()
+        found = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b", line)] or lines
+        return {"error": found[-1][:_LENGTH], "child": int(child[1])}
     return {"error": f"{kind}: {text}"[:_LENGTH]}
 
 
@@ -73,7 +75,11 @@ def install() -> None:
     show, hook = warnings.showwarning, sys.excepthook
 
     def warned(message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
-        record.emit("warning", category=category.__name__, text=str(message)[:_LENGTH], file=filename, line=lineno)
+        by = sys._getframe(1)  # whoever warns; `filename` may be its caller's
+        while by.f_back is not None and by.f_code.co_filename == warnings.__file__:
+            by = by.f_back
+        source = by.f_code.co_filename
+        record.emit("warning", category=category.__name__, text=str(message)[:_LENGTH], file=filename, line=lineno, by=source)
         global _warning
         _warning = True
         show(message, category, filename, lineno, file, line)

@@ -15,6 +15,8 @@ FOLDER = os.environ["DDPIFY_REHEARSAL"]
 RANKS = int(os.environ.get("DDPIFY_RANKS", "1"))
 STEPS = int(os.environ.get("DDPIFY_STEPS", "0"))
 DOUBLE = os.environ.get("DDPIFY_DOUBLE") == "1"
+CLOCK = os.environ.get("DDPIFY_CLOCK") == "1"
+_now = time.time  # whatever clock the script sees
 
 _open: dict[int, int] = {}  # this process's file; a forked one gets its own
 _conditions: set[str] = set()
@@ -45,7 +47,7 @@ def emit(kind: str, **data: Any) -> None:
     if pid not in _open:
         _open.clear()
         _open[pid] = os.open(f"{FOLDER}/{pid}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    event = {"at": time.time(), "pid": pid, "rank": rank(), "world": world(), "kind": kind, **data}
+    event = {"at": _now(), "pid": pid, "rank": rank(), "world": world(), "kind": kind, **data}
     os.write(_open[pid], (json.dumps(event, default=str) + "\n").encode())
 
 

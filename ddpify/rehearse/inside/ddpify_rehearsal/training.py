@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import os
 import sys
@@ -21,6 +22,7 @@ _CHUNK = 1 << 14
 _WHOLE = 60  # steps that are told parameter by parameter
 _probe: torch.Tensor | None = None
 _optimizers: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
+_numbers = itertools.count()
 _modules: list[weakref.ref[torch.nn.Module]] = []
 _known: set[int] = set()
 _steps = 0
@@ -81,8 +83,7 @@ def _remember_modules() -> None:
 # --- steps ----------------------------------------------------------------------------------------------------------------
 def _before_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
     if optimizer not in _optimizers:
-        number = len(_optimizers)
-        _optimizers[optimizer] = number
+        _optimizers[optimizer] = number = next(_numbers)
         parameters = list(_parameters(optimizer))
         if not devices.PLAYED:
             for index in {p.device.index for p in parameters if p.is_cuda}:
