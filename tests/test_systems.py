@@ -188,19 +188,6 @@ def test_the_ten_points() -> None:
 EXAMPLES = sorted(path.parent for path in (Path(__file__).parents[1] / "examples").glob("*/train.py"))
 
 
-@pytest.mark.parametrize("amp", ["keep", "torch"])
-@pytest.mark.parametrize("launcher", ["launch", "spawn"])
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_every_example_comes_with_every_launcher(example: Path, launcher: str, amp: str) -> None:
-    options = Options(launcher, amp=amp)  # type: ignore[arg-type]
-    usual = ddpify.convert(example / "train.py", Options(amp=amp))  # type: ignore[arg-type]
-    done = ddpify.convert(example / "train.py", options)
-    assert (done.status, done.exit_code) == (usual.status, usual.exit_code)
-    compile(done.code, "train.py", "exec")
-    again = ddpify.convert(done.code, options)
-    assert (again.code, again.exit_code) == (done.code, 0)
-
-
 @pytest.mark.parametrize(
     "example", [path for path in EXAMPLES if path.name in ("dataparallel_toplevel", "trainer_class")], ids=lambda p: p.name
 )

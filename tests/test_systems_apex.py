@@ -86,23 +86,6 @@ def test_it_trains_as_the_original(title: str, outcomes: dict[str, Outcome]) -> 
     assert bool(before) == bool(system.same)
 
 
-EXAMPLES = sorted(folder for folder in (ROOT.parent.parent / "examples").iterdir() if folder.is_dir())
-ASKED = [Options(amp=f"apex-{level}", ddp=ddp) for level in ("O1", "O2") for ddp in ("torch", "apex")]
-ASKED += [Options(ddp="apex"), Options(amp="torch", ddp="apex"), Options(fused_adam=True)]
-
-
-@pytest.mark.parametrize("options", ASKED, ids=Options.command_line)
-@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
-def test_examples_with_apex(folder: Path, options: Options) -> None:
-    """What is converted is whole, or says what is missing."""
-    done = ddpify.convert(folder / "train.py", options)
-    compile(done.code, "train.py", "exec")
-    assert done.status == "convert"
-    assert not [f for f in done.findings if f.code in ("DDP901", "DDP902")]
-    if done.exit_code == 0 and not done.edited:
-        assert ddpify.convert(done.code, options).code == done.code
-
-
 MISTAKES = {  # what the double refuses, as apex does
     "wrapped first": ("import apex.amp as amp, apex.parallel", "model = apex.parallel.DistributedDataParallel(model)\n", "O1", "AFTER"),
     "a level that is misspelled": ("from apex import amp", "", "01", "Unexpected optimization level"),
