@@ -193,8 +193,8 @@ def _step_cause(pair: Pair, single: Rank, found: Parting) -> Cause:
         return f"{names[missing[0]]} has a gradient on one side only", "DDP201"
     if one.gradients and other.gradients and _gradients_apart(one, other) <= pair.tolerance.relative:
         return "the gradients agree, what the step makes of them does not: the optimizers differ", "DDP201"
-    if "no_rows" in pair.single.conditions() | pair.ranks.conditions():
-        return "no loader deals out the batches, and numbers drawn for their rows cannot be made the same on both sides", ""
+    if _without_rows(pair):
+        return _NO_ROWS
     return (
         "the loss is not an average over equally many samples on every rank, or couples a batch's samples",
         "DDP402",
@@ -250,7 +250,17 @@ def _devices(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
     return "a device is named by a fixed number, or torch.cuda.set_device(local_rank) is missing; torch.load needs map_location", "DDP204"
 
 
+_NO_ROWS = ("no loader deals out the batches, and numbers drawn for their rows cannot be made the same on both sides", "")
+
+
+def _without_rows(pair: Pair) -> bool:
+    """Whether numbers are drawn in the training for batches that no loader deals out."""
+    return "no_rows" in pair.single.conditions() | pair.ranks.conditions()
+
+
 def _metrics(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
+    if rows["trajectory"].holds is None and _without_rows(pair):
+        return _NO_ROWS
     if rows["trajectory"].holds is False:
         return "the trainings differ (see above), so do their numbers", rows["trajectory"].rule
     if "is missing" in row.seen:

@@ -419,21 +419,23 @@ def checkpoints(pair: Pair) -> Row:
                 for side, where in ((one, "in the original"), (other, "on rank 0"))
             ]
             return Row("checkpoints", title, False, f"{path}: {len(odd)} keys differ, such as {', '.join(filter(None, sides))}")
+        scale = pair.tolerance.floor * math.hypot(*(value["digest"][-1] for value in one.values() if isinstance(value, dict)))
         for key in one:
             count += 1
-            if (found := _unlike(one[key], other[key], pair.tolerance)) and _unlike(one[key], same.get(key), pair.tolerance) is None:
+            found = _unlike(one[key], other[key], scale, pair.tolerance)
+            if found and _unlike(one[key], same.get(key), scale, pair.tolerance) is None:
                 return Row("checkpoints", title, False, f"{path}: {key}: {found}")
     return Row("checkpoints", title, True, f"{_many(len(before), 'file')}, {_many(count, 'value')}")
 
 
-def _unlike(a: Any, b: Any, tolerance: Tolerance) -> str | None:
-    """How two values of a checkpoint differ."""
+def _unlike(a: Any, b: Any, scale: float, tolerance: Tolerance) -> str | None:
+    """How two values of a checkpoint differ; `scale` is the size that counts at least for a tensor."""
     if isinstance(a, dict) and isinstance(b, dict):
         if a["shape"] != b["shape"]:
             return f"shape {a['shape']} in the original, {b['shape']} on the ranks"
-        by, _ = apart([a["digest"]], [b["digest"]], Tolerance(tolerance.relative, 0.0 if tolerance is DOUBLE else 1.0, 0.0))
-        small = tolerance is DOUBLE and max(a["digest"][-1], b["digest"][-1]) < 1e-9
-        return f"relative difference {by:.1e}" if by > tolerance.relative * 10 and not small else None
+        p, q = a["digest"], b["digest"]
+        by = 0.0 if str(p) == str(q) else max(abs(x - y) for x, y in zip(p, q, strict=True)) / max(p[-1], q[-1], scale, 1e-300)
+        return f"relative difference {by:.1e}" if not by <= 10 * tolerance.relative else None
     if isinstance(a, (int, float)) and isinstance(b, (int, float)) and not isinstance(a, bool):
         return (
             None

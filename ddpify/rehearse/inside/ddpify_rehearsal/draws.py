@@ -29,6 +29,7 @@ _DRAWS = frozenset(
 )
 _rows: list[str] = []  # the samples of the current batch
 _steps = 0
+_trains = False  # something was gone back through
 _counts: Counter[Any] = Counter()
 _scope: Any = None  # the sampler or the sample on whose account is drawn
 SEED = 3407  # with which the script's generators start; each rank has another
@@ -39,6 +40,12 @@ def batch(samples: list[str]) -> None:
     global _rows
     _rows = samples
     _forget_step()
+
+
+def trains() -> None:
+    """The script goes back through a loss."""
+    global _trains
+    _trains = True
 
 
 def stepped() -> None:
@@ -110,7 +117,7 @@ def _drawn(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
         parts = _sliced(name, args, kwargs, rows)
         if parts is not None:
             return _by_rows(call, name, args, parts)
-    if _steps and not rows and _scope is None:
+    if _trains and not rows and _scope is None:
         record.condition("no_rows")
     what = (_scope or torch.initial_seed(), name, _sizes(args, kwargs))
     _counts[what] += 1
@@ -226,7 +233,7 @@ def _keyed(module: Any, name: str, of_seed: Call) -> None:
             return real(*args, **kwargs)
         if where == "numpy.random" and (found := _rows_of_numpy(name, args, kwargs, of_seed)) is not None:
             return found
-        if _steps and not _rows:
+        if _trains and not _rows:
             record.condition("no_rows")
         sizes = [len(a) if hasattr(a, "__len__") and not isinstance(a, tuple) else a for a in (*args, *kwargs.values())]
         what = (where, _seeds[where], name, repr(sizes))

@@ -160,6 +160,7 @@ def _watch_plateaus() -> None:
 def _loss(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name != "backward" or not args or not isinstance(args[0], torch.Tensor):
         return call(*args, **kwargs)
+    draws.trains()
     loss, rest = args[0], dict(zip(("gradient", "retain_graph", "create_graph", "inputs"), args[1:], strict=False)) | kwargs
     if loss.numel() == 1:
         record.emit("loss", value=float(loss.detach().double()) / loss.__dict__.get("_rehearsed_scale", 1.0), before_step=_steps)
