@@ -69,7 +69,6 @@ _ERRORS: tuple[tuple[str, str, str], ...] = (
     ),
     ("SyncBatchNorm", "SyncBatchNorm needs a GPU: convert only a model that is on one", "DDP201"),
     ("No such file", "it reads what another rank writes: a barrier between the two", "DDP504"),
-    ("expected scalar type", "", ""),
 )
 
 
@@ -278,6 +277,11 @@ def _checkpoints(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
     return "it holds a number or a buffer of one rank's share", "DDP404"
 
 
+def _deprecated(pair: Pair, row: Row, rows: dict[str, Row]) -> Cause:
+    rule = "DDP201" if "buffers" in row.seen else "DDP101" if "launch" in row.seen else "DDP410"
+    return "a spelling that a later torch will not have", rule
+
+
 def _always(cause: str, rule: str) -> Judge:
     return lambda pair, row, rows: (cause, rule)
 
@@ -297,5 +301,5 @@ _JUDGES: dict[str, Judge] = {
     "checkpoints": _checkpoints,
     "own_noise": _always("the seed is the same on all ranks in the training: add the rank to it once the weights are made", "DDP103"),
     "group": _always("dist.destroy_process_group() is missing, or not reached", "DDP101"),
-    "deprecated": _always("a spelling that a later torch will not have", "DDP410"),
+    "deprecated": _deprecated,
 }
