@@ -228,6 +228,9 @@ def _spawning(done: Conversion, asked: Spawned) -> Conversion:
         told = Finding("DDP106", Safety.MANUAL, why, done.shown, line, 1, error.fix)
         changes = tuple(change for change in done.changes if change.code != "DDP106")
         return replace(done, changes=changes, findings=(told, *done.findings), command=start.command("torchrun"))
+    except Exception as error:  # a failure of ours leaves what torchrun starts
+        told = _internal(done.shown, "not moved under mp.spawn, start it with torchrun", error)
+        return replace(done, findings=(told, *done.findings), command=start.command("torchrun"))
 
 
 def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:

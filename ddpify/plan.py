@@ -67,7 +67,7 @@ def make_plan(project: Project, options: Options) -> Plan:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
     changes, told = module.by_file(context, changes)
     first, added = setup.change(context, changes)
-    findings = sorted([*findings, *told], key=_rank)
+    findings = sorted([*findings, *told, *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
         (*changes, *first, *spawn.change(context)),

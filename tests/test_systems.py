@@ -13,6 +13,7 @@ from ranks import Case, Outcome, launch, run_many
 
 import ddpify
 from ddpify import Options
+from ddpify.rules.base import Safety
 
 ROOT = Path(__file__).parent / "systems"
 
@@ -201,3 +202,38 @@ def test_examples_under_spawn_say_what_the_originals_say(example: Path, tmp_path
         assert ran.returncode == 0, ran.stderr
         said.append([re.sub(r"[\d.]+(e[-+]?\d+)?", "0", line) for line in ran.stdout.splitlines()])
     assert said[0] == said[1]
+
+
+_LISTED = """\
+import argparse
+{imports}
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--gpus", default="{default}")
+args = parser.parse_args()
+ids = [int(i) for i in args.gpus.split(",")]
+model = nn.DataParallel(nn.Linear(8, 1).cuda(), device_ids=ids)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.ones(64, 8), torch.ones(64, 1)), batch_size=16):
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x.cuda()), y.cuda()).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("default", "told"), [("0", ["DDP106"]), ("0,1", [])])
+def test_a_list_of_one_gpu_is_told(default: str, told: list[str]) -> None:
+    done = ddpify.convert(_LISTED.format(imports="", default=default), Options("spawn"))
+    assert [finding.code for finding in done.findings if finding.level >= Safety.REVIEW] == told
+    assert "nprocs=prepare_spawn(len(ids) or 1)" in done.code
+
+
+def test_imports_of_all_names_stay_at_the_top() -> None:
+    stars = "try:\n    from math import *\nexcept ImportError:\n    pass"
+    done = ddpify.convert(_LISTED.format(imports=stars, default="0,1"), Options("spawn"))
+    compile(done.code, "train.py", "exec")
+    assert done.exit_code == 0
+    assert done.code.index("from math import *") < done.code.index("def worker(")

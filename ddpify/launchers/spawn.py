@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import copy
 import io
 import re
 import symtable
@@ -598,11 +599,18 @@ def _table(source: str) -> symtable.SymbolTable:
 def _bound(nodes: Sequence[ast.stmt]) -> set[str]:
     """The names that statements bind where they stand."""
     if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for s in nodes for n in ast.walk(s)):
-        nodes = [n for n in nodes if not isinstance(n, ast.ImportFrom)]
+        nodes = [_Unstarred().visit(copy.deepcopy(n)) for n in nodes]  # no function may have one
     source = "".join(f"{line}\n" for line in _source(nodes).splitlines())
     symbols = _table("async def f():\n" + "".join(f" {line}\n" for line in source.splitlines()) + " pass\n").get_children()[0].get_symbols()
     declared = {name for s in nodes for n in _own(s) if isinstance(n, ast.Global) for name in n.names}
     return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()} | declared
+
+
+class _Unstarred(ast.NodeTransformer):
+    """Takes out imports of all names of a module."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node) if node.names[0].name == "*" else node
 
 
 def _own(node: ast.AST) -> Iterable[ast.AST]:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.model import New
+from ddpify.facts.model import New, Part
 from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
-from ddpify.rules.base import Change, Example
+from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.process.module import NewFile
 
@@ -90,12 +90,35 @@ def asked(context: Context, added: NewFile | None) -> Spawned:
 
 def devices(context: Context) -> str:
     """The expression by which the script lists the GPUs that DataParallel spreads a model over; empty where it has none."""
+    ids = _listed(context)
+    return "" if ids is None else ast.unparse(ids)
+
+
+def _listed(context: Context) -> ast.expr | None:
     for call in context.calls():
         if "torch.nn.DataParallel" in call.func.paths():
             ids = argument(call.node, 1, "device_ids")
             if ids is not None and not (isinstance(ids, ast.Constant) and ids.value is None):
-                return ast.unparse(ids)
-    return ""
+                return ids
+    return None
+
+
+def one_by_default(context: Context) -> list[Finding]:
+    """What is said where the script's list of GPUs comes from an argument that names one GPU by default: one process is started."""
+    ids = _listed(context) if context.options.starts == "spawn" else None
+    if ids is None:
+        return []
+    value = context.facts.after.value(ids)
+    of = [p for o in value.origins for p in (o.of if isinstance(o.of, tuple) else (o.of,))]
+    read = {p.name for p in (*value.objs, *of) if isinstance(p, Part) and getattr(p.of, "path", "") == "argparse.Namespace"}
+    for node in context.tree.nodes():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+            names = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            default = next((k.value.value for k in node.keywords if k.arg == "default" and isinstance(k.value, ast.Constant)), None)
+            if read & {n.lstrip("-").replace("-", "_") for n in names} and str(default).strip().isdigit():
+                why = f"one GPU is listed unless {names[0]} names more, so one process is started"
+                return [context.manual(CODE, node, why, f"start it with {names[0]} 0,1 or give it another default", level=Safety.REVIEW)]
+    return []
 
 
 def saves_own_classes(context: Context) -> bool:
