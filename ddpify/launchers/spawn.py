@@ -392,8 +392,10 @@ class _Move:
         return [f"mp.spawn({self.worker}{given}, nprocs=prepare_spawn({count})){self.layout.newline}"]
 
     def _count(self) -> str:
-        """How many processes there are: as many as the script's list of GPUs has entries, else as there are GPUs."""
-        if not self.devices:
+        """How many processes there are: as many as the script's list of GPUs has entries, else as there are GPUs to be seen."""
+        early = [g for g in (*self.groups, *self.inner) if g.kind in ("kept", "parent")]
+        before = [*(n for g in early for n in g.nodes), *(self.function.body if self.function else ())]
+        if not self.devices or any(_chooses_what_is_seen(n) for n in before if n not in self.split):
             return _DEVICES
         with contextlib.suppress(ValueError):
             return str(len(ast.literal_eval(self.devices)) or 1)
@@ -586,6 +588,14 @@ def _of_parser(node: ast.stmt, parsers: set[str]) -> bool:
     return call.func.attr.startswith(("add_", "set_")) and any(
         ast.unparse(n) in parsers for n in ast.walk(call.func.value) if isinstance(n, ast.expr)
     )
+
+
+def _chooses_what_is_seen(node: ast.stmt) -> bool:
+    """Whether a statement sets CUDA_VISIBLE_DEVICES: the GPUs that are there are then those of the script's list."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
+        return False
+    key = node.targets[0].slice
+    return isinstance(key, ast.Constant) and key.value == "CUDA_VISIBLE_DEVICES"
 
 
 def _source(nodes: Iterable[ast.AST]) -> str:

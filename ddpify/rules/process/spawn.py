@@ -19,6 +19,7 @@ from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.process import cuda_visible_devices
 from ddpify.rules.process.module import NewFile
 
 CODE = "DDP106"
@@ -117,7 +118,8 @@ def one_by_default(context: Context) -> list[Finding]:
             default = next((k.value.value for k in node.keywords if k.arg == "default" and isinstance(k.value, ast.Constant)), None)
             if read & {n.lstrip("-").replace("-", "_") for n in names} and str(default).strip().isdigit():
                 why = f"one GPU is listed unless {names[0]} names more, so one process is started"
-                return [context.manual(CODE, node, why, f"start it with {names[0]} 0,1 or give it another default", level=Safety.REVIEW)]
+                level = Safety.NOTE if cuda_visible_devices.assignments(context) else Safety.REVIEW
+                return [context.manual(CODE, node, why, f"start it with {names[0]} 0,1 or give it another default", level=level)]
     return []
 
 
