@@ -1,5 +1,8 @@
 """Systems with apex that people describe, each as a script in `systems/`: converted, held against the committed result, and run."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -212,3 +215,16 @@ def test_what_has_no_like_is_said(title: str) -> None:
     done = ddpify.convert(text, Options(amp=amp))
     assert done.exit_code == 1
     assert [f for f in done.findings if f.level is Safety.MANUAL and why in f.message]
+
+
+def test_spawned_processes_with_apex(update_golden: bool) -> None:
+    options = Options("spawn", amp="apex-O1")
+    done, golden = ddpify.convert(ROOT / "s06.py", options), ROOT / "s06_spawn_apex_o1.py"
+    if update_golden:
+        golden.write_bytes(done.bytes)
+    assert (done.code, done.exit_code) == (golden.read_text(), 0)
+    path = os.pathsep.join([str(ROOT.parent / "apex_double"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "ddpify", "verify", "s06.py", "s06_spawn_apex_o1.py", "--steps", "8"]
+    told = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "under spawn" in told.stdout
