@@ -217,8 +217,8 @@ def _rows(pair: Pair, ranks: Ended) -> list[Row]:
     rows = list(compare.rows(pair))
     if ranks.why:
         rows[0] = replace(rows[0], holds=False, seen=ranks.why)
-    elif killed := re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: -\d+ .*?\((SIG\w+)\)", ranks.output, re.DOTALL):
-        if not rows[0].holds and "from outside" in rows[0].seen:
+    elif "from outside" in rows[0].seen:
+        if killed := re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: -\d+ .*?\((SIG\w+)\)", ranks.output, re.DOTALL):
             memory = ": did the machine run out of memory?" if killed[2] == "SIGKILL" else ""
             rows[0] = replace(rows[0], seen=f"rank {killed[1]} was ended by {killed[2]}{memory}")
     elif ranks.code and rows[0].holds and not _gloo_aborted(ranks):

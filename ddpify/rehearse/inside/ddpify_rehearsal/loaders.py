@@ -94,33 +94,15 @@ def _make(self: Any, *args: Any, **kwargs: Any) -> None:
     global _made
     bound = _arguments.bind(self, *args, **kwargs)
     given = bound.arguments
-    pinned = bool(given.get("pin_memory"))
     if devices.PLAYED:
         given["pin_memory"] = False
     _loader_init(*bound.args, **bound.kwargs)
     if draws.inside():
         return
     self._rehearsed, self._rehearsed_passes, _made = _made, 0, _made + 1
-    sampler = self.sampler
-    inner = getattr(self.batch_sampler, "sampler", sampler)
     size = self.batch_size or getattr(self.batch_sampler, "batch_size", None)
-    record.emit(
-        "loader",
-        loader=self._rehearsed,
-        batch_size=size if isinstance(size, int) else None,
-        num_workers=self.num_workers,
-        pin_memory=pinned,
-        drop_last=bool(self.drop_last),
-        samples=_length(self.dataset),
-        sampler=type(inner if type(sampler).__name__ == "SequentialSampler" else sampler).__name__,
-    )
-
-
-def _length(dataset: Any) -> int | None:
-    try:
-        return len(dataset)
-    except (TypeError, NotImplementedError):
-        return None
+    size = size if isinstance(size, int) else None
+    record.emit("loader", loader=self._rehearsed, batch_size=size, num_workers=self.num_workers)
 
 
 def _shuffled(loader: Any) -> DistributedSampler[Any] | None:
