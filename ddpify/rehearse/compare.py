@@ -205,6 +205,11 @@ def every_sample(pair: Pair) -> Row:
     """Whether the ranks together train on the original's samples, each as often as it does."""
     title = "every sample once per epoch"
     single, ranks = _passes(pair.single.first), [_passes(rank) for rank in pair.ranks.ranks.values()]
+    order = {e["loader"]: i for i, e in enumerate(pair.single.first.loaders)}
+    sizes: dict[tuple[int, int], list[int]] = {}  # of the original's batches; the ranks may repeat samples to have equally many
+    for event in pair.single.first.of("batch"):
+        if event["loader"] in order:
+            sizes.setdefault((order[event["loader"]], event["number"]), []).append(len(event["samples"]))
     if not any(samples for samples, _ in single.values()):
         return Row("samples", title, None, "the original draws no samples from a training loader")
     if not any(samples for passes in ranks for samples, _ in passes.values()):
@@ -217,8 +222,7 @@ def every_sample(pair: Pair) -> Row:
         got = Counter(s for passes in ranks for s in passes[key][0])
         lost, more = wanted - got, got - wanted
         repeated = max(repeated, more.total())
-        spare = pair.nproc * max(1, len(set(wanted.values())))
-        if lost or more.total() > max(spare, pair.nproc) - 1:
+        if lost or more.total() > sum(-size % pair.nproc for size in sizes[key]):
             seen = f"pass {key[1] + 1}: {wanted.total()} samples in the original, {got.total()} on the ranks together"
             return Row("samples", title, False, seen + (f", {lost.total()} of them missing" if lost else f", {more.total()} repeated"))
     for key in part:

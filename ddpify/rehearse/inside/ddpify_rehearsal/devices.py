@@ -239,7 +239,6 @@ def _set_device(device: Any) -> None:
     _current = index_of(device)
     if _current >= record.RANKS:
         raise RuntimeError("CUDA error: invalid device ordinal")
-    record.emit("set_device", index=_current)
 
 
 def _play_cuda() -> None:

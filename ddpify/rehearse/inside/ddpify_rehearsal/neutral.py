@@ -74,16 +74,6 @@ def _sync_norm(self: Any, input: torch.Tensor) -> torch.Tensor:
 def _no_batch_statistics() -> None:
     F.batch_norm = _sample_norm
     SyncBatchNorm.forward = _sync_norm  # type: ignore[method-assign]
-    convert: Any = SyncBatchNorm.convert_sync_batchnorm.__func__  # type: ignore[attr-defined]
-
-    def converted(cls: Any, module: Any, process_group: Any = None) -> Any:
-        inside = isinstance(module, torch.nn.Module) and any(
-            isinstance(m, torch.nn.parallel.DistributedDataParallel) for m in module.modules()
-        )
-        record.emit("sync_bn", after_wrap=inside)
-        return convert(cls, module, process_group)
-
-    SyncBatchNorm.convert_sync_batchnorm = classmethod(converted)  # type: ignore[assignment]
 
 
 # --- precision ------------------------------------------------------------------------------------------------------------

@@ -176,10 +176,8 @@ def _watch_group() -> None:
 
     @functools.wraps(begin)
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
-        backend = args[0] if args else kwargs.get("backend")
-        record.emit("joining", backend=str(backend))
         result = begin(*args, **kwargs)
-        record.emit("joined", backend=str(backend))
+        record.emit("joined")
         _kept.append(dist.group.WORLD)
         return result
 
