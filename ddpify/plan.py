@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
@@ -60,13 +61,16 @@ def make_plan(project: Project, options: Options) -> Plan:
         return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))
     context = _context(project, options)
     changes, findings = _decide(context)
+    while further := _concerned(context, findings):
+        context = _context(project, options, (*context.facts.edited, *further))
+        changes, findings = _decide(context)
     entry = project.entry
     findings += [Finding("DDP204", Safety.NOTE, sentence, entry.shown, line) for line, sentence in entry.source.mended]
     blocked = _blocked(context, findings)
     if blocked:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
-    changes, told = module.by_file(context, changes)
-    first, added = setup.change(context, changes)
+    changes, told, place = module.by_file(context, changes)
+    first, added = setup.change(context, changes, place)
     findings = sorted([*findings, *told, *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
@@ -137,6 +141,12 @@ def _context(project: Project, options: Options, edited: tuple[str, ...] | None 
     collect.place_wraps(facts)
     averaged.fill(facts)
     return Context(facts, options, amp=amp)
+
+
+def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """The modules that could be edited, and are not yet, in which something is left to do."""
+    project, left = context.facts.project, {f.file for f in findings if f.level >= Safety.REVIEW}
+    return tuple(n for n, f in project.files.items() if f.shown in left and n not in context.facts.edited and project.may_edit(n))
 
 
 def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
@@ -251,7 +261,7 @@ def command(context: Context) -> str:
     """The command that runs the result."""
     facts = context.facts
     use_env = local_rank.needs_environment(facts.project, facts.edited, facts.after.trace.visited)
-    return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env)
+    return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env, facts.project.runs)
 
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
@@ -261,7 +271,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context = _context(project, plan.options, plan.edited)
     changes, findings = _decide(context)
-    changes, told = module.by_file(context, changes)
+    changes, told, _ = module.by_file(context, changes)
     findings += told
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)

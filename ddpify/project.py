@@ -7,20 +7,22 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ddpify.search_path import additions
 from ddpify.source import Source, parse, read
 
 if TYPE_CHECKING:
     from ddpify.facts.model import Objects
 
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
-_NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
-_MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)
+NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
+MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)
+_MARKS = ("setup.py", "setup.cfg", "pyproject.toml", ".git")
 
 
 def _objects() -> Objects:
@@ -47,10 +49,14 @@ class SourceFile:
 
 @dataclass(eq=False)
 class Project:
-    """The entry and, found when asked for, the modules below the directories that Python would search for it."""
+    """The entry and, found when asked for, the modules below the directories that Python would search for it.
+
+    `package` is the package that the entry belongs to, where it is run as a part of one (`python -m package.train`), else empty.
+    """
 
     entry: SourceFile
     roots: tuple[Path, ...]
+    package: str = ""
     files: dict[str, SourceFile] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
@@ -71,16 +77,61 @@ class Project:
             except Exception as error:  # an imported module that no Python 3 can read: its values are unknown, and the plan says so
                 self.broken[name] = str(error)
                 break
-            self.files[name] = SourceFile(name, path, _shown(path, self.entry.path), source, tree)
+            self.files[name] = SourceFile(name, path, shown(path), source, tree)
+            self._search(_additions(source, tree, path))
             return self.files[name]
         self._missing.add(name)
         return None
 
+    def _search(self, folders: Iterable[Path]) -> None:
+        """Look for modules in further folders, too."""
+        new = [folder for folder in folders if folder not in self.roots]
+        if new:
+            self.roots = (*self.roots, *dict.fromkeys(new))
+            self._missing.clear()
+
+    @property
+    def runs(self) -> str:
+        """The module that the entry is run as (`python -m package.train`); empty where it is run by its path."""
+        name = self.entry.path.stem
+        return "" if not self.package else self.package if name == "__main__" else f"{self.package}.{name}"
+
+    @cached_property
+    def top(self) -> Path:
+        """The project's folder: the first above the entry with a `.git` or a `pyproject.toml`, else where the entry finds modules."""
+        folder = self.entry.path.parent
+        marked = _marked(folder)
+        if marked is not None:
+            return marked
+        above = [root for root in self.roots if root in folder.parents]
+        return min(above, key=lambda root: len(root.parts), default=folder)
+
     def may_edit(self, name: str) -> bool:
-        """Whether a module's file belongs to the project: it lies where the entry does, or below, and is no one else's."""
-        path = self.files[name].path.resolve()
-        folder = self.entry.path.parent.resolve()
-        return folder in path.parents and not self.is_ours(name) and not _NOT_OURS & set(path.parts)
+        """Whether a module's file belongs to the project: it lies in its folder, whatever links lead to it, and is no one else's."""
+        path = self.files[name].path
+        inside = self.top.resolve() in path.resolve().parents and self.top in path.parents
+        return inside and not self.is_ours(name) and not NOT_OURS & set(path.relative_to(self.top).parts)
+
+    def root_of(self, name: str) -> Path:
+        """The folder that Python finds a module in by its whole name."""
+        folder = self.files[name].path.parent
+        for _ in range(name.count(".") + self.files[name].is_package):
+            folder = folder.parent
+        return folder
+
+    def home(self, names: Sequence[str]) -> tuple[Path, str]:
+        """The folder for a module that the entry and the modules `names` import, and the package that this folder is, or none."""
+        folder = self.entry.path.parent
+        if not self.package and all(self.root_of(name) == folder for name in names):
+            return folder, ""
+        tops = {name.partition(".")[0] for name in names if "." in name or self.files[name].is_package}
+        tops |= {self.package.partition(".")[0]} if self.package else set()
+        if len(tops) == 1 and all(name.partition(".")[0] in tops for name in names):  # who imports one module of a package finds all
+            (package,) = tops
+            root = self.root_of(names[0]) if names else next(r for r in self.roots if (r / self.package.replace(".", "/")) == folder)
+            return root / package, package
+        roots = [self.root_of(name) for name in names]
+        return next((root for root in roots if root != folder), folder), ""
 
     def is_ours(self, name: str) -> bool:
         """Whether a module is one that a conversion has added."""
@@ -89,10 +140,10 @@ class Project:
 
     @cached_property
     def scripts(self) -> list[str]:
-        """The texts of the folder's other scripts, and of the modules that the entry does not import."""
+        """The texts of the project's other scripts, and of the modules that the entry does not import."""
         known = {f.path: f.source.text for f in self.files.values()}
-        out = [text for text in known.values() if _MAIN.search(text)]
-        for path in itertools.islice(_scripts_below(self.entry.path.parent), 1000) if self.files else ():
+        out = [text for text in known.values() if MAIN.search(text)]
+        for path in itertools.islice(scripts_below(self.top), 1000) if self.files else ():
             if path not in known and path != self.entry.path:
                 with contextlib.suppress(OSError):
                     out.append(path.read_text(encoding="utf-8", errors="replace"))
@@ -102,7 +153,7 @@ class Project:
         """Whether a module is a script, too, or other scripts than the entry may import it."""
         last = re.escape(name.rpartition(".")[2])
         imports = re.compile(rf"^\s*(?:from\s+[\w.]*\b{last}\s+import|import\s+.*\b{last}\b|from\s+[\w.]+\s+import\s+.*\b{last}\b)", re.M)
-        return bool(_MAIN.search(self.files[name].source.text)) or any(imports.search(text) for text in self.scripts)
+        return bool(MAIN.search(self.files[name].source.text)) or any(imports.search(text) for text in self.scripts)
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""
@@ -116,17 +167,18 @@ class Project:
                     yield path
 
 
-def _shown(path: Path, entry: Path) -> str:
+def shown(path: Path) -> str:
+    """A path as messages call it."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
 
 
-def _scripts_below(folder: Path) -> Iterator[Path]:
+def scripts_below(folder: Path) -> Iterator[Path]:
     """The Python files of a folder and those in it, installed packages and hidden folders left out."""
     for here, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _NOT_OURS)
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in NOT_OURS)
         yield from (Path(here, name) for name in sorted(names) if name.endswith(".py"))
 
 
@@ -140,10 +192,29 @@ def of_source(source: Source, path: Path | None, shown: str) -> Project:
     """The project of a source text; without a path there are no local modules."""
     tree = parse(source, shown)
     where = (path or Path(shown)).absolute()
-    roots: tuple[Path, ...] = ()
-    if path is not None:
-        roots = (where.parent, *_path_additions(tree, where.parent), *_packages_above(where.parent))
-    return Project(SourceFile("__main__", where, shown, source, tree), roots)
+    entry = SourceFile("__main__", where, shown, source, tree)
+    if path is None:
+        return Project(entry, ())
+    package = _package(tree, where.parent)
+    first = where.parents[package.count(".") + 1] if package else where.parent
+    return Project(entry, tuple(dict.fromkeys((first, *_additions(source, tree, where), *_packages_above(where.parent)))), package)
+
+
+def _package(tree: ast.Module, folder: Path) -> str:
+    """The package that a script is a part of, if it imports by its place there (`from .data import loaders`)."""
+    levels = [n.level for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+    if not any(levels):
+        return ""
+    names = [folder.name]
+    while ((folder / "__init__.py").is_file() and (folder.parent / "__init__.py").is_file()) or len(names) < max(levels):
+        folder = folder.parent
+        names.insert(0, folder.name)
+    return ".".join(names)
+
+
+def _marked(folder: Path) -> Path | None:
+    """The first folder, from one upwards, that a project's files mark as its top."""
+    return next((up for up in (folder, *folder.parents) if any((up / mark).exists() for mark in _MARKS)), None)
 
 
 def _packages_above(folder: Path) -> Iterator[Path]:
@@ -153,27 +224,14 @@ def _packages_above(folder: Path) -> Iterator[Path]:
         above = above.parent
     if above != folder:
         yield above
-    for folder_up in (folder, *folder.parents):
-        if any((folder_up / mark).exists() for mark in ("setup.py", "pyproject.toml", ".git")):
-            yield folder_up
-            break
+    marked = _marked(folder)
+    if marked is not None:
+        yield marked
     working = Path.cwd()
     if working != folder and working in folder.parents:
         yield working
 
 
-def _path_additions(tree: ast.Module, folder: Path) -> Iterator[Path]:
-    """The folders that the script itself adds to `sys.path`, where they are literal."""
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("append", "insert")
-            and ast.unparse(node.func.value) == "sys.path"
-            and node.args
-        ):
-            last = node.args[-1]
-            if isinstance(last, ast.Constant) and isinstance(last.value, str):
-                yield (folder / last.value).resolve()
-            elif any(isinstance(n, ast.Constant) and n.value in ("..", "../") for n in ast.walk(last)) or "dirname" in ast.unparse(last):
-                yield folder.parent
+def _additions(source: Source, tree: ast.Module, path: Path) -> Iterator[Path]:
+    """The folders that a file adds to `sys.path`."""
+    return additions(tree, path) if "sys" in source.text or "addsitedir" in source.text else iter(())

@@ -366,8 +366,6 @@ def collect(project: Project) -> Facts:
 def _edited(facts: Facts) -> Iterator[str]:
     """The modules that may be edited, and make the batches of the training or run over those of a loader."""
     run, project = facts.before, facts.project
-    if any(isinstance(n, ast.ImportFrom) and n.level for n in facts.trees["__main__"].nodes()):
-        return  # an entry inside a package
     nodes: list[ast.AST] = [o.node for o in facts.loaders]
     nodes += [n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack)]
     around = [loop for call in run.trace.calls for loop in call.loops]

@@ -734,9 +734,9 @@ class Interpreter:
 
     def _do_from(self, node: ast.ImportFrom) -> bool:
         base = self._absolute(node)
+        if base is not None:
+            self._packages(base)
         file = self.project.module(base) if base else None
-        if file is not None:
-            self._module(file)
         for alias in node.names:
             if alias.name == "*":
                 self._star(base, file)
@@ -765,8 +765,9 @@ class Interpreter:
         if not node.level:
             return node.module
         here = self._file(self.frame.file)
-        parts = here.name.split(".") if here.name != "__main__" else ["__main__"]
-        drop = node.level - (1 if here.is_package else 0)
+        name = here.name if here is not self.project.entry else f"{self.project.package}.{here.name}".lstrip(".")
+        parts = name.split(".")
+        drop = node.level - (1 if here.is_package and here is not self.project.entry else 0)
         parts = parts[: len(parts) - drop] if drop else parts
         return ".".join([*parts, *([node.module] if node.module else [])])
 
@@ -775,12 +776,16 @@ class Interpreter:
 
     def _import(self, name: str, bound: str) -> Value:
         """Import `name`, give what `bound` (itself or its first part) is."""
+        self._packages(name)
+        return just(Module(bound)) if self.project.is_local(bound) else just(Ext(canonical(bound)))
+
+    def _packages(self, name: str) -> None:
+        """Run a local module, and the packages around it first."""
         parts = name.split(".")
         for i in range(1, len(parts) + 1):
             file = self.project.module(".".join(parts[:i]))
             if file is not None:
                 self._module(file)
-        return just(Module(bound)) if self.project.is_local(bound) else just(Ext(canonical(bound)))
 
     # ------------------------------------------------------------------------------------------------ expressions
 

@@ -67,12 +67,16 @@ class NewFile:
     pieces: frozenset[str]
 
 
-def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], list[Finding]]:
-    """The changes, each of one file and worded for it; and those that a module cannot have that other scripts use."""
+Place = tuple[str, Path]
+"""A module's dotted name and its file."""
+
+
+def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], list[Finding], Place]:
+    """The changes, each of one file and worded for it; those that a module cannot have that other scripts use; where the module goes."""
     out: list[Change] = []
     told: list[Finding] = []
     project, visited = context.facts.project, context.facts.after.trace.visited
-    name = module_name(context)
+    name, path = _place(context, changes)
     for change in changes:
         if change.edits and not any(context.facts.in_main(e.node) or context.tree.statement(e.node) in visited for e in change.edits):
             continue  # a part of a module that this script does not use
@@ -97,14 +101,18 @@ def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], 
             shown = context.facts.trees[file].shown
             rest = replace(change, discharges=(), settles=(), agrees=(), turns=()) if i else change
             out.append(replace(rest, edits=tuple(edits), imports=imports, node=node, file=shown))
-    return out, told
+    return out, told, (name, path)
 
 
-def module_name(context: Context) -> str:
-    """The name of the module: one that nothing of the project has."""
+def _place(context: Context, changes: Sequence[Change]) -> Place:
+    """The module's name, one that nothing of the project has, and its file."""
     project = context.facts.project
-    free = (n for n in (*_USUAL, *(f"{_USUAL[-1]}{i}" for i in range(2, 99))) if not project.is_local(n) or project.is_ours(n))
-    return next(free)
+    nodes = (e.node for c in changes for e in c.edits if not context.facts.in_main(e.node))
+    folder, package = project.home(sorted({context.facts.tree_of(n).name for n in nodes}))
+    dotted = f"{package}." if package else ""
+    names = (f"{dotted}{n}" for n in (*_USUAL, *(f"{_USUAL[-1]}{i}" for i in range(2, 99))))
+    name = next(n for n in names if not project.is_local(n) or project.is_ours(n))
+    return name, folder / f"{name.rpartition('.')[2]}.py"
 
 
 def _if_joined(context: Context, edit: Edit) -> Edit:
@@ -143,11 +151,13 @@ def _called(context: Context, edits: Sequence[Edit], file: str) -> Iterator[str]
             yield name
 
 
-def new_file(context: Context, changes: Sequence[Change], functions: dict[str, str], imports: Sequence[str]) -> NewFile | None:
+def new_file(
+    context: Context, place: Place, changes: Sequence[Change], functions: dict[str, str], imports: Sequence[str]
+) -> NewFile | None:
     """The module that the changes of other files than the entry need, of the `functions` that there are; None where they need none."""
     shown = context.facts.trees["__main__"].shown
     away = [c for c in changes if c.file != shown]
-    name = module_name(context)
+    name, path = place
     used = [line for c in away for line in c.imports if line.startswith(f"from {name} import ")]
     if not used:
         return None
@@ -165,7 +175,7 @@ def new_file(context: Context, changes: Sequence[Change], functions: dict[str, s
     lines = [line for line in imports if _is_used(line, whole)]
     groups = ["".join(f"{line}\n" for line in lines if ("torch" in line) is third) for third in (False, True)]
     text = f'"""{ADDED}"""\n\n' + "\n".join(g for g in groups if g) + "\n\n" + whole.rstrip() + "\n"
-    return NewFile(name, context.facts.project.entry.path.parent / f"{name}.py", text, frozenset(texts))
+    return NewFile(name, path, text, frozenset(texts))
 
 
 def _is_used(line: str, text: str) -> bool:
