@@ -69,9 +69,9 @@ def make_plan(project: Project, options: Options) -> Plan:
     blocked = _blocked(context, findings)
     if blocked:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
-    changes, told, place = module.by_file(context, changes)
+    changes, place = module.by_file(context, changes)
     first, added = setup.change(context, changes, place)
-    findings = sorted([*findings, *told, *spawn.one_by_default(context)], key=_rank)
+    findings = sorted([*findings, *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
         (*changes, *first, *spawn.change(context)),
@@ -271,8 +271,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context = _context(project, plan.options, plan.edited)
     changes, findings = _decide(context)
-    changes, told, _ = module.by_file(context, changes)
-    findings += told
+    changes, _ = module.by_file(context, changes)
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
     if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant

@@ -602,6 +602,8 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
             continue
         if any(isinstance(o, Method) and getattr(o.of, "path", "") in library.COLLECTIONS | library.CONTAINERS for o in func.objs):
             continue  # it is kept, and may be trained from there
+        if func.paths() == {"getattr"} and _named_module(node):
+            continue
         for arg in [*node.args, *(k.value for k in node.keywords)]:
             value = run.value(arg)
             if (
@@ -611,6 +613,11 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
                 and not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores)
             ):
                 yield arg, node
+
+
+def _named_module(call: ast.Call) -> bool:
+    """Whether a call is `getattr(model, "module", model)`."""
+    return len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and call.args[1].value == "module"
 
 
 def first_node(model: TrainedModel) -> ast.AST:
