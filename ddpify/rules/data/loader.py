@@ -532,7 +532,7 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     context, node = made.context, made.node
     given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
     run = context.facts.after
-    hidden = {name for (owner, name) in run.memory if owner in run.value(spread.value).objs} & {"sampler", "batch_sampler"}
+    hidden = {name for o in run.value(spread.value).objs for name in run.of(o)} & {"sampler", "batch_sampler"}
     if len(node.args) > 1 or made.only or hidden or any(k.arg is None and k is not spread for k in node.keywords):
         yield made.refuse("the loader's arguments cannot be seen")
         return
@@ -552,7 +552,7 @@ def _harmless(context: Context, options: ast.expr) -> bool:
     """Whether options that are passed on do not say what a loader draws."""
     run = context.facts.after
     given = run.value(options)
-    keys = {name for (owner, name) in run.memory if owner in given.objs and not name.startswith("[")}
+    keys = {name for o in given.objs for name in run.of(o) if not name.startswith("[")}
     return bool(given.objs) and all(isinstance(o, New) and o.path == "dict" for o in given.objs) and keys <= _PASSED_ON
 
 
