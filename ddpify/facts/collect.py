@@ -202,6 +202,26 @@ class Run:
         return False
 
 
+def run(
+    project: Project,
+    wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+    ignore_dp: bool = False,
+    unwraps: frozenset[ast.expr] = frozenset(),
+    settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
+    agreed: frozenset[ast.AST] = frozenset(),
+    shares: frozenset[New] | None = None,
+    turned: Mapping[ast.expr, str] | None = None,
+    cuts: Mapping[ast.AST, Cut] | None = None,
+) -> Run:
+    """Run a project, as `Interpreter` says; what was run already is not run again."""
+    done: dict[object, Run] = project.memo.setdefault(("runs", project.entry.tree), {})  # type: ignore[assignment]
+    told = (frozenset(given.items()) if given else None for given in (wraps, settled, turned, cuts))
+    key = (*told, ignore_dp, unwraps, agreed, shares)
+    if key not in done:
+        done[key] = Run(Interpreter(project, wraps, ignore_dp, unwraps, settled, agreed, shares, turned, cuts))
+    return done[key]
+
+
 def place_of(obj: Obj) -> tuple[int, int, str]:
     """Where an object is made."""
     node = getattr(obj, "node", None)
@@ -276,7 +296,6 @@ class Facts:
     passed: frozenset[ast.expr] = frozenset()
     cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
     edited: tuple[str, ...] = ()  # the modules that are edited beside the entry
-    tried: dict[frozenset[tuple[ast.expr, str]], Run] = field(default_factory=dict)  # what edits would make of the script
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     averaged: dict[New, Averaged] = field(default_factory=dict)
     through: tuple[Through, ...] = ()
@@ -343,7 +362,7 @@ class Facts:
 
 def collect(project: Project) -> Facts:
     """Read the facts of a project."""
-    before = Run(Interpreter(project))
+    before = run(project)
     files = {"__main__": project.entry, **project.files}
     trees = {name: Tree(name, f.shown, f.tree) for name, f in files.items()}
     facts = Facts(project, trees, before, before)
@@ -384,10 +403,10 @@ def _by_hand(facts: Facts) -> None:
     found = cuts.found(facts.before, list(facts.trees.values()))
     if not found:
         return
-    run = Run(Interpreter(facts.project, cuts=found))
-    loops = [_loop(run, call) for call in _backwards(run)]
+    cut = run(facts.project, cuts=found)
+    loops = [_loop(cut, call) for call in _backwards(cut)]
     if any(isinstance(o, New) and o.path in cuts.PATHS for loop in loops for o in loop.loaders):
-        facts.cuts, facts.before, facts.after, facts.loops = found, run, run, loops
+        facts.cuts, facts.before, facts.after, facts.loops = found, cut, cut, loops
 
 
 def _backwards(run: Run) -> list[Call]:
@@ -515,16 +534,17 @@ def place_wraps(facts: Facts) -> None:
         for statement, target in () if model.wrapped or model in facts.plain else islice(candidates(facts, model), most):
             if _part_of_a_module(facts, target, statement):
                 continue
+            target = facts.project.memo.setdefault((f"wraps {ast.unparse(target)}", statement), target)  # type: ignore[assignment]
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
-            run = Run(Interpreter(facts.project, trial, ignore_dp=True, cuts=facts.cuts))
-            if _holds(facts, model, run):
+            tried = run(facts.project, trial, ignore_dp=True, cuts=facts.cuts)
+            if _holds(facts, model, tried):
                 model.wrap = statement, target
                 model.kept_in = kept_in(facts, statement, target)
                 wraps = dict(trial)
-                facts.after = run
+                facts.after = tried
                 break
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
-        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, cuts=facts.cuts))
+        facts.after = run(facts.project, wraps, ignore_dp=True, cuts=facts.cuts)
     facts.wraps = wraps
     for _ in range(4):  # what a call is handed decides what the calls inside it are handed
         found = dict(_passed(facts))
@@ -532,7 +552,7 @@ def place_wraps(facts: Facts) -> None:
         if not set(found) - inner:
             break
         facts.passed |= set(found) - inner
-        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts))
+        facts.after = run(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts)
 
 
 def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bool:
@@ -557,7 +577,7 @@ def settle(
     turned: Mapping[ast.expr, str] | None = None,
 ) -> None:
     """Run once more with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
-    interpreter = Interpreter(
+    facts.after = run(
         facts.project,
         facts.wraps,
         ignore_dp=True,
@@ -568,15 +588,11 @@ def settle(
         turned=turned,
         cuts=facts.cuts,
     )
-    facts.after = Run(interpreter)
 
 
 def turned(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
     """A run in which some expressions are what an edit would make of them."""
-    key = frozenset(how.items())
-    if key not in facts.tried:
-        facts.tried[key] = Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts, turned=how))
-    return facts.tried[key]
+    return run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts, turned=how)
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:
