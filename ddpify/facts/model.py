@@ -199,7 +199,7 @@ class Value:
 
     def paths(self) -> frozenset[str]:
         """The paths of the library's functions, classes and modules that it may be."""
-        return frozenset(o.path for o in self.objs if isinstance(o, Ext))
+        return frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else frozenset()
 
     def kinds(self) -> frozenset[str]:
         """The paths of the library's classes that it may be an instance of."""
@@ -274,12 +274,11 @@ class Call:
     result: Value = NOTHING
     now: Value = NOTHING
     last: int = 0
+    method: str = field(init=False)  # the name behind the dot, or of the function
 
-    @property
-    def method(self) -> str:
-        """The name behind the dot, or of the function."""
+    def __post_init__(self) -> None:
         f = self.node.func
-        return f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
+        self.method = f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
 
     def argument(self, position: int, keyword: str) -> Value | None:
         """The value passed at `position` or as `keyword`."""
