@@ -38,6 +38,7 @@ from ddpify.facts.model import (
     Trace,
     Tup,
     Value,
+    forget_unions,
     join,
     just,
     origins_of,
@@ -129,6 +130,8 @@ class Interpreter:
     def run(self) -> Trace:
         """Run the entry as `__main__`."""
         self._module(self.project.entry)
+        self.memory.settle()
+        forget_unions()
         self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
         self.trace.stores = sorted(self.stores.values(), key=lambda s: s.order)
         return self.trace
