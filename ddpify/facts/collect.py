@@ -363,10 +363,14 @@ class Facts:
 
     def tree_of(self, node: ast.AST) -> Tree:
         """The tree that a node stands in."""
-        for tree in self.trees.values():
-            if node in tree.parent or node is tree.root:
-                return tree
-        raise KeyError(ast.dump(node))
+        tree = self._standing.get(node)
+        if tree is None:
+            raise KeyError(ast.dump(node))
+        return tree
+
+    @cached_property
+    def _standing(self) -> dict[ast.AST, Tree]:
+        return {node: tree for tree in self.trees.values() for node in tree.nodes()}
 
     def is_edited(self, node: ast.AST) -> bool:
         """Whether a node stands where edits are made."""
@@ -406,7 +410,7 @@ def collect(project: Project) -> Facts:
     """Read the facts of a project."""
     before = run(project)
     files = {"__main__": project.entry, **project.files}
-    trees = {name: Tree(name, f.shown, f.tree) for name, f in files.items()}
+    trees = {name: f.standing for name, f in files.items()}
     facts = Facts(project, trees, before, before)
     facts.loops = [_loop(before, call) for call in _backwards(before)]
     if any(not loop.loaders for loop in facts.loops):

@@ -369,11 +369,17 @@ class Interpreter:
         elif not value.of_kind("batch"):
             return value
         else:
-            part = isinstance(node, ast.AugAssign) or _mentions(node.value, target)
+            part = isinstance(node, ast.AugAssign) or self._mentions(node.value, target)
         if not part:
             return value
         self.kept.add(node)
         return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale)
+
+    def _mentions(self, node: ast.expr, target: ast.expr) -> bool:
+        key = ("mentions", target)
+        if key not in self.project.memo:
+            self.project.memo[key] = _mentions(node, target)
+        return bool(self.project.memo[key])
 
     def _reads_back(self, node: ast.stmt, body: list[ast.stmt]) -> bool:
         """Whether a loop's body reads elsewhere what its statements keep of a batch."""
@@ -1627,7 +1633,7 @@ class Interpreter:
             self.project.memo[key] = any(
                 isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
                 for file in (self.project.entry, *self.project.files.values())
-                for n in ast.walk(file.tree)
+                for n in file.standing.nodes()
             )
         return bool(self.project.memo[key])
 
