@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
+from ddpify.progress import doing
 from ddpify.project import Project, load, of_source, shown
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.source import Source, from_bytes, from_text
@@ -248,6 +249,7 @@ def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], t
     unapplied: list[Change] = []
     for file in (project.entry, *project.files.values()):
         here = tuple(change for change in plan.changes if change.file == file.shown)
+        doing(f"rewriting {file.shown}")
         code, left = rewrite(file.source.text, file.tree, here) if here else (file.source.original, ())
         if here:
             ast.parse(code)

@@ -44,11 +44,13 @@ from ddpify.facts.model import (
     origins_of,
 )
 from ddpify.facts.names import canonical
+from ddpify.progress import doing
 from ddpify.project import Project, SourceFile
 
 _BUILTINS = frozenset(dir(builtins))
 _DEPTH = 24
 _BUDGET = 150_000
+_TOLD = 500  # after so many statements
 State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
@@ -163,6 +165,8 @@ class Interpreter:
         if self.spent > _BUDGET:
             self.trace.exhausted = True
             return False
+        if not self.spent % _TOLD:
+            doing(f"following {self._file(self.frame.file).shown}")
         self.trace.visited.add(node)
         run = _STATEMENTS.get(type(node))
         alive = True if run is None else run(self, node)
