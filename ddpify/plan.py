@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
@@ -168,6 +168,7 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
         if owed not in done:
             findings.append(context.manual("DDP900", owed.about, _LEDGER[owed.kind], "see `ddpify rules` for what each rank must do"))
     findings += _unreached(context)
+    findings += _unread(context)
     if context.facts.before.trace.exhausted:
         findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
     return changes, list(dict.fromkeys(findings))
@@ -234,6 +235,20 @@ def _unreached(context: Context) -> list[Finding]:
     if not reached and not out:
         out.append(context.manual("DDP900", facts.entry.root.body[0], "no backward call was reached from this script"))
     return out
+
+
+def _unread(context: Context) -> Iterator[Finding]:
+    """Modules that cannot be read. Raises DdpifyError where the script would fail by that, too."""
+    facts = context.facts
+    for tree in facts.trees.values():
+        for node in tree.nodes():
+            if not isinstance(node, (ast.Import, ast.ImportFrom)) or node not in facts.after.trace.visited:
+                continue
+            for name in facts.project.broken.keys() & facts.after.interpreter.imports(node, tree.name):
+                if all(isinstance(up, ast.Module) for up in tree.ancestors(node)):
+                    raise facts.project.broken[name]
+                why = f"{name} cannot be read, so that nothing is known of what it does: {facts.project.broken[name]}"
+                yield context.manual("DDP900", node, why, "mend that module first, or take the import out")
 
 
 def _owed(facts: Facts) -> list[Obligation]:

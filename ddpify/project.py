@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ddpify.errors import DdpifyError
 from ddpify.search_path import additions
 from ddpify.source import Source, parse, read
 
@@ -58,7 +59,7 @@ class Project:
     roots: tuple[Path, ...]
     package: str = ""
     files: dict[str, SourceFile] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, DdpifyError] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
@@ -74,8 +75,8 @@ class Project:
             try:
                 source = self.overlay.get(path) or read(path)
                 tree = parse(source, str(path))
-            except Exception as error:  # an imported module that no Python 3 can read: its values are unknown, and the plan says so
-                self.broken[name] = str(error)
+            except DdpifyError as error:  # its values are unknown, and the plan says so
+                self.broken[name] = error
                 break
             self.files[name] = SourceFile(name, path, shown(path), source, tree)
             self._search(_additions(source, tree, path))
@@ -139,25 +140,58 @@ class Project:
         return file is not None and file.source.text.startswith(f'"""{ADDED}"""')
 
     @cached_property
-    def scripts(self) -> list[str]:
+    def scripts(self) -> dict[Path, str]:
         """The texts of the project's other scripts, and of the modules that the entry does not import."""
         known = {f.path: f.source.text for f in self.files.values()}
-        out = [text for text in known.values() if MAIN.search(text)]
+        out = {path: text for path, text in known.items() if MAIN.search(text)}
         for path in itertools.islice(scripts_below(self.top), 1000) if self.files else ():
             if path not in known and path != self.entry.path:
                 with contextlib.suppress(OSError):
-                    out.append(path.read_text(encoding="utf-8", errors="replace"))
+                    out[path] = path.read_text(encoding="utf-8", errors="replace")
         return out
 
     def is_shared(self, name: str) -> bool:
         """Whether a module is a script, too, or other scripts than the entry may import it."""
-        last = re.escape(name.rpartition(".")[2])
+        top, _, rest = name.partition(".")
+        last, root = re.escape(rest.rpartition(".")[2] or top), self.root_of(name)
         imports = re.compile(rf"^\s*(?:from\s+[\w.]*\b{last}\s+import|import\s+.*\b{last}\b|from\s+[\w.]+\s+import\s+.*\b{last}\b)", re.M)
-        return bool(MAIN.search(self.files[name].source.text)) or any(imports.search(text) for text in self.scripts)
+        if MAIN.search(self.files[name].source.text):
+            return True
+        return any(imports.search(text) and not _has_own(path.parent, root, top) for path, text in self.scripts.items())
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""
         return self.module(name) is not None or any((root / name.replace(".", "/")).is_dir() for root in self.roots)
+
+    def reachable(self) -> list[Path]:
+        """The files of the project that imports lead to, wherever these stand, in their order; those that cannot be parsed, too."""
+        found: dict[Path, None] = {}
+        todo, seen = [("__main__", self.entry)], {"__main__"}
+        while todo:
+            _, here = todo.pop(0)
+            for name in self._chosen(_imported(here, self.package)):
+                parts = name.split(".")
+                for name_here in (".".join(parts[: i + 1]) for i in range(len(parts))):
+                    if name_here not in seen:
+                        seen.add(name_here)
+                        file = self.module(name_here)
+                        found.update(dict.fromkeys(itertools.islice(self._candidates(name_here), 1)))
+                        todo += [(name_here, file)] if file is not None else []
+        return [path for path in found if self.top in path.parents and not NOT_OURS & set(path.relative_to(self.top).parts)]
+
+    def _chosen(self, names: Iterable[str]) -> Iterator[str]:
+        """The names of modules, with all of a package for `package.*`."""
+        for name in names:
+            if not name.endswith(".*"):
+                yield name
+                continue
+            folders = (root / name[:-2].replace(".", "/") for root in self.roots)
+            yield from (f"{name[:-2]}.{path.stem}" for folder in folders for path in sorted(folder.glob("*.py")))
+
+    def base(self, files: Iterable[Path]) -> Path:
+        """The folder that holds the entry and `files`, and the package that the entry is a part of."""
+        folder = self.roots[0] if self.package else self.entry.path.parent
+        return Path(os.path.commonpath([folder, *(file.parent for file in files)]))
 
     def _candidates(self, name: str) -> Iterator[Path]:
         relative = name.replace(".", "/")
@@ -173,6 +207,31 @@ def shown(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+def _has_own(folder: Path, root: Path, top: str) -> bool:
+    """Whether a script in a folder finds another module there than the one of the name `top` in `root`."""
+    return folder != root and ((folder / f"{top}.py").is_file() or (folder / top).is_dir())
+
+
+def _imported(file: SourceFile, package: str) -> Iterator[str]:
+    """The names of the modules that a file may import; of a package whose modules it chooses by name, all."""
+    here = f"{package}.{file.name}".lstrip(".") if file.name == "__main__" else file.name
+    inside = here.split(".") if file.is_package and file.name != "__main__" else here.split(".")[:-1]
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = inside[: len(inside) - node.level + 1] if node.level else []
+            base = ".".join([*start, *([node.module] if node.module else [])])
+            yield from (".".join(filter(None, (base, alias.name))) for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__"):
+            parts = [part for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+            known = str(parts[0].value) if parts else ""
+            if isinstance(node.args[0], ast.Constant):
+                yield known.lstrip(".")
+            elif known.endswith("."):
+                yield f"{known}*"  # chosen by name
 
 
 def scripts_below(folder: Path) -> Iterator[Path]:

@@ -733,7 +733,7 @@ class Interpreter:
         return True
 
     def _do_from(self, node: ast.ImportFrom) -> bool:
-        base = self._absolute(node)
+        base = self._absolute(node, self.frame.file)
         if base is not None:
             self._packages(base)
         file = self.project.module(base) if base else None
@@ -761,10 +761,17 @@ class Interpreter:
             if owner == base and not name.startswith("_"):
                 self.bind(name, value)
 
-    def _absolute(self, node: ast.ImportFrom) -> str | None:
+    def imports(self, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
+        """The modules that an import statement of a file may run, the packages around them left out."""
+        if isinstance(node, ast.Import):
+            return {alias.name for alias in node.names}
+        base = self._absolute(node, file) or ""
+        return {base, *(f"{base}.{alias.name}" for alias in node.names)}
+
+    def _absolute(self, node: ast.ImportFrom, file: str) -> str | None:
         if not node.level:
             return node.module
-        here = self._file(self.frame.file)
+        here = self._file(file)
         name = here.name if here is not self.project.entry else f"{self.project.package}.{here.name}".lstrip(".")
         parts = name.split(".")
         drop = node.level - (1 if here.is_package and here is not self.project.entry else 0)
