@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, Replace, Under
+from ddpify.edits import Edit, InsertBefore, Replace, Under
 from ddpify.facts.effects import HANDLERS, Effects, maker, only_draws
 from ddpify.facts.model import Func, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -310,6 +310,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     guarding = [c for file in context.tree.trees for c in _block(context, guards, file.root.body, header)]
     yield from guarding
     yield from _unguarded(context, guards, [c.node for c in guarding if isinstance(c, Change)])
+    for node in context.stored[1]:
+        yield context.manual("DDP404", node, "a file keeps this rank's own number", "sum or average it over the ranks first")
     yield from elsewhere.changes(context, guards)
 
 
@@ -369,7 +371,8 @@ def _together(context: Context, run: list[tuple[ast.stmt, tuple[Edit, ...]]], he
             )
             inner_text = "({0})" if loose else "{0}"
             edits = (Replace(statement.test, f"{context.names['rank']} == 0 and {inner_text}", (statement.test,)),)
-        yield Change(CODE, _WHY, context.tree.shown, statement, edits, group="guards")
+        asks = any(isinstance(e, InsertBefore) and context.names["sum_over_ranks"] in e.code for e in lifted)
+        yield Change(CODE, _WHY, context.tree.shown, statement, edits, group="guards", needs=("sum_over_ranks",) if asks else ())
 
 
 def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iterator[Finding]:
