@@ -24,7 +24,8 @@ class Scratch:
         self.base = base
         real = [path.resolve() for path in (cwd, *(script.parent for script in scripts))]
         try:
-            self._root = Path(os.path.commonpath(real))
+            self._named = Path(os.path.commonpath(real))
+            self._root = Path(os.path.commonpath([*real, *(path.parent.resolve() for path in texts)]))
         except ValueError as error:  # on two drives
             raise DdpifyError("the script and the current folder are on different drives", _FROM_THERE) from error
         if len(self._root.parts) < 2:
@@ -50,7 +51,7 @@ class Scratch:
 
     def shown(self, path: str) -> str:
         """A path that the script wrote to, as the user knows it: relative to the project, or absolute outside the tree."""
-        root = str(self.path(self._root))
+        root = str(self.path(self._named))
         return (
             os.path.relpath(path, root)
             if path.startswith(root + os.sep)

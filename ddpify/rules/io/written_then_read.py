@@ -105,10 +105,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         where = _place(context, touch)
         if where is None or _stands(context, where) or all(_fenced(context, t, touch, barriers, placed) for t in before):
             continue
+        if any(_within(context, where, t) and not context.facts.is_edited(touch.call.node) for t in before):
+            fix = f"{context.names['dist']}.barrier() before it, where all ranks come by"
+            yield context.manual(CODE, touch.call.node, "rank 0 may still be writing what is read here", fix)
+            continue
         placed.setdefault(where, touch.call.order)
         yield from _barrier(context, touch, where, before)
     for touch in touched:
-        if touch.kind == "look" and context.facts.in_main(touch.call.node):
+        if touch.kind == "look" and context.facts.is_edited(touch.call.node):
             yield from _asked(context, paths, touch, touched, alone)
 
 
@@ -197,7 +201,7 @@ def _meet(paths: Paths, earlier: Touch, touch: Touch) -> bool:
 def _idle(context: Context, touch: Touch) -> bool:
     """Whether nothing but output and new folders depends on what is looked for."""
     tree = context.tree
-    if not context.facts.in_main(touch.call.node):
+    if not context.facts.is_edited(touch.call.node):
         return True
     statement = tree.statement(touch.call.node)
     if isinstance(statement, (ast.If, ast.While)):
@@ -226,9 +230,14 @@ def _told_only(context: Context, statement: ast.Assign, depth: int) -> bool:
 
 
 def _place(context: Context, touch: Touch) -> ast.stmt | None:
-    """The statement of the entry that a barrier goes before."""
-    nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.in_main(n)]
+    """The statement that a barrier goes before."""
+    nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n)]
     return context.tree.statement(nodes[-1]) if nodes else None
+
+
+def _within(context: Context, where: ast.stmt, touch: Touch) -> bool:
+    """Whether something is done to a file while a statement runs, so that nothing before the statement comes after it."""
+    return any(isinstance(n, ast.Call) and n in touch.call.stack for n in ast.walk(where))
 
 
 def _stands(context: Context, where: ast.stmt) -> bool:

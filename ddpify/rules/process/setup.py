@@ -23,7 +23,7 @@ from ddpify.rules.base import Change, Example
 from ddpify.rules.context import NAMES, Context
 from ddpify.rules.precision import needed
 from ddpify.rules.process import cuda_visible_devices, module
-from ddpify.rules.process.module import NewFile
+from ddpify.rules.process.module import NewFile, Place
 
 CODE = "DDP101"
 TITLE = "set up the process group"
@@ -131,8 +131,8 @@ _MODULE = ("import os", "import torch", "import torch.distributed as dist")
 _BASE = ("import atexit", "import os", "import torch", "import torch.distributed as dist")
 
 
-def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], NewFile | None]:
-    """The set-up that `changes` need, and the module that holds what several files need of it."""
+def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[list[Change], NewFile | None]:
+    """The set-up that `changes` need, and the module at `place` that holds what several files need of it."""
     tree = context.tree
     needs = {n for c in changes for n in c.needs}
     short = "reduce_meter:cnt" in needs
@@ -160,7 +160,7 @@ def change(context: Context, changes: Sequence[Change]) -> tuple[list[Change], N
         call += f"{names['agree_on_seed']}()\n"
     forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith("fork:"))
     wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in _IMPORTS.get(piece, ())))
-    away = module.new_file(context, changes, pieces, wanted)
+    away = module.new_file(context, place, changes, pieces, wanted)
     here = {n for c in changes if c.file == tree.shown for n in c.needs}
     for piece in list(here):
         here |= set(_NEEDS.get(piece, ()))
