@@ -19,7 +19,7 @@ from ddpify.facts.effects import HANDLERS, Effects, maker, only_draws
 from ddpify.facts.model import Func, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.io import elsewhere, hoist, output, writers
+from ddpify.rules.io import elsewhere, hoist, output, stored, writers
 
 CODE = "DDP501"
 TITLE = "rank 0 speaks and writes"
@@ -310,8 +310,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     guarding = [c for file in context.tree.trees for c in _block(context, guards, file.root.body, header)]
     yield from guarding
     yield from _unguarded(context, guards, [c.node for c in guarding if isinstance(c, Change)])
-    for node in context.stored[1]:
-        yield context.manual("DDP404", node, "a file keeps this rank's own number", "sum or average it over the ranks first")
+    yield from stored.changes(context, [c for c in guarding if isinstance(c, Change)])
     yield from elsewhere.changes(context, guards)
 
 

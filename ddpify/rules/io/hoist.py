@@ -45,9 +45,9 @@ class Required:
         """The outermost expressions that all ranks must evaluate, in the order in which they are; the call `top` itself may be output."""
         if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
             yield Part(node, True)
-        elif isinstance(node, ast.expr) and node in self.context.stored[0]:
-            yield Part(node)
-        elif isinstance(node, ast.Call) and node is not top and self._must(node):
+        elif (isinstance(node, ast.expr) and node in self.context.stored[0]) or (
+            isinstance(node, ast.Call) and node is not top and self._must(node)
+        ):
             yield Part(node)
         elif isinstance(node, ast.Lambda):
             yield from (Part(p.node, True) for p in self.parts(node.body))
@@ -102,7 +102,10 @@ def taken_out(context: Context, required: Required, statement: ast.stmt, top: as
         return None
     edits: list[Edit] = []
     for node in sorted({*nodes, *early}, key=lambda n: (n.lineno, n.col_offset)):
-        name = context.fresh(*_names(context, node, top), scope=context.tree.function(statement))
+        names = _names(context, node, top)
+        if node in stored:
+            names[-1:] = [f"mean_{n.id}" for n in ast.walk(node) if isinstance(n, ast.Name)][:1]
+        name = context.fresh(*names, scope=context.tree.function(statement))
         edits += [InsertBefore(statement, f"{name} = {stored.get(node, '{0}')}", (node,)), Replace(node, name)]
     return tuple(edits)
 
