@@ -157,7 +157,7 @@ class Project:
         imports = re.compile(rf"^\s*(?:from\s+[\w.]*\b{last}\s+import|import\s+.*\b{last}\b|from\s+[\w.]+\s+import\s+.*\b{last}\b)", re.M)
         if MAIN.search(self.files[name].source.text):
             return True
-        return any(imports.search(text) and not _has_own(path.parent, root, top) for path, text in self.scripts.items())
+        return any(imports.search(text) and _finds(path, text, root, top) for path, text in self.scripts.items())
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""
@@ -209,9 +209,13 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def _has_own(folder: Path, root: Path, top: str) -> bool:
-    """Whether a script in a folder finds another module there than the one of the name `top` in `root`."""
-    return folder != root and ((folder / f"{top}.py").is_file() or (folder / top).is_dir())
+def _finds(script: Path, text: str, root: Path, top: str) -> bool:
+    """Whether a script of the project may find the module or package `top` of the folder `root`, and no other of that name."""
+    folder = script.parent
+    if folder == root:
+        return True
+    own = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+    return not own and (root in folder.parents or folder in root.parents or "sys.path" in text)
 
 
 def _imported(file: SourceFile, package: str) -> Iterator[str]:

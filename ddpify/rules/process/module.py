@@ -6,6 +6,7 @@ without a process group there is one rank, so that scripts which are not convert
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -93,12 +94,24 @@ def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], 
             if file != "__main__":
                 edits = [_worded(context, _if_joined(context, e, change) if joined else e) for e in edits]
             group = (f"import torch.distributed as {dist}",) if any(f"{dist}." in text for text in _texts(edits)) else ()
-            imports = (*change.imports, *group, *(f"from {name} import {n}" for n in _called(context, edits, file)))
+            imports = (*change.imports, *group, *(f"from {spelled(context, name, file)} import {n}" for n in _called(context, edits, file)))
             node = change.node if context.facts.tree_of(change.node).name == file else edits[0].node
             shown = context.facts.trees[file].shown
             rest = replace(change, discharges=(), settles=(), agrees=(), turns=()) if i else change
             out.append(replace(rest, edits=tuple(edits), imports=imports, node=node, file=shown))
     return out, (name, path)
+
+
+def spelled(context: Context, name: str, file: str) -> str:
+    """A module's name as a file imports it: relative to the file where its package does so."""
+    project, entry = context.facts.project, file == "__main__"
+    package = project.package if entry else file if project.files[file].is_package else file.rpartition(".")[0]
+    here, there = package.split("."), name.split(".")
+    kin = [t for n, t in context.facts.trees.items() if n.partition(".")[0] == here[0] or (project.package and n == "__main__")]
+    if here[0] != there[0] or not any(isinstance(n, ast.ImportFrom) and n.level for t in kin for n in t.nodes()):
+        return name
+    common = next((i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), min(len(here), len(there)))
+    return "." * (len(here) - common + 1) + ".".join(there[common:])
 
 
 def _place(context: Context, changes: Sequence[Change]) -> Place:
@@ -168,7 +181,8 @@ def new_file(
     shown = context.facts.trees["__main__"].shown
     away = [c for c in changes if c.file != shown]
     name, path = place
-    used = [line for c in away for line in c.imports if line.startswith(f"from {name} import ")]
+    last = name.rpartition(".")[2]
+    used = [line for c in away for line in c.imports if re.match(rf"from (?:[\w.]*\.)?{last} import ", line)]
     if not used:
         return None
     texts: dict[str, str] = {}
