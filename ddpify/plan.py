@@ -288,7 +288,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     changes, findings = _decide(context)
     changes, _ = module.by_file(context, changes)
     known = {(f.code, f.message) for f in plan.findings}
-    prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
+    prefixed = any(f.code == "DDP203" and f.level in (Safety.NOTE, Safety.REVIEW) for f in plan.findings)
     if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant
         changes = [
             c

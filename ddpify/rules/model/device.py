@@ -112,7 +112,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             and isinstance(node.value, str)
             and _INDEXED.match(node.value)
             and not _in_device_call(context, node)
-            and not isinstance(tree.parent.get(node), (ast.Expr, ast.Compare, ast.Dict))
+            and not isinstance(tree.parent.get(node), (ast.Expr, ast.Dict))
         ):
             if isinstance(tree.parent.get(node), (ast.JoinedStr, ast.FormattedValue)):
                 continue
