@@ -34,8 +34,8 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     divided, needs = made.divided()
     key = "endless_rank_sampler" if any(endless(made.context, o) for o in made.context.facts.after.value(given).made()) else "rank_sampler"
     sampler = f"{made.name(key)}({{0}}{made.dropping() if key == 'rank_sampler' else ''})"
-    if made.only:
-        sampler = f"{sampler} if {made.only} else {{0}}"
+    if made.when:
+        sampler = f"{sampler} if {made.when} else {{0}}"
     edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(made, "sampler", "sampler")]
     yield Change(
         CODE,
