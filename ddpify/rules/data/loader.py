@@ -299,6 +299,10 @@ def _others(context: Context) -> list[New]:
     """The loaders that do not train."""
     run, trained = context.facts.after, set(context.facts.loaders)
     made = {o for c in run.trace.calls for o in c.result.made() if o.node is c.node and run.is_loader(o)} - trained
+    used = {o for c in run.trace.calls for v in (c.receiver, *c.args, *c.keywords.values()) for o in v.made()}
+    used |= {o for c in run.trace.calls for o in c.result.made() if o.node is not c.node}
+    used |= {o for s in run.trace.stores for o in s.value.made()}
+    made = {o for o in made if o in used or not o.stack or _evaluates(context, o)}  # not what a function makes and leaves
     return sorted(made, key=lambda o: getattr(o.node, "lineno", 0))
 
 
@@ -402,8 +406,10 @@ def _of_rank(context: Context, given: New) -> bool:
 def _reads_rank(context: Context, obj: New) -> bool:
     if obj.cls is None:
         return False
-    names = {n.id for n in ast.walk(obj.cls.node) if isinstance(n, ast.Name)}
-    return any(context.facts.after.memory.get((obj.cls.file, name), NOTHING).of_kind("rank") for name in names)
+    run, names = context.facts.after, {n.id for n in ast.walk(obj.cls.node) if isinstance(n, ast.Name)}
+    read = [run.memory.get((obj.cls.file, name), NOTHING) for name in names]
+    asking = [n for v in read for o in v.objs if isinstance(o, Func) for n in ast.walk(o.node) if isinstance(n, ast.Call)]
+    return any(v.of_kind("rank") for v in read) or any("torch.distributed.get_rank" in run.value(n.func).paths() for n in asking)
 
 
 def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
