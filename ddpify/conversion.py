@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
-from ddpify.project import Project, load, of_source
+from ddpify.project import Project, load, of_source, shown
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.source import Source, from_bytes, from_text
 
@@ -199,6 +199,7 @@ def _output(project: Project, path: Path | None, code: str, modules: tuple[Modul
 
 
 def _converted(project: Project, options: Options, path: Path | None) -> Conversion:
+    from ddpify.launchers import start
     from ddpify.plan import make_plan
 
     entry = project.entry
@@ -213,12 +214,16 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     changes = tuple(change for change in plan.changes if change not in unapplied)
     findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, modules, plan))
     done = replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules, install=plan.install)
-    return _spawning(done, plan.spawned) if options.launcher == "spawn" and plan.spawned is not None else done
+    return (
+        _spawning(done, plan.spawned, start.command("torchrun", module=project.runs))
+        if options.launcher == "spawn" and plan.spawned is not None
+        else done
+    )
 
 
-def _spawning(done: Conversion, asked: Spawned) -> Conversion:
-    """The result moved under mp.spawn; where that cannot be done, it stays for torchrun."""
-    from ddpify.launchers import spawn, start
+def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:
+    """The result moved under mp.spawn; where that cannot be done, it stays for torchrun, started by the command `otherwise`."""
+    from ddpify.launchers import spawn
 
     try:
         return replace(done, code=spawn.moved(done.code, done.source.newline, asked, done.source.text))
@@ -227,10 +232,10 @@ def _spawning(done: Conversion, asked: Spawned) -> Conversion:
         why = f"not moved under mp.spawn, start it with torchrun: {error.reason}"
         told = Finding("DDP106", Safety.MANUAL, why, done.shown, line, 1, error.fix)
         changes = tuple(change for change in done.changes if change.code != "DDP106")
-        return replace(done, changes=changes, findings=(told, *done.findings), command=start.command("torchrun"))
+        return replace(done, changes=changes, findings=(told, *done.findings), command=otherwise)
     except Exception as error:  # a failure of ours leaves what torchrun starts
         told = _internal(done.shown, "not moved under mp.spawn, start it with torchrun", error)
-        return replace(done, findings=(told, *done.findings), command=start.command("torchrun"))
+        return replace(done, findings=(told, *done.findings), command=otherwise)
 
 
 def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:
@@ -250,8 +255,7 @@ def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], t
     modules = [Module(file.path, file.shown, file.source, code) for file, code in files]
     if plan.added is not None:
         ast.parse(plan.added.text)
-        shown = str(Path(project.entry.shown).parent / plan.added.path.name)
-        modules.append(Module(plan.added.path, shown, from_text(""), plan.added.text, True))
+        modules.append(Module(plan.added.path, shown(plan.added.path), from_text(""), plan.added.text, True))
     return texts[0], tuple(modules), tuple(unapplied)
 
 

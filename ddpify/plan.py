@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
@@ -60,14 +61,17 @@ def make_plan(project: Project, options: Options) -> Plan:
         return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))
     context = _context(project, options)
     changes, findings = _decide(context)
+    while further := _concerned(context, findings):
+        context = _context(project, options, (*context.facts.edited, *further))
+        changes, findings = _decide(context)
     entry = project.entry
     findings += [Finding("DDP204", Safety.NOTE, sentence, entry.shown, line) for line, sentence in entry.source.mended]
     blocked = _blocked(context, findings)
     if blocked:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
-    changes, told = module.by_file(context, changes)
-    first, added = setup.change(context, changes)
-    findings = sorted([*findings, *told, *spawn.one_by_default(context)], key=_rank)
+    changes, place = module.by_file(context, changes)
+    first, added = setup.change(context, changes, place)
+    findings = sorted([*findings, *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
         (*changes, *first, *spawn.change(context)),
@@ -139,6 +143,12 @@ def _context(project: Project, options: Options, edited: tuple[str, ...] | None 
     return Context(facts, options, amp=amp)
 
 
+def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """The modules that could be edited, and are not yet, in which something is left to do."""
+    project, left = context.facts.project, {f.file for f in findings if f.level >= Safety.REVIEW}
+    return tuple(n for n, f in project.files.items() if f.shown in left and n not in context.facts.edited and project.may_edit(n))
+
+
 def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     changes: list[Change] = []
     findings: list[Finding] = []
@@ -158,6 +168,7 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
         if owed not in done:
             findings.append(context.manual("DDP900", owed.about, _LEDGER[owed.kind], "see `ddpify rules` for what each rank must do"))
     findings += _unreached(context)
+    findings += _unread(context)
     if context.facts.before.trace.exhausted:
         findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
     return changes, list(dict.fromkeys(findings))
@@ -226,6 +237,20 @@ def _unreached(context: Context) -> list[Finding]:
     return out
 
 
+def _unread(context: Context) -> Iterator[Finding]:
+    """Modules that cannot be read. Raises DdpifyError where the script would fail by that, too."""
+    facts = context.facts
+    for tree in facts.trees.values():
+        for node in tree.nodes():
+            if not isinstance(node, (ast.Import, ast.ImportFrom)) or node not in facts.after.trace.visited:
+                continue
+            for name in facts.project.broken.keys() & facts.after.interpreter.imports(node, tree.name):
+                if all(isinstance(up, ast.Module) for up in tree.ancestors(node)):
+                    raise facts.project.broken[name]
+                why = f"{name} cannot be read, so that nothing is known of what it does: {facts.project.broken[name]}"
+                yield context.manual("DDP900", node, why, "mend that module first, or take the import out")
+
+
 def _owed(facts: Facts) -> list[Obligation]:
     """What must hold for every training loop."""
     out = []
@@ -251,7 +276,7 @@ def command(context: Context) -> str:
     """The command that runs the result."""
     facts = context.facts
     use_env = local_rank.needs_environment(facts.project, facts.edited, facts.after.trace.visited)
-    return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env)
+    return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env, facts.project.runs)
 
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
@@ -261,10 +286,9 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context = _context(project, plan.options, plan.edited)
     changes, findings = _decide(context)
-    changes, told = module.by_file(context, changes)
-    findings += told
+    changes, _ = module.by_file(context, changes)
     known = {(f.code, f.message) for f in plan.findings}
-    prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
+    prefixed = any(f.code == "DDP203" and f.level in (Safety.NOTE, Safety.REVIEW) for f in plan.findings)
     if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant
         changes = [
             c

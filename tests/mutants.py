@@ -666,7 +666,7 @@ def seen(verdict: Verdict) -> str:
 
 def _direct(launcher: str, setting: Setting, script: Path, args: Sequence[str]) -> list[str]:
     """What starts a script's ranks, sooner than a launcher."""
-    line = command(launcher, setting, script, args)
+    line = command(launcher, setting, [str(script)], args)
     if launcher not in ("torchrun", "launch"):
         return line
     port = next(part for part in line if part.startswith("--master-port=")).partition("=")[2]

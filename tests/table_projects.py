@@ -90,6 +90,32 @@ MAIN = """
     torch.save(model.state_dict(), "last.pt")
 """
 
+ROUNDS = """\
+import torch
+import torch.nn.functional as F
+from tqdm import tqdm
+
+
+def one_round(net, feed, sgd, place):
+    lost, seen = 0.0, 0
+    if place == "cuda:0" or place == 0:
+        for rows, kinds in tqdm(feed):
+            loss = F.cross_entropy(net(rows.to(place)), kinds.to(place))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            lost += loss.item() * rows.size(0)
+            seen += rows.size(0)
+    else:
+        for rows, kinds in feed:
+            loss = F.cross_entropy(net(rows.to(place)), kinds.to(place))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            lost += loss.item() * rows.size(0)
+            seen += rows.size(0)
+    return lost / seen
+"""
 SCRIPTS: dict[str, Script] = {
     "loaders, loops and meters in three modules": Script(
         MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
@@ -449,5 +475,21 @@ class Trainer:
 """,
         },
         stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": WAVES},
+    ),
+    "a module that compares the device with one of its own": Script(
+        """
+        from rounds import one_round
+
+        place = "cuda:0" if torch.cuda.is_available() else "cpu"
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2).to(place)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for nr in range(2):
+            print(f"round {nr} lost {one_round(net, feed, sgd, place):.6f}")
+        if place != "cuda:0":
+            print("no GPU")
+        """,
+        files={"rounds.py": ROUNDS},
+        same=("round",),
     ),
 }

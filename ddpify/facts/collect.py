@@ -366,8 +366,6 @@ def collect(project: Project) -> Facts:
 def _edited(facts: Facts) -> Iterator[str]:
     """The modules that may be edited, and make the batches of the training or run over those of a loader."""
     run, project = facts.before, facts.project
-    if any(isinstance(n, ast.ImportFrom) and n.level for n in facts.trees["__main__"].nodes()):
-        return  # an entry inside a package
     nodes: list[ast.AST] = [o.node for o in facts.loaders]
     nodes += [n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack)]
     around = [loop for call in run.trace.calls for loop in call.loops]
@@ -604,6 +602,8 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
             continue
         if any(isinstance(o, Method) and getattr(o.of, "path", "") in library.COLLECTIONS | library.CONTAINERS for o in func.objs):
             continue  # it is kept, and may be trained from there
+        if func.paths() == {"getattr"} and _named_module(node):
+            continue
         for arg in [*node.args, *(k.value for k in node.keywords)]:
             value = run.value(arg)
             if (
@@ -613,6 +613,11 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
                 and not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores)
             ):
                 yield arg, node
+
+
+def _named_module(call: ast.Call) -> bool:
+    """Whether a call is `getattr(model, "module", model)`."""
+    return len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and call.args[1].value == "module"
 
 
 def first_node(model: TrainedModel) -> ast.AST:

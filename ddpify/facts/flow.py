@@ -763,10 +763,10 @@ class Interpreter:
         return True
 
     def _do_from(self, node: ast.ImportFrom) -> bool:
-        base = self._absolute(node)
+        base = self._absolute(node, self.frame.file)
+        if base is not None:
+            self._packages(base)
         file = self.project.module(base) if base else None
-        if file is not None:
-            self._module(file)
         for alias in node.names:
             if alias.name == "*":
                 self._star(base, file)
@@ -791,12 +791,20 @@ class Interpreter:
             if owner == base and not name.startswith("_"):
                 self.bind(name, value)
 
-    def _absolute(self, node: ast.ImportFrom) -> str | None:
+    def imports(self, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
+        """The modules that an import statement of a file may run, the packages around them left out."""
+        if isinstance(node, ast.Import):
+            return {alias.name for alias in node.names}
+        base = self._absolute(node, file) or ""
+        return {base, *(f"{base}.{alias.name}" for alias in node.names)}
+
+    def _absolute(self, node: ast.ImportFrom, file: str) -> str | None:
         if not node.level:
             return node.module
-        here = self._file(self.frame.file)
-        parts = here.name.split(".") if here.name != "__main__" else ["__main__"]
-        drop = node.level - (1 if here.is_package else 0)
+        here = self._file(file)
+        name = here.name if here is not self.project.entry else f"{self.project.package}.{here.name}".lstrip(".")
+        parts = name.split(".")
+        drop = node.level - (1 if here.is_package and here is not self.project.entry else 0)
         parts = parts[: len(parts) - drop] if drop else parts
         return ".".join([*parts, *([node.module] if node.module else [])])
 
@@ -805,12 +813,16 @@ class Interpreter:
 
     def _import(self, name: str, bound: str) -> Value:
         """Import `name`, give what `bound` (itself or its first part) is."""
+        self._packages(name)
+        return just(Module(bound)) if self.project.is_local(bound) else just(Ext(canonical(bound)))
+
+    def _packages(self, name: str) -> None:
+        """Run a local module, and the packages around it first."""
         parts = name.split(".")
         for i in range(1, len(parts) + 1):
             file = self.project.module(".".join(parts[:i]))
             if file is not None:
                 self._module(file)
-        return just(Module(bound)) if self.project.is_local(bound) else just(Ext(canonical(bound)))
 
     # ------------------------------------------------------------------------------------------------ expressions
 

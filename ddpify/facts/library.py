@@ -793,6 +793,9 @@ def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
     if len(args) < 2:
         return NOTHING
     names = [o.value for o in args[1].objs if isinstance(o, Lit) and isinstance(o.value, str)]
+    if names == ["module"] and len(args) == 3 and args[0].kinds() & WRAPPERS:  # a model, with its wrapper taken off if it has one
+        inner = [run.memory.get((o, "module"), NOTHING) if isinstance(o, New) and o.path in WRAPPERS else just(o) for o in args[0].objs]
+        return join(inner)
     if names:
         return join([run.attribute(args[0], n) for n in names] + args[2:])
     own = [o for o in args[0].made() if o.cls is not None]

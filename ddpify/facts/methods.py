@@ -46,10 +46,15 @@ def _site(run: Run, call: Call, module: New) -> ast.Call | None:
     return None
 
 
+def _together(facts: Facts, *nodes: ast.AST) -> bool:
+    """Whether places are of one file that is edited."""
+    return all(facts.is_edited(n) for n in nodes) and len({facts.tree_of(n).name for n in nodes}) == 1
+
+
 def _reaches(facts: Facts, start: Start, site: ast.Call) -> bool:
     """Whether the name of the wrapper, which stands beside the module's own, is seen where the method is called."""
     run, func = facts.before, site.func
-    if not isinstance(func, ast.Attribute) or ast.unparse(func.value) != start.what or not facts.in_main(site):
+    if not isinstance(func, ast.Attribute) or ast.unparse(func.value) != start.what or not _together(facts, site, start.after):
         return False
     if any(c.no_grad or run.unwrap(c.receiver) != {start.module} for c in run.calls(site)):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 
 from ddpify.options import Launcher
@@ -9,18 +10,20 @@ from ddpify.options import Launcher
 _LAUNCH = "--nnodes=1 --node-rank=0 --master-addr=localhost --master-port=29500"
 
 
-def command(launcher: Launcher, devices: str | None = None, use_env: bool = False) -> str:
+def command(launcher: Launcher, devices: str | None = None, use_env: bool = False, module: str = "") -> str:
     """The command for one machine, with `{script}` for the script's path; `devices` is what CUDA_VISIBLE_DEVICES is to be.
 
-    `use_env` keeps torch.distributed.launch from passing the local rank as an argument.
+    `use_env` keeps torch.distributed.launch from passing the local rank as an argument. A script that is run as a part of a package is
+    named by its `module`, and started from the folder of that package.
     """
+    script = f"-m {module}" if module else "{script}"
     if launcher == "spawn":  # the script sets its devices itself
-        return "python {script}"
+        return f"python {script}"
     number = len(devices.split(",")) if devices else 2
     chosen = f"CUDA_VISIBLE_DEVICES={shlex.quote(devices)} " if devices else ""
     if launcher == "launch":
-        return f"{chosen}python -m torch.distributed.launch --nproc-per-node={number} {_LAUNCH}{' --use-env' * use_env} {{script}}"
-    return f"{chosen}torchrun --standalone --nproc-per-node={number} {{script}}"
+        return f"{chosen}python -m torch.distributed.launch --nproc-per-node={number} {_LAUNCH}{' --use-env' * use_env} {script}"
+    return f"{chosen}torchrun --standalone --nproc-per-node={number} {script}"
 
 
 _SCRIPT = """\
@@ -36,13 +39,13 @@ MASTER_PORT=${{MASTER_PORT:-29500}}
 exec {launcher} \\
     --nproc-per-node="$NPROC_PER_NODE" --nnodes="$NNODES" --node-rank="$NODE_RANK" \\
     --master-addr="$MASTER_ADDR" --master-port="$MASTER_PORT"{use_env} \\
-    "$(dirname "$0")"/{script} "$@"
+    {script} "$@"
 """
 _SPAWNED = """\
 #!/bin/sh
 # Starts {name}, which starts one process per GPU itself, or as many as WORLD_SIZE says; they meet at MASTER_ADDR:MASTER_PORT,
 # by default at a free port of this machine.
-{devices}exec python "$(dirname "$0")"/{script} "$@"
+{devices}exec python {script} "$@"
 """
 _COUNT = '$(python -c "import torch; print(torch.cuda.device_count() or 1)")'
 
@@ -53,7 +56,12 @@ def script(command: str, script: str) -> str:
     chosen = words[0].partition("=")[2] if words[0].startswith("CUDA_VISIBLE_DEVICES=") else ""
     number = next((word.partition("=")[2] for word in words if word.startswith("--nproc-per-node=")), "")
     devices = f"export CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-{chosen}}}\n" if chosen else ""
-    fields = {"name": script.rpartition("/")[2], "script": shlex.quote(script), "devices": devices, "number": number if chosen else _COUNT}
+    named = f'"$(dirname "$0")"/{shlex.quote(script)}'
+    if words[-2] == "-m":  # from the folder of its package
+        folders = words[-1].count(".") + script.endswith("__main__.py")
+        top = posixpath.normpath(script + "/.." * (folders + 1))
+        named, devices = " ".join(words[-2:]), f'cd "$(dirname "$0")"/{shlex.quote(top)}\n{devices}'
+    fields = {"name": script.rpartition("/")[2], "script": named, "devices": devices, "number": number if chosen else _COUNT}
     if not number:
         return _SPAWNED.format(**fields)
     launcher = "python -m torch.distributed.launch" if "torch.distributed.launch" in words else "torchrun"

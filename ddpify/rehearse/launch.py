@@ -58,13 +58,13 @@ class Setting:
     clock: bool = False
 
 
-def command(launcher: str, setting: Setting, script: Path, args: Sequence[str]) -> list[str]:
-    """What starts the script: `launcher` is torchrun, launch, spawn, or nothing for one process."""
+def command(launcher: str, setting: Setting, script: Sequence[str], args: Sequence[str]) -> list[str]:
+    """What starts the script (its path, or `-m` and its module): `launcher` is torchrun, launch, spawn, or nothing for one process."""
     line = [setting.python]
     if launcher in ("torchrun", "launch"):
         line += ["-m", f"torch.distributed.{'run' if launcher == 'torchrun' else 'launch'}", f"--nproc-per-node={setting.nproc}"]
         line += ["--master-addr=127.0.0.1", f"--master-port={_free_port()}"]
-    return [*line, str(script), *args]
+    return [*line, *script, *args]
 
 
 def run(line: Sequence[str], cwd: Path, record: Path, setting: Setting, scratch: Scratch, progress: Callable[[int], None]) -> Ended:
@@ -122,7 +122,8 @@ def bare(line: Sequence[str], cwd: Path, limit: float) -> Ended:
 
 def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
-    path = os.pathsep.join([str(INSIDE), *filter(None, [kept.get("PYTHONPATH", "")])])
+    searched = [scratch.own(entry) for entry in kept.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    path = os.pathsep.join([str(INSIDE), *searched])
     if not setting.gpus:
         kept["CUDA_VISIBLE_DEVICES"] = ""
     return {

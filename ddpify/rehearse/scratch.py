@@ -24,7 +24,8 @@ class Scratch:
         self.base = base
         real = [path.resolve() for path in (cwd, *(script.parent for script in scripts))]
         try:
-            self._root = Path(os.path.commonpath(real))
+            self._named = Path(os.path.commonpath(real))
+            self._root = Path(os.path.commonpath([*real, *(path.parent.resolve() for path in texts)]))
         except ValueError as error:  # on two drives
             raise DdpifyError("the script and the current folder are on different drives", _FROM_THERE) from error
         if len(self._root.parts) < 2:
@@ -48,9 +49,14 @@ class Scratch:
         """Where a file or folder of the user's lies in the tree."""
         return self.base / self._top.name / real.resolve().relative_to(self._top)
 
+    def own(self, folder: str) -> str:
+        """A folder in which modules are searched for: the tree's where it is one of the project's."""
+        inside = Path(folder).is_absolute() and Path(folder).resolve().is_relative_to(self._root)
+        return str(self.path(Path(folder))) if inside else folder
+
     def shown(self, path: str) -> str:
         """A path that the script wrote to, as the user knows it: relative to the project, or absolute outside the tree."""
-        root = str(self.path(self._root))
+        root = str(self.path(self._named))
         return (
             os.path.relpath(path, root)
             if path.startswith(root + os.sep)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ddpify.errors import DdpifyError
+from ddpify.project import load
 from ddpify.rehearse import causes, compare
 from ddpify.rehearse.compare import DOUBLE, SINGLE, Pair, Row
 from ddpify.rehearse.history import History, read
@@ -76,10 +77,15 @@ class _Script:
         """Run it in a tree below `folder`."""
         cwd = Path.cwd()
         scratch = Scratch(folder / "tree", cwd, [self.path], self.texts)
-        line = command(self.launcher, setting, scratch.path(self.path), self.args)
+        line = self.command(setting, scratch)
         progress(name, 0)
         ended = run(line, scratch.path(cwd), folder / "record", setting, scratch, lambda steps: progress(name, steps))
         return ended, scratch
+
+    def command(self, setting: Setting, scratch: Scratch) -> list[str]:
+        """What starts it in a tree."""
+        module = load(self.path).runs
+        return command(self.launcher, setting, ["-m", module] if module else [str(scratch.path(self.path))], self.args)
 
 
 class Original:
@@ -264,7 +270,7 @@ def _why(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> 
 
 def _alone(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> _CannotRun:
     """The original's own run decides whether it is the script that fails, or the way in which it is compared."""
-    own = bare(command("", setting, scratch.path(script.path), script.args), scratch.path(Path.cwd()), setting.limit)
+    own = bare(script.command(setting, scratch), scratch.path(Path.cwd()), setting.limit)
     error, compared = _last_error(own.output), _last_error(single.output)
     if own.code is None or own.code == 0:
         return _CannotRun(f"the original runs by itself, but not in the way it must to be compared: {compared}", single.output)

@@ -124,7 +124,7 @@ def _callers(context: Context, node: ast.AST) -> list[ast.stmt]:
     """The statements of the entry that lead to a download in another module and do nothing that all ranks must do together."""
     statements: dict[ast.stmt, None] = {}
     for call in context.facts.after.calls(node):
-        calls = [n for n in call.stack if context.facts.in_main(n)]
+        calls = [n for n in call.stack if context.facts.is_edited(n)]
         if not calls or calls[-1] in context.training or _wraps(context, calls[-1]):
             return []
         statements[context.tree.statement(calls[-1])] = None

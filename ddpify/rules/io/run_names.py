@@ -166,7 +166,7 @@ def _needed(context: Context, touch: Touch) -> bool:
         return False
     if context.by_rank_zero(touch.call):
         return False
-    statement = tree.statement(touch.call.node) if context.facts.in_main(touch.call.node) else None
+    statement = tree.statement(touch.call.node) if context.facts.is_edited(touch.call.node) else None
     alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node and bool(touch.call.func.paths())
     return touch.kind != "make" or not alone
 

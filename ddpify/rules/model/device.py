@@ -112,7 +112,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             and isinstance(node.value, str)
             and _INDEXED.match(node.value)
             and not _in_device_call(context, node)
-            and not isinstance(tree.parent.get(node), (ast.Expr, ast.Compare, ast.Dict))
+            and not isinstance(tree.parent.get(node), (ast.Expr, ast.Dict))
         ):
             if isinstance(tree.parent.get(node), (ast.JoinedStr, ast.FormattedValue)):
                 continue
@@ -260,8 +260,8 @@ def _to(context: Context, node: ast.Call) -> Iterator[Change]:
 def _elsewhere(context: Context) -> Iterator[Finding]:
     """Device indices in the other modules that the script runs."""
     visited = context.facts.after.trace.visited
-    for name, tree in context.facts.trees.items():
-        if name == "__main__":
+    for tree in context.facts.trees.values():
+        if tree in context.tree.trees:
             continue
         for node in tree.nodes():
             bad = ""

@@ -6,15 +6,16 @@ without a process group there is one rank, so that scripts which are not convert
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from ddpify.edits import Edit, InsertAfter, InsertBefore
+from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.project import ADDED
-from ddpify.rules.base import Change, Finding
+from ddpify.rules.base import Change
 from ddpify.rules.context import NAMES, Context
 
 _USUAL = ("ddp_utils", "ddp_ranks", "distributed_utils")
@@ -40,21 +41,24 @@ _ASKED = {
         '    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")\n',
     ),
 }
-_ALONE = {  # what a function that asks other ranks returns where there are none
-    "sum_over_ranks": "value",
-    "gather_over_ranks": "values",
-    "reduce_meter": "",
-    "share_of_ranks": "torch.ones_like(amount)",
-    "on_any_rank": "bool(condition)",
-    "from_rank_zero": "value",
-    "same_on_all_ranks": "value",
-    "from_all_ranks": "rows",
-    "average_gradients": "",
-    "start_alike": "",
+_ALONE = {  # what a function that asks other ranks does where there are none
+    "first_on_node": "yield\n        return",
+    "sum_over_ranks": "return value",
+    "gather_over_ranks": "return values",
+    "reduce_meter": "return",
+    "share_of_ranks": "return torch.ones_like(amount)",
+    "on_any_rank": "return bool(condition)",
+    "from_rank_zero": "return value",
+    "same_on_all_ranks": "return value",
+    "from_all_ranks": "return rows",
+    "average_gradients": "return",
+    "start_alike": "return",
 }
-# What does not hold without a process group, and would break the scripts that are not converted.
-_ONLY_JOINED = frozenset(("DDP201", "DDP203", "DDP302", "DDP305", "DDP504"))
-_IF_JOINED = frozenset(("DDP304", "DDP401"))  # what is done where there is one, and left out else
+# What is done where there is a process group, and left out else, since scripts that are not converted use the module, too.
+_IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))
+_GROUP = re.compile(r"\.set_epoch\(|\bDistributedDataParallel\(")
+_WRAPPED = re.compile(r"^(\S+) = DistributedDataParallel\((.+?), (?:device_ids|delay_allreduce)=.*\n?\Z", re.M)
+_INSIDE = "{0}.module"
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,16 @@ class NewFile:
     pieces: frozenset[str]
 
 
-def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], list[Finding]]:
-    """The changes, each of one file and worded for it; and those that a module cannot have that other scripts use."""
+Place = tuple[str, Path]
+"""A module's dotted name and its file."""
+
+
+def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], Place]:
+    """The changes, each of one file and worded for it, and where the module goes."""
     out: list[Change] = []
-    told: list[Finding] = []
     project, visited = context.facts.project, context.facts.after.trace.visited
-    name = module_name(context)
+    name, path = _place(context, changes)
+    dist = context.names["dist"]
     for change in changes:
         if change.edits and not any(context.facts.in_main(e.node) or context.tree.statement(e.node) in visited for e in change.edits):
             continue  # a part of a module that this script does not use
@@ -80,38 +88,57 @@ def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], 
         if all(f == "__main__" for f in files):
             out.append(change)
             continue
-        bad = [f for f in files if f != "__main__" and change.code in _ONLY_JOINED and project.is_shared(f)]
-        if bad:
-            shown = project.files[bad[0]].shown
-            why = f"other scripts import {shown}, which this would break without a process group: {change.why}"
-            told.append(context.manual(change.code, change.node, why, "do it where a process group is initialised", change.discharges))
-            continue
         for i, file in enumerate(files):
             edits = [e for e in change.edits if context.facts.tree_of(e.node).name == file]
+            joined = file != "__main__" and project.is_shared(file)
             if file != "__main__":
-                joined = change.code in _IF_JOINED and project.is_shared(file)
-                edits = [_worded(context, _if_joined(context, e) if joined else e) for e in edits]
-            group = ("import torch.distributed as dist",) if file != "__main__" and change.code in _IF_JOINED else ()
-            imports = (*change.imports, *group, *(f"from {name} import {n}" for n in _called(context, edits, file)))
+                edits = [_worded(context, _if_joined(context, e, change) if joined else e) for e in edits]
+            group = (f"import torch.distributed as {dist}",) if any(f"{dist}." in text for text in _texts(edits)) else ()
+            imports = (*change.imports, *group, *(f"from {spelled(context, name, file)} import {n}" for n in _called(context, edits, file)))
             node = change.node if context.facts.tree_of(change.node).name == file else edits[0].node
             shown = context.facts.trees[file].shown
             rest = replace(change, discharges=(), settles=(), agrees=(), turns=()) if i else change
             out.append(replace(rest, edits=tuple(edits), imports=imports, node=node, file=shown))
-    return out, told
+    return out, (name, path)
 
 
-def module_name(context: Context) -> str:
-    """The name of the module: one that nothing of the project has."""
+def spelled(context: Context, name: str, file: str) -> str:
+    """A module's name as a file imports it: relative to the file where its package does so."""
+    project, entry = context.facts.project, file == "__main__"
+    package = project.package if entry else file if project.files[file].is_package else file.rpartition(".")[0]
+    here, there = package.split("."), name.split(".")
+    kin = [t for n, t in context.facts.trees.items() if n.partition(".")[0] == here[0] or (project.package and n == "__main__")]
+    if here[0] != there[0] or not any(isinstance(n, ast.ImportFrom) and n.level for t in kin for n in t.nodes()):
+        return name
+    common = next((i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), min(len(here), len(there)))
+    return "." * (len(here) - common + 1) + ".".join(there[common:])
+
+
+def _place(context: Context, changes: Sequence[Change]) -> Place:
+    """The module's name, one that nothing of the project has, and its file."""
     project = context.facts.project
-    free = (n for n in (*_USUAL, *(f"{_USUAL[-1]}{i}" for i in range(2, 99))) if not project.is_local(n) or project.is_ours(n))
-    return next(free)
+    nodes = (e.node for c in changes for e in c.edits if not context.facts.in_main(e.node))
+    folder, package = project.home(sorted({context.facts.tree_of(n).name for n in nodes}))
+    dotted = f"{package}." if package else ""
+    names = (f"{dotted}{n}" for n in (*_USUAL, *(f"{_USUAL[-1]}{i}" for i in range(2, 99))))
+    name = next(n for n in names if not project.is_local(n) or project.is_ours(n))
+    return name, folder / f"{name.rpartition('.')[2]}.py"
 
 
-def _if_joined(context: Context, edit: Edit) -> Edit:
-    """Lines that ask other ranks, under the condition that there is a process group."""
-    if isinstance(edit, (InsertBefore, InsertAfter)) and re.search(rf"\b{context.names['dist']}\.|\.set_epoch\(", edit.code):
-        return replace(edit, code=f"if {context.names['dist']}.is_initialized():\n{textwrap.indent(edit.code, '    ')}")
-    return edit
+def _if_joined(context: Context, edit: Edit, change: Change) -> Edit:
+    """An edit that also holds without a process group: what asks other ranks is left out, and a model may have no wrapper."""
+    if isinstance(edit, Replace) and edit.template == _INSIDE:
+        return replace(edit, template='getattr({0}, "module", {0})')
+    if not isinstance(edit, (InsertBefore, InsertAfter)) or change.code not in _IF_JOINED:
+        return edit
+    if not (_GROUP.search(edit.code) or f"{context.names['dist']}." in edit.code):
+        return edit
+    code = edit.code if edit.code.endswith("\n") else f"{edit.code}\n"
+    text = f"if {context.names['dist']}.is_initialized():\n{textwrap.indent(code, '    ')}"
+    wrap = _WRAPPED.search(code)
+    if wrap is not None and wrap[1] != wrap[2]:  # a name of its own, which is read without a wrapper, too
+        text += f"else:\n    {wrap[1]} = {wrap[2]}\n"
+    return replace(edit, code=text)
 
 
 def _worded(context: Context, edit: Edit) -> Edit:
@@ -132,9 +159,13 @@ def _outside_docstring(context: Context, text: str) -> str:
     return '"""'.join(_asked(context, part) if i % 2 == 0 else part for i, part in enumerate(parts))
 
 
+def _texts(edits: Sequence[Edit]) -> list[str]:
+    return [getattr(e, f.name) for e in edits for f in fields(e) if f.name in ("template", "code", "header")]
+
+
 def _called(context: Context, edits: Sequence[Edit], file: str) -> Iterator[str]:
     """The names of the module that a file's edits use."""
-    texts = [getattr(e, f.name) for e in edits for f in fields(e) if f.name in ("template", "code", "header")]
+    texts = _texts(edits)
     names = [n for n, _ in _ASKED.values()] if file != "__main__" else []
     if file != "__main__":
         names += [context.names[key] for key in NAMES if key not in (*_ASKED, "dist", "init_distributed")]
@@ -143,12 +174,15 @@ def _called(context: Context, edits: Sequence[Edit], file: str) -> Iterator[str]
             yield name
 
 
-def new_file(context: Context, changes: Sequence[Change], functions: dict[str, str], imports: Sequence[str]) -> NewFile | None:
+def new_file(
+    context: Context, place: Place, changes: Sequence[Change], functions: dict[str, str], imports: Sequence[str]
+) -> NewFile | None:
     """The module that the changes of other files than the entry need, of the `functions` that there are; None where they need none."""
     shown = context.facts.trees["__main__"].shown
     away = [c for c in changes if c.file != shown]
-    name = module_name(context)
-    used = [line for c in away for line in c.imports if line.startswith(f"from {name} import ")]
+    name, path = place
+    last = name.rpartition(".")[2]
+    used = [line for c in away for line in c.imports if re.match(rf"from (?:[\w.]*\.)?{last} import ", line)]
     if not used:
         return None
     texts: dict[str, str] = {}
@@ -165,7 +199,7 @@ def new_file(context: Context, changes: Sequence[Change], functions: dict[str, s
     lines = [line for line in imports if _is_used(line, whole)]
     groups = ["".join(f"{line}\n" for line in lines if ("torch" in line) is third) for third in (False, True)]
     text = f'"""{ADDED}"""\n\n' + "\n".join(g for g in groups if g) + "\n\n" + whole.rstrip() + "\n"
-    return NewFile(name, context.facts.project.entry.path.parent / f"{name}.py", text, frozenset(texts))
+    return NewFile(name, path, text, frozenset(texts))
 
 
 def _is_used(line: str, text: str) -> bool:
@@ -179,5 +213,5 @@ def _alone(context: Context, key: str, text: str) -> str:
         return text
     before, define, function = text.rpartition("\ndef ") if not text.startswith("def ") else ("", "", text)  # a class may come first
     head, quotes, rest = function.partition('"""\n')
-    start = f"{before}{define}{head}{quotes}    if not {context.names['dist']}.is_initialized():\n        return {_ALONE[key]}".rstrip()
+    start = f"{before}{define}{head}{quotes}    if not {context.names['dist']}.is_initialized():\n        {_ALONE[key]}"
     return f"{start}\n{rest}"

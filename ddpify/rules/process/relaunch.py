@@ -91,7 +91,7 @@ def move(project: Project, asked: Launcher) -> Move | None:
     """How the script comes to the launcher asked for; None where it is there already."""
     entry, old = project.entry, present(project)
     use_env = local_rank.needs_environment(project, ())
-    made = Move(start.command(asked, None, use_env))
+    made = Move(start.command(asked, None, use_env, project.runs))
     if old == asked != "launch":
         return None
     if old is None:

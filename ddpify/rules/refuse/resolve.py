@@ -28,7 +28,7 @@ class Resolver:
     _tops: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.entry = Module(self.project.entry, _package_of_entry(self.project))
+        self.entry = Module(self.project.entry, self.project.package)
 
     def module(self, name: str) -> Module | None:
         """The local module `name`, with its bindings."""
@@ -124,11 +124,3 @@ class Resolver:
 def _package(file: SourceFile) -> str:
     """The package that relative imports of `file` start from: "" at a root."""
     return file.name if file.is_package else file.name.rpartition(".")[0]
-
-
-def _package_of_entry(project: Project) -> str:
-    folder = project.entry.path.parent
-    for root in project.roots:
-        if root in folder.parents and (folder / "__init__.py").is_file():
-            return ".".join(folder.relative_to(root).parts)
-    return ""
