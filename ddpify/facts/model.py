@@ -7,8 +7,9 @@ computed from a batch, how they scale with it. All are immutable; what objects h
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Stack = tuple[ast.AST, ...]
 
@@ -175,8 +176,7 @@ class Objects:
 Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super | Pick | Like"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where the
     first dimension may not be that of the samples, or holds their places in the batch, ("forward", (model, call)),
     ("graded", (model, call)) where only the gradient of a forward was taken, ("parameters", model),
@@ -203,12 +203,14 @@ class Value:
         if not (self.objs or self.origins or self.scale):
             return other
         scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
+        if scale == self.scale and other.objs <= self.objs and len(self.objs) <= 60 and other.origins <= self.origins:
+            return self
         objs = self.objs | other.objs
         return Value(objs if len(objs) <= 60 else frozenset(), self.origins | other.origins, scale)
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
-        return frozenset(o.of for o in self.origins if o.kind == kind)
+        return frozenset([o.of for o in self.origins if o.kind == kind]) if self.origins else frozenset()
 
     def batches(self) -> frozenset[Any]:
         """The loaders whose batches it may be, or hold as a tuple."""
@@ -257,6 +259,11 @@ def join(values: list[Value] | tuple[Value, ...]) -> Value:
     for v in values:
         out = out | v
     return out
+
+
+def origins_of(values: Iterable[Value]) -> frozenset[Origin]:
+    """What all of `values` were computed from."""
+    return frozenset[Origin]().union(*[v.origins for v in values])
 
 
 @dataclass(frozen=True, slots=True)

@@ -412,8 +412,10 @@ def _reads_rank(context: Context, obj: New) -> bool:
         return False
     if obj.cls.file != "__main__" and context.facts.project.is_ours(obj.cls.file):
         return True  # a conversion has added it, with functions that ask for the rank
-    names = {n.id for n in ast.walk(obj.cls.node) if isinstance(n, ast.Name)}
-    return any(context.facts.after.memory.get((obj.cls.file, name), NOTHING).of_kind("rank") for name in names)
+    run, names = context.facts.after, {n.id for n in ast.walk(obj.cls.node) if isinstance(n, ast.Name)}
+    read = [run.memory.get((obj.cls.file, name), NOTHING) for name in names]
+    asking = [n for v in read for o in v.objs if isinstance(o, Func) for n in ast.walk(o.node) if isinstance(n, ast.Call)]
+    return any(v.of_kind("rank") for v in read) or any("torch.distributed.get_rank" in run.value(n.func).paths() for n in asking)
 
 
 def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
@@ -544,7 +546,7 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     context, node = made.context, made.node
     given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
     run = context.facts.after
-    hidden = {name for (owner, name) in run.memory if owner in run.value(spread.value).objs} & {"sampler", "batch_sampler"}
+    hidden = {name for o in run.value(spread.value).objs for name in run.of(o)} & {"sampler", "batch_sampler"}
     if len(node.args) > 1 or made.only or hidden or any(k.arg is None and k is not spread for k in node.keywords):
         yield made.refuse("the loader's arguments cannot be seen")
         return
@@ -564,7 +566,7 @@ def _harmless(context: Context, options: ast.expr) -> bool:
     """Whether options that are passed on do not say what a loader draws."""
     run = context.facts.after
     given = run.value(options)
-    keys = {name for (owner, name) in run.memory if owner in given.objs and not name.startswith("[")}
+    keys = {name for o in given.objs for name in run.of(o) if not name.startswith("[")}
     return bool(given.objs) and all(isinstance(o, New) and o.path == "dict" for o in given.objs) and keys <= _PASSED_ON
 
 

@@ -106,7 +106,7 @@ def _regrouped(context: Context, loaders: frozenset[ast.AST]) -> bool:
 def _learns(context: Context, sampler: New) -> bool:
     """Whether a sampler is told of a rank's own share of the data."""
     run = context.facts.after
-    if any(owner is sampler and context.local(value) for (owner, _), value in run.memory.items()):
+    if any(context.local(value) for value in run.of(sampler).values()):
         return True
     for call in run.trace.calls:
         if sampler in call.receiver.objs and any(context.local(v) for v in (*call.args, *call.keywords.values())):
