@@ -19,6 +19,7 @@ from ddpify.source import Source, parse, read
 
 if TYPE_CHECKING:
     from ddpify.facts.model import Objects
+    from ddpify.facts.tree import Tree
 
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
 NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
@@ -47,6 +48,13 @@ class SourceFile:
         """Whether relative imports start at the module itself."""
         return self.path.name == "__init__.py"
 
+    @cached_property
+    def standing(self) -> Tree:
+        """Where its nodes stand."""
+        from ddpify.facts.tree import Tree
+
+        return Tree(self.name, self.shown, self.tree)
+
 
 @dataclass(eq=False)
 class Project:
@@ -62,6 +70,7 @@ class Project:
     broken: dict[str, DdpifyError] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
+    parsed: dict[Path, SourceFile] = field(default_factory=dict)  # modules that need not be read again
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
     _missing: set[str] = field(default_factory=set)
 
@@ -72,13 +81,14 @@ class Project:
         if name in self._missing:
             return None
         for path in self._candidates(name):
+            file = self.parsed.get(path)
             try:
-                source = self.overlay.get(path) or read(path)
-                tree = parse(source, str(path))
+                source = file.source if file is not None else self.overlay.get(path) or read(path)
+                tree = file.tree if file is not None else parse(source, str(path))
             except DdpifyError as error:  # its values are unknown, and the plan says so
                 self.broken[name] = error
                 break
-            self.files[name] = SourceFile(name, path, shown(path), source, tree)
+            self.files[name] = file if file is not None and file.name == name else SourceFile(name, path, shown(path), source, tree)
             self._search(_additions(source, tree, path))
             return self.files[name]
         self._missing.add(name)
