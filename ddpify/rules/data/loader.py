@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Func, Lit, New, Value
+from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Value
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -244,16 +244,23 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _made_by(context: Context, loader: New) -> ast.AST:
     """The call that is edited for a loader: the one that makes it, or the one that its class hands its arguments on by."""
-    find = context.facts.after.interpreter.find
-    found = find(loader.cls, "__init__") if loader.cls is not None else None
-    for func in found.objs if found is not None else ():
-        if isinstance(func, Func):
-            inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".__init__")]
-            plain = [n for n in inits if isinstance(n.func, ast.Attribute) and ast.unparse(n.func.value).startswith("super(")]
-            if len(inits) == 1 and plain and _hands_on(func.node, plain[0], loader.node):
-                return loader.node
-            return plain[0] if len(inits) == 1 and plain else func.node
-    return loader.node
+    run = context.facts.after.interpreter
+    cls, node = loader.cls, loader.node
+    while cls is not None:
+        found = run.find(cls, "__init__")
+        func = next((f for f in found.objs if isinstance(f, Func)), None) if found is not None else None
+        if func is None or func.cls is None:
+            return node
+        inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".__init__")]
+        plain = [n for n in inits if isinstance(n.func, ast.Attribute) and ast.unparse(n.func.value).startswith("super(")]
+        if len(inits) == 1 and plain and _hands_on(func.node, plain[0], node):
+            return node
+        if len(inits) != 1 or not plain:
+            return func.node
+        node = plain[0]
+        above = [b for base in func.cls.bases for b in base.objs if isinstance(b, Class)]
+        cls = next((b for b in above if run.find(b, "__init__") is not None), None)  # a class of the project's own, between it and torch's
+    return node
 
 
 def _hands_on(function: ast.AST, init: ast.Call, made: ast.AST) -> bool:
