@@ -428,6 +428,9 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield from batch_sampler.changes(made, given)
         return
     dataset = made.argument("dataset")
+    if dataset is None and (spread := _with_dataset(made)) is not None:
+        yield from _options(made, spread, f'{ast.unparse(spread.value)}["dataset"]', [], [])
+        return
     if dataset is None:
         yield made.refuse("the loader's data set cannot be seen")
         return
@@ -550,6 +553,17 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
     wanted = ("per_rank" if context.options.batch_size == "global" else "sharded:whole", *needs, "sharded")
     yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), made.imports, made.level, discharges=made.held, needs=wanted)
+
+
+def _with_dataset(made: LoaderCall) -> ast.keyword | None:
+    """The options that a loader is made with, where its data set is among them."""
+    run, spread = made.context.facts.after, [k for k in made.node.keywords if k.arg is None]
+    if len(spread) != 1 or made.node.args or not isinstance(spread[0].value, (ast.Name, ast.Attribute)):
+        return None
+    options = run.value(spread[0].value).objs
+    data = [run.held(o, "dataset") for o in options]
+    known = bool(options) and all(isinstance(o, New) and o.path == "dict" for o in options) and all(v.objs for v in data)
+    return spread[0] if known and not any(stream.is_stream(made.context, v) for v in data) else None
 
 
 _PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))
