@@ -121,6 +121,7 @@ class Interpreter:
         self.stores: dict[tuple[ast.AST, Stack], Store] = {}
         self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
         self.driven: set[ast.AST] = set()  # the functions whose parameters are settings
+        self.commands: set[ast.AST] = set()  # those that their group runs
         self.imported: set[str] = set()
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}

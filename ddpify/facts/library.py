@@ -615,7 +615,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return _setting(run, obj, name, keys, args, keywords)
     for value in (*args, *keywords.values()):
         for f in value.objs:
-            if isinstance(f, Func):
+            if isinstance(f, Func) and f.node not in run.commands:
                 run.call_function(f, event.node, [], {})
     whole = mixed([*args], keywords)
     if isinstance(obj, New) and obj.cls is None and obj.path and whole.of_kind("batch") and not obj.path.startswith(_KNOWN):
