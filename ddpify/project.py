@@ -151,7 +151,23 @@ class Project:
         return out
 
     def is_shared(self, name: str) -> bool:
-        """Whether a module is a script, too, or other scripts than the entry may import it."""
+        """Whether a module is a script, too, or other scripts than the entry may import it, or a module that imports it."""
+        return name in self._shared
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        found = [name for name in self.files if self._is_imported(name)]
+        shared = dict.fromkeys(found)
+        while found:
+            file = self.files[found.pop()]
+            further = [n for n in _imported(file, self.package) if n not in shared and n in self.files]
+            further += [up for n in _imported(file, self.package) if (up := n.rpartition(".")[0]) in self.files and up not in shared]
+            shared |= dict.fromkeys(further)
+            found += further
+        return frozenset(shared)
+
+    def _is_imported(self, name: str) -> bool:
+        """Whether a module is a script, or a script of the project imports it."""
         top, _, rest = name.partition(".")
         last, root = re.escape(rest.rpartition(".")[2] or top), self.root_of(name)
         imports = re.compile(rf"^\s*(?:from\s+[\w.]*\b{last}\s+import|import\s+.*\b{last}\b|from\s+[\w.]+\s+import\s+.*\b{last}\b)", re.M)
@@ -228,7 +244,7 @@ def _imported(file: SourceFile, package: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             start = inside[: len(inside) - node.level + 1] if node.level else []
             base = ".".join([*start, *([node.module] if node.module else [])])
-            yield from (".".join(filter(None, (base, alias.name))) for alias in node.names)
+            yield from (".".join(filter(None, (base, alias.name if alias.name != "*" else ""))) for alias in node.names)
         elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__"):
             parts = [part for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
             known = str(parts[0].value) if parts else ""

@@ -24,14 +24,14 @@ class Run:
 
     def __post_init__(self) -> None:
         self.trace = self.interpreter.run()
-        self.memory = self.interpreter.memory.flat()
+        self.memory = dict(self.interpreter.memory)
         self._by_node: dict[ast.AST, list[Call]] = {}
         for call in self.trace.calls:
             self._by_node.setdefault(call.node, []).append(call)
+        self._held: dict[object, dict[str, Value]] = {}
+        for (holder, name), value in self.memory.items():
+            self._held.setdefault(holder, {})[name] = value
         self.owner = self._owners()
-        self._parts: dict[object, list[Obj]] = {}
-        for (holder, _), value in self.memory.items():
-            self._parts.setdefault(holder, []).extend(value.objs)
 
     def calls(self, node: ast.AST) -> list[Call]:
         """The evaluations of a call expression, one a stack of calls."""
@@ -47,7 +47,11 @@ class Run:
 
     def parts(self, obj: Obj) -> list[Obj]:
         """What a module, or a container, holds."""
-        return self._parts.get(obj, [])
+        return [inner for value in self.of(obj).values() for inner in value.objs]
+
+    def of(self, obj: object) -> Mapping[str, Value]:
+        """All that an object, or a module, holds at the end, by the names it has there."""
+        return self._held.get(obj, {})
 
     def _owners(self) -> dict[Obj, Obj]:
         """For each module inside a module: the one that holds it; for others, the list that does."""
@@ -59,7 +63,7 @@ class Run:
                 )
                 for obj in value.objs if own else ():
                     if isinstance(obj, New) and obj is not owner:
-                        out.setdefault(obj, owner)  # type: ignore[arg-type]
+                        out.setdefault(obj, owner)
         return out
 
     @cached_property
@@ -103,12 +107,11 @@ class Run:
                     for item in obj.items:
                         out |= self.parameters(item, depth + 1)
                 elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
-                    for (owner, _), held in self.memory.items():
-                        if owner == obj:
-                            out |= self.parameters(held, depth + 1)
+                    for held in self.of(obj).values():
+                        out |= self.parameters(held, depth + 1)
                 elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
                     out |= self.parameters(self.held(obj.of, "params"), depth + 1)
-                elif isinstance(obj, New) and ("iterable" in {n for (o, n) in self.memory if o == obj}):
+                elif isinstance(obj, New) and "iterable" in self.of(obj):
                     out |= self.parameters(self.memory[obj, "iterable"], depth + 1)
         inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
         return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))))
@@ -136,9 +139,8 @@ class Run:
                     for item in obj.items:
                         out |= self.loose(item, depth + 1)
                 elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
-                    for (owner, _), held in self.memory.items():
-                        if owner is obj:
-                            out |= self.loose(held, depth + 1)
+                    for held in self.of(obj).values():
+                        out |= self.loose(held, depth + 1)
                 elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
                     out |= self.loose(self.held(obj.of, "params"), depth + 1)
         return frozenset(out)
@@ -165,14 +167,14 @@ class Run:
         if obj.cls is None:
             holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
             inner = [o for o in self.held(obj, "[]").objs if o is not obj] if holds else []
-            seen = all(value.objs for (owner, name), value in self.memory.items() if owner is obj and name.isdigit())
+            seen = all(value.objs for name, value in self.of(obj).items() if name.isdigit())
             return seen and library.bare(obj.path) and all(self.bare(o, depth + 1) for o in inner)
         if not self.interpreter.is_module(obj):
             return True
         if any(not b.startswith("torch.nn.") or not library.bare(b) for b in self.interpreter.library_bases(obj.cls)):
             return False
         makes = any(isinstance(n, ast.Attribute) and n.attr.endswith(("Parameter", "register_parameter")) for n in ast.walk(obj.cls.node))
-        held = [o for (owner, _), value in self.memory.items() if owner is obj for o in value.objs]
+        held = self.parts(obj)
         return not makes and all(self.bare(o, depth + 1) for o in held if isinstance(o, (New, Part)) and o is not obj)
 
     def is_optimizer(self, obj: object) -> bool:
@@ -198,6 +200,26 @@ class Run:
                 if any(self.feeds(v, depth + 1) for v in inner):
                     return True
         return False
+
+
+def run(
+    project: Project,
+    wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+    ignore_dp: bool = False,
+    unwraps: frozenset[ast.expr] = frozenset(),
+    settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
+    agreed: frozenset[ast.AST] = frozenset(),
+    shares: frozenset[New] | None = None,
+    turned: Mapping[ast.expr, str] | None = None,
+    cuts: Mapping[ast.AST, Cut] | None = None,
+) -> Run:
+    """Run a project, as `Interpreter` says; what was run already is not run again."""
+    done: dict[object, Run] = project.memo.setdefault(("runs", project.entry.tree), {})  # type: ignore[assignment]
+    told = (frozenset(given.items()) if given else None for given in (wraps, settled, turned, cuts))
+    key = (*told, ignore_dp, unwraps, agreed, shares)
+    if key not in done:
+        done[key] = Run(Interpreter(project, wraps, ignore_dp, unwraps, settled, agreed, shares, turned, cuts))
+    return done[key]
 
 
 def place_of(obj: Obj) -> tuple[int, int, str]:
@@ -274,7 +296,6 @@ class Facts:
     passed: frozenset[ast.expr] = frozenset()
     cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
     edited: tuple[str, ...] = ()  # the modules that are edited beside the entry
-    tried: dict[frozenset[tuple[ast.expr, str]], Run] = field(default_factory=dict)  # what edits would make of the script
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     averaged: dict[New, Averaged] = field(default_factory=dict)
     through: tuple[Through, ...] = ()
@@ -341,7 +362,7 @@ class Facts:
 
 def collect(project: Project) -> Facts:
     """Read the facts of a project."""
-    before = Run(Interpreter(project))
+    before = run(project)
     files = {"__main__": project.entry, **project.files}
     trees = {name: Tree(name, f.shown, f.tree) for name, f in files.items()}
     facts = Facts(project, trees, before, before)
@@ -382,10 +403,10 @@ def _by_hand(facts: Facts) -> None:
     found = cuts.found(facts.before, list(facts.trees.values()))
     if not found:
         return
-    run = Run(Interpreter(facts.project, cuts=found))
-    loops = [_loop(run, call) for call in _backwards(run)]
+    cut = run(facts.project, cuts=found)
+    loops = [_loop(cut, call) for call in _backwards(cut)]
     if any(isinstance(o, New) and o.path in cuts.PATHS for loop in loops for o in loop.loaders):
-        facts.cuts, facts.before, facts.after, facts.loops = found, run, run, loops
+        facts.cuts, facts.before, facts.after, facts.loops = found, cut, cut, loops
 
 
 def _backwards(run: Run) -> list[Call]:
@@ -513,16 +534,17 @@ def place_wraps(facts: Facts) -> None:
         for statement, target in () if model.wrapped or model in facts.plain else islice(candidates(facts, model), most):
             if _part_of_a_module(facts, target, statement):
                 continue
+            target = facts.project.memo.setdefault((f"wraps {ast.unparse(target)}", statement), target)  # type: ignore[assignment]
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
-            run = Run(Interpreter(facts.project, trial, ignore_dp=True, cuts=facts.cuts))
-            if _holds(facts, model, run):
+            tried = run(facts.project, trial, ignore_dp=True, cuts=facts.cuts)
+            if _holds(facts, model, tried):
                 model.wrap = statement, target
                 model.kept_in = kept_in(facts, statement, target)
                 wraps = dict(trial)
-                facts.after = run
+                facts.after = tried
                 break
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
-        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, cuts=facts.cuts))
+        facts.after = run(facts.project, wraps, ignore_dp=True, cuts=facts.cuts)
     facts.wraps = wraps
     for _ in range(4):  # what a call is handed decides what the calls inside it are handed
         found = dict(_passed(facts))
@@ -530,7 +552,7 @@ def place_wraps(facts: Facts) -> None:
         if not set(found) - inner:
             break
         facts.passed |= set(found) - inner
-        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts))
+        facts.after = run(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts)
 
 
 def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bool:
@@ -555,7 +577,7 @@ def settle(
     turned: Mapping[ast.expr, str] | None = None,
 ) -> None:
     """Run once more with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
-    interpreter = Interpreter(
+    facts.after = run(
         facts.project,
         facts.wraps,
         ignore_dp=True,
@@ -566,15 +588,11 @@ def settle(
         turned=turned,
         cuts=facts.cuts,
     )
-    facts.after = Run(interpreter)
 
 
 def turned(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
     """A run in which some expressions are what an edit would make of them."""
-    key = frozenset(how.items())
-    if key not in facts.tried:
-        facts.tried[key] = Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts, turned=how))
-    return facts.tried[key]
+    return run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts, turned=how)
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:
@@ -845,7 +863,7 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
     for text, value in list(named.items()):
         for obj in value.made() if len(value.objs) == 1 and (text == first or others) else ():
             if obj.cls is not None and not (run.interpreter.is_module(obj) and (obj in run.run or _saved(run, obj))):
-                named |= {f"{text}.{name}": held for (owner, name), held in run.memory.items() if owner is obj and name.isidentifier()}
+                named |= {f"{text}.{name}": held for name, held in run.of(obj).items() if name.isidentifier()}
     for text, value in named.items():
         if is_all(run, value, model) and "." in text:
             yield text
@@ -855,8 +873,8 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
             if is_all(run, run.held(obj, "[]"), model) and obj.path in ("list", "dict"):
                 yield text
                 continue
-            for (owner, key), held in run.memory.items():
-                if owner is obj and not key.startswith("[") and is_all(run, held, model):
+            for key, held in run.of(obj).items():
+                if not key.startswith("[") and is_all(run, held, model):
                     yield f"{text}[{key}]" if key.lstrip("-").isdigit() and obj.path != "dict" else f"{text}[{key!r}]"
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ddpify.facts import library, scales
+from ddpify.facts import drivers, library, named, scales
 from ddpify.facts.cuts import CUT, DRAW, PATHS, Cut
 from ddpify.facts.flags import flags
 from ddpify.facts.kept import read_back
-from ddpify.facts.memory import Memory, join_all
+from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import (
     NOTHING,
     Call,
@@ -32,6 +33,7 @@ from ddpify.facts.model import (
     Obj,
     Origin,
     Part,
+    Pick,
     Stack,
     Store,
     Super,
@@ -40,6 +42,7 @@ from ddpify.facts.model import (
     Value,
     join,
     just,
+    origins_of,
 )
 from ddpify.facts.names import canonical
 from ddpify.project import Project, SourceFile
@@ -47,7 +50,7 @@ from ddpify.project import Project, SourceFile
 _BUILTINS = frozenset(dir(builtins))
 _DEPTH = 24
 _BUDGET = 150_000
-State = tuple[dict[str, Value] | None, Memory]
+State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
@@ -61,11 +64,12 @@ class _Frame:
         self.file = file
         self.local = local
         self.node = node
+        self.made: Stack = ()
         self.globals: set[str] = set()
         self.returned = NOTHING
         self.yielded = NOTHING
-        self.exits: list[Memory] = []
-        self.outer: dict[str, Value] = {}
+        self.exits: list[Version] = []
+        self.outer: Mapping[str, Value] = {}
         self.cls: Class | None = None
         self.owner: Obj | None = None
 
@@ -114,7 +118,8 @@ class Interpreter:
         self.order = 0
         self.calls: dict[tuple[ast.AST, Stack], Call] = {}
         self.stores: dict[tuple[ast.AST, Stack], Store] = {}
-        self.closures: dict[ast.AST, dict[str, Value]] = {}
+        self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
+        self.driven: set[ast.AST] = set()  # the functions whose parameters are settings
         self.imported: set[str] = set()
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
@@ -171,9 +176,8 @@ class Interpreter:
     def _settle(self, target: ast.expr) -> None:
         value = self.expression(target)
         for obj in value.made():
-            for (owner, name), held in self.memory.items():
-                if owner is obj:
-                    self.memory[obj, name] = library.agreed(held, self.shares)
+            for name, held in self.memory.of(obj):
+                self.memory[obj, name] = library.agreed(held, self.shares)
         if not value.made():
             self.assign(target, library.agreed(value, self.shares))
 
@@ -192,7 +196,7 @@ class Interpreter:
     def _wrap_each(self, at: ast.AST, target: ast.expr, held: list[New]) -> None:
         """`nets = [DistributedDataParallel(net) for net in nets]`, or the like for a dict."""
         made = self.objects.new(held[0].path, at, (*self.stack, target))
-        for (owner, key), inner in self.memory.items():
+        for (owner, key), inner in list(self.memory.items()):
             if owner not in held:
                 continue
             around = set[Obj]()
@@ -211,14 +215,18 @@ class Interpreter:
     # ------------------------------------------------------------------------------------------------ state
 
     def _fork(self) -> State:
-        """The state as it is; what runs on writes to a layer of its own."""
-        local, memory = self.frame.local, self.memory
-        self.memory = Memory(memory)
-        return (None if local is None else dict(local)), memory
+        """The state as it is; what runs on writes to another."""
+        local = self.frame.local
+        return (None if local is None else dict(local)), self.memory.fork()
+
+    def _end(self) -> State:
+        """The state at the end of a branch."""
+        return self.frame.local, self.memory.fork()
 
     def _restore(self, state: State) -> None:
-        local, memory = state
-        self.frame.local, self.memory = (None if local is None else dict(local)), Memory(memory)
+        local, version = state
+        self.frame.local = None if local is None else dict(local)
+        self.memory.restore(version)
 
     def _merge(self, states: list[State]) -> bool:
         """Go on with the join of `states`; False when there is none."""
@@ -228,7 +236,8 @@ class Interpreter:
         for other, _ in states[1:]:
             if local is not None and other is not None:
                 _join_into(local, other)
-        self.frame.local, self.memory = local, join_all([memory for _, memory in states])
+        self.frame.local = local
+        self.memory.join([version for _, version in states])
         return True
 
     def lookup(self, name: str) -> Value:
@@ -393,7 +402,7 @@ class Interpreter:
     def _do_return(self, node: ast.Return) -> bool:
         value = self.expression(node.value) if node.value is not None else NOTHING
         self.frame.returned = self.frame.returned | value
-        self.frame.exits.append(self.memory)
+        self.frame.exits.append(self.memory.fork())
         return False
 
     def _do_raise(self, node: ast.Raise) -> bool:
@@ -435,7 +444,7 @@ class Interpreter:
             saved, self.tests = (self.tests, self.deciding), (*self.tests, (node.test, test))
             self.deciding |= _deciding(test)
             if self.block(branch):
-                ends.append((self.frame.local, self.memory))
+                ends.append(self._end())
             self.tests, self.deciding = saved
         return self._merge(ends)
 
@@ -553,7 +562,7 @@ class Interpreter:
             self.loops = (*outer, loop) if loop is not None else outer
             alive = self.block(body)
             self.loops = outer
-            ends = [zero, *self.breaks[-1]] + ([(self.frame.local, self.memory)] if alive else [])
+            ends = [zero, *self.breaks[-1]] + ([self._end()] if alive else [])
             if endless and (alive or self.breaks[-1]):
                 ends = ends[1:]
             self._merge(ends)
@@ -586,9 +595,8 @@ class Interpreter:
             return
         value = self.trace.values.get(only.value, NOTHING)
         for obj in self.expression(node.iter).made():
-            for owner, name in [key for key, _ in self.memory.items()]:
-                if owner is obj:
-                    self.memory[obj, name] = value
+            for name, _ in self.memory.of(obj):
+                self.memory[obj, name] = value
 
     def _spelled(self, node: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
         """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
@@ -646,7 +654,7 @@ class Interpreter:
             self.loops, self.stack = (*outer, Loop(node, self.frame.file, over, element)), (*calls, item)
             alive = self.block(node.body)
             self.loops, self.stack = outer, calls
-            if not self._merge([*self.breaks[-1], *([(self.frame.local, self.memory)] if alive else [])]):
+            if not self._merge([*self.breaks[-1], *([self._end()] if alive else [])]):
                 self.breaks.pop()
                 return False
         self.breaks.pop()
@@ -684,7 +692,7 @@ class Interpreter:
             alive = self.block(node.orelse)
         if node.handlers:
             self._decide(node, NOTHING)
-        ends = [(self.frame.local, self.memory)] if alive else []
+        ends = [self._end()] if alive else []
         after = self._fork()
         for handler in node.handlers:
             self._merge([before, after])
@@ -693,7 +701,7 @@ class Interpreter:
             if handler.name:
                 self.bind(handler.name, NOTHING)
             if self.block(handler.body):
-                ends.append((self.frame.local, self.memory))
+                ends.append(self._end())
         alive = self._merge(ends)
         if node.finalbody:
             if not alive:
@@ -702,28 +710,54 @@ class Interpreter:
         return alive
 
     def _do_def(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        value = just(self.objects.func(node, self.frame.file))
+        inside, made = isinstance(self.frame.node, ast.ClassDef), () if self.frame.local is None else self.stack
+        value = just(self.objects.func(node, self.frame.file, None, self.frame.cls if inside else None, made))
         for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
             self.expression(default)
-        for decorator in node.decorator_list:
-            self.expression(decorator)
+        decorators = [(decorator, self.expression(decorator)) for decorator in node.decorator_list]
         if self.frame.local is not None:  # a method does not see the names of its class
-            self.closures[node] = self.frame.outer if isinstance(self.frame.node, ast.ClassDef) else self.frame.local
+            self.closures[node, made] = self.frame.outer if inside else self._seen_within()
         self.bind(node.name, value)
+        self.bind(node.name, self._decorated(decorators, value))
         return True
+
+    def _seen_within(self) -> Mapping[str, Value]:
+        """The names that a function defined here sees."""
+        local = {} if self.frame.local is None else self.frame.local
+        return ChainMap(local, self.frame.outer) if self.frame.outer else local  # type: ignore[arg-type]
+
+    def _decorated(self, decorators: list[tuple[ast.expr, Value]], value: Value) -> Value:
+        """What a definition's name holds, once the project's own decorators have been given it."""
+        if any(isinstance(d, ast.Name) and d.id in ("property", "staticmethod", "classmethod") for d, _ in decorators):
+            return value
+        for node, decorator in reversed(decorators):
+            drivers.adopt(self, node, decorator, value)
+            given = [self.apply(o, node, [value], {}) for o in decorator.objs if isinstance(o, (Func, Class, New)) and _is_own(o)]
+            value = drivers.grouped(self, node, decorator, next((v for v in [join(given)] if v.objs), value))
+        return value
+
+    def apply(self, obj: Obj, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call something of the project's own where no call is written: as a decorator, or by a library."""
+        if isinstance(obj, Func):
+            return self.call_function(obj, node, args, keywords)
+        if isinstance(obj, Class):
+            return self._construct(obj, node, args, keywords)
+        return (self._invoke_named(obj, "__call__", node, args, keywords) if isinstance(obj, New) else None) or NOTHING
 
     def _do_class(self, node: ast.ClassDef) -> bool:
         cls = self.classes.get(node)
         if cls is None:
             cls = self.classes[node] = self.objects.cls(node, self.frame.file, tuple(self.expression(b) for b in node.bases))
+        decorators = [(decorator, self.expression(decorator)) for decorator in node.decorator_list]
         self.frames.append(_Frame(self.frame.file, {}, node))
-        self.frame.outer = self.frames[-2].local or {}
+        self.frame.outer, self.frame.cls = self.frames[-2].local or {}, cls
         self.block(node.body)
         body = self.frames.pop().local or {}
         for name, value in body.items():
-            owned = frozenset(self.objects.func(o.node, o.file, None, cls) if isinstance(o, Func) else o for o in value.objs)
+            owned = frozenset(self.objects.bound(o, None, cls) if isinstance(o, Func) else o for o in value.objs)
             self.memory[cls, name] = Value(owned, value.origins, value.scale)
         self.bind(node.name, just(cls))
+        self.bind(node.name, self._decorated(decorators, just(cls)))
         return True
 
     def _do_import(self, node: ast.Import) -> bool:
@@ -757,8 +791,8 @@ class Interpreter:
                 for name in library.STARS.get(base, ()):
                     self.bind(name, just(Ext(canonical(f"{base}.{name}"))))
             return
-        for (owner, name), value in list(self.memory.items()):
-            if owner == base and not name.startswith("_"):
+        for name, value in self.memory.of(base):
+            if not name.startswith("_"):
                 self.bind(name, value)
 
     def imports(self, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
@@ -861,7 +895,7 @@ class Interpreter:
     def _all(self, node: ast.AST) -> Value:
         """Something that only mixes its parts."""
         parts = [self.expression(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
-        return Value(frozenset(), frozenset(o for p in parts for o in p.origins), scales.mixed(parts))
+        return Value(frozenset(), origins_of(parts), scales.mixed(parts))
 
     def _ev_constant(self, node: ast.Constant) -> Value:
         return just(Lit(node.value, id(node))) if not isinstance(node.value, bytes) else NOTHING
@@ -891,20 +925,24 @@ class Interpreter:
             return just(obj)
         if name == "param_groups" and isinstance(obj, New) and library.is_optimizer(self, obj):
             return self._groups(obj)
+        if name == named.SPACE and isinstance(obj, (Module, New, Part, Class)):
+            return just(self.objects.part(obj, name))
         if isinstance(obj, Ext):
+            if obj.path in library.SETTINGS:
+                return self.memory.get((obj, name)) or just(self.objects.part(obj, name))
             return just(Ext(canonical(f"{obj.path}.{name}")))
+        if isinstance(obj, Pick):
+            return named.attribute(self, obj, name)
         if isinstance(obj, Module):
             found = self.memory.get((obj.name, name))
             if found is None:
-                if name == "__dict__":
-                    return just(Ext(f"{obj.name}.__dict__"))
                 full = f"{obj.name}.{name}"
                 return self._import(full, full) if self.project.is_local(full) else NOTHING
             return found
         if isinstance(obj, Class):
             if name == "apply" and "torch.autograd.Function" in self.library_bases(obj):
                 found = self.find(obj, "forward") or NOTHING
-                return join([just(self.objects.func(f.node, f.file, obj, obj)) for f in found.objs if isinstance(f, Func)])
+                return join([just(self.objects.bound(f, obj, obj)) for f in found.objs if isinstance(f, Func)])
             return self.find(obj, name) or NOTHING
         if isinstance(obj, Super):
             return self._super(obj, name)
@@ -974,11 +1012,11 @@ class Interpreter:
             if "staticmethod" in kinds:
                 out.append(just(f))
             elif "classmethod" in kinds and f.cls is not None:
-                out.append(just(self.objects.func(f.node, f.file, None, obj.cls)))
+                out.append(just(self.objects.bound(f, None, obj.cls)))
             elif "property" in kinds:
-                out.append(self.call_function(self.objects.func(f.node, f.file, obj, f.cls), self.access or f.node, [], {}))
+                out.append(self.call_function(self.objects.bound(f, obj, f.cls), self.access or f.node, [], {}))
             else:
-                out.append(just(self.objects.func(f.node, f.file, obj, f.cls)))
+                out.append(just(self.objects.bound(f, obj, f.cls)))
         return join(out) | Value(frozenset(), found.origins, found.scale)
 
     def find(self, cls: Class, name: str, seen: tuple[Class, ...] = ()) -> Value | None:
@@ -1067,8 +1105,15 @@ class Interpreter:
                     out.append(obj.items[at])
                 else:
                     out.append(join(obj.items))
+            elif isinstance(obj, Part) and obj.name == named.SPACE:
+                out.append(named.in_space(self, obj, _keys(index)))
+            elif isinstance(obj, Ext) and obj.path == "sys.modules" and _keys(index):
+                out.append(join([just(Module(key)) if key == self.frame.file else self._import(key, key) for key in _keys(index)]))
             elif isinstance(obj, Ext):
                 kind = library.ENVIRONMENT.get(str(_one(index))) if obj.path == "os.environ" else None
+                if obj.path.endswith(f".{named.SPACE}"):
+                    out += [just(Ext(canonical(f"{obj.path.removesuffix(named.SPACE)}{key}"))) for key in _keys(index) or ["*"]]
+                    continue
                 out.append(Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{obj.path}[]")))
             elif isinstance(obj, New) and obj.path == "list" and isinstance(node.slice, ast.Slice) and self._of_models(obj):
                 out.append(just(obj))  # some of its networks
@@ -1136,7 +1181,7 @@ class Interpreter:
         self.memory[obj, ELEMENT] = join(items)
         for i, item in enumerate(items):
             self.memory[obj, str(i)] = item
-        return Value(frozenset((obj,)), frozenset(o for i in items for o in i.origins))
+        return Value(frozenset((obj,)), origins_of(items))
 
     def _ev_dict(self, node: ast.Dict) -> Value:
         obj = self.objects.new("dict", node, self.stack)
@@ -1157,10 +1202,9 @@ class Interpreter:
 
     def _update(self, obj: Obj, value: Value) -> None:
         for other in value.objs:
-            for (owner, name), held in list(self.memory.items()):
-                if owner == other:
-                    self.set_attribute(obj, name, held, name not in (ELEMENT, UNNAMED))
-                    self.keys.setdefault(obj, set()).add(name)
+            for name, held in self.memory.of(other):
+                self.set_attribute(obj, name, held, name not in (ELEMENT, UNNAMED))
+                self.keys.setdefault(obj, set()).add(name)
 
     def _ev_ifexp(self, node: ast.IfExp) -> Value:
         test = self.expression(node.test)
@@ -1179,6 +1223,8 @@ class Interpreter:
         texts = [o for o in (_one(left), _one(right)) if isinstance(o, str)]
         if isinstance(op, ast.Add) and (joined := _texts([left, right])):
             return Value(joined, left.origins | right.origins)
+        if isinstance(op, ast.Add) and texts and (like := named.text(self, [left, right])):
+            return Value(like, left.origins | right.origins)
         origins = library.mixed([left, right], {}).origins | _sources(left) | _sources(right)
         if isinstance(op, ast.Add):
             tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
@@ -1242,7 +1288,7 @@ class Interpreter:
         flag = self._flag(node, NOTHING)
         if flag.objs or all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return flag
-        origins = frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p))
+        origins = origins_of(parts) | frozenset(s for p in parts for s in _sources(p))
         if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
             return Value(frozenset(), frozenset(o for o in origins if o.kind != "batch"))  # the lengths of batches: all ranks' are equal
         return Value(frozenset(), origins, scales.compared(p.scale for p in parts))
@@ -1259,8 +1305,8 @@ class Interpreter:
 
     def _ev_lambda(self, node: ast.Lambda) -> Value:
         if self.frame.local is not None:
-            self.closures[node] = self.frame.local
-        return just(self.objects.func(node, self.frame.file))
+            self.closures[node, self.stack] = self._seen_within()
+        return just(self.objects.func(node, self.frame.file, made=() if self.frame.local is None else self.stack))
 
     def _ev_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
         moved = self._moved(node)
@@ -1344,8 +1390,8 @@ class Interpreter:
         plain = [v for v in node.values if not isinstance(v, ast.FormattedValue) or (v.conversion == -1 and v.format_spec is None)]
         pieces = [self.expression(v.value) if isinstance(v, ast.FormattedValue) else self.expression(v) for v in plain]
         return Value(
-            _texts(pieces) if len(plain) == len(node.values) else frozenset(),
-            frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p)),
+            (_texts(pieces) or named.text(self, pieces)) if len(plain) == len(node.values) else frozenset(),
+            origins_of(parts) | frozenset(s for p in parts for s in _sources(p)),
             scales.mixed(parts),
         )
 
@@ -1501,8 +1547,8 @@ class Interpreter:
         """The keywords that `**value` passes, as far as known; `**` holds the whole."""
         out = {"**": value}
         for obj in value.objs:
-            for (owner, name), held in self.memory.items():
-                if owner == obj and name != ELEMENT:
+            for name, held in self.memory.of(obj):
+                if name != ELEMENT:
                     out[name] = out[name] | held if name in out else held
         return out
 
@@ -1540,15 +1586,14 @@ class Interpreter:
                 return self._call_instance(call, owner, args, keywords)
             return self.call_function(obj, call.node, args, keywords)
         if isinstance(obj, Class):
-            made = self.objects.new("", call.node, self.stack, obj)
-            held = just(made)
-            init = self.find(obj, "__init__")
-            for f in init.objs if init is not None else ():
-                if isinstance(f, Func):
-                    self.call_function(self.objects.func(f.node, f.file, made, f.cls), call.node, args, keywords)
-            if init is None:
-                library.construct(self, made, args, keywords)
-            return held
+            return self._construct(obj, call.node, args, keywords)
+        if isinstance(obj, Pick):
+            return named.call(self, call, obj, args, keywords)
+        if isinstance(obj, New) and obj.path == named.PARTIAL:
+            bound, more = named.bound(self, obj)
+            return self.invoke(call, self.memory.get((obj, named.FUNCTION), NOTHING), [*bound, *args], {**more, **keywords})
+        if isinstance(obj, New) and drivers.runs(obj):
+            return drivers.run_group(self, call.node, obj)
         if isinstance(obj, (New, Part)):
             return self._call_instance(call, obj, args, keywords)
         if isinstance(obj, Method):
@@ -1556,6 +1601,18 @@ class Interpreter:
         if isinstance(obj, Ext):
             return library.call(self, call, obj.path, args, keywords)
         return library.mixed(args, keywords)
+
+    def _construct(self, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """An instance of a class of the project."""
+        made = self.objects.new("", node, self.stack, cls)
+        init = self.find(cls, "__init__")
+        for f in init.objs if init is not None else ():
+            if isinstance(f, Func):
+                self.call_function(self.objects.bound(f, made, f.cls), node, args, keywords)
+        if init is None:
+            library.construct(self, made, args, keywords)
+            named.fill(self, made, args, keywords)
+        return just(made)
 
     def _call_instance(self, call: Call, obj: New | Part, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Call an object: a module's forward, or `__call__`."""
@@ -1591,7 +1648,7 @@ class Interpreter:
         couples = out.of_kind("coupled") and not flow.of_kind("coupled")
         if out.scale == "other" and flow.scale == "sample" and self.is_network(obj) and not couples:
             out = Value(out.objs, out.origins, "sample")  # what a network makes of a sample is one entry of the batch it returns
-        kept = frozenset(o for o in out.origins if o.kind != "forward" or o in flow.origins)
+        kept = out.origins - _inner_forwards(out, flow)
         mark = frozenset() if self.no_grad else frozenset((Origin("forward", (obj, call.node)),))
         return self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
 
@@ -1604,7 +1661,7 @@ class Interpreter:
                 made = self._output(at, dict(enumerate(obj.items)), flow)
                 objs.add(Tup(tuple(self._part(item, mark | made[n], flow) for n, item in enumerate(obj.items))))
             elif isinstance(obj, New) and obj.path in ("dict", "list"):
-                held = {name: item for (owner, name), item in self.memory.items() if owner == obj}
+                held = dict(self.memory.of(obj))
                 made = self._output(at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
                 for name, item in held.items():
                     self.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale)
@@ -1612,8 +1669,7 @@ class Interpreter:
         return Value(frozenset(objs), value.origins, value.scale)
 
     def _part(self, item: Value, mark: frozenset[Origin], flow: Value) -> Value:
-        kept = frozenset(o for o in item.origins if o.kind != "forward" or o in flow.origins)
-        return Value(item.objs, kept | mark, item.scale)
+        return Value(item.objs, (item.origins - _inner_forwards(item, flow)) | mark, item.scale)
 
     def _output(self, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
         """The marks of a forward's several outputs: which one it is, and which parts of the model each of them comes from."""
@@ -1638,19 +1694,13 @@ class Interpreter:
         if isinstance(obj, Part) or obj.cls is None:
             return True
         return any(
-            owner is obj
-            and any(
-                isinstance(o, New)
-                and (
-                    (self.is_module(o) and o is not obj and self.is_network(o))
-                    or (
-                        o.path.startswith("torch.nn.")
-                        and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid"))
-                    )
-                )
-                for o in held.objs
+            isinstance(o, New)
+            and (
+                (self.is_module(o) and o is not obj and self.is_network(o))
+                or (o.path.startswith("torch.nn.") and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid")))
             )
-            for (owner, _), held in self.memory.items()
+            for _, held in self.memory.of(obj)
+            for o in held.objs
         )
 
     def is_module(self, obj: object) -> bool:
@@ -1669,7 +1719,7 @@ class Interpreter:
             return None
         return join(
             [
-                self.call_function(self.objects.func(f.node, f.file, obj, f.cls), node, args or [], keywords or {})
+                self.call_function(self.objects.bound(f, obj, f.cls), node, args or [], keywords or {})
                 for f in found.objs
                 if isinstance(f, Func)
             ]
@@ -1677,7 +1727,8 @@ class Interpreter:
 
     def call_function(self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Run a function of the project at this call."""
-        if len(self.stack) >= _DEPTH or sum(1 for f in self.frames if f.node is func.node) > 1 or self.trace.exhausted:
+        again = sum(1 for f in self.frames if f.node is func.node and f.made == func.made)
+        if len(self.stack) >= _DEPTH or again > 1 or self.trace.exhausted:
             return library.mixed(args, keywords)
         bound = (
             [just(func.owner)]
@@ -1687,8 +1738,10 @@ class Interpreter:
             else []
         ) + args
         frame = _Frame(func.file, _parameters(self, func, bound, keywords), func.node)
-        frame.outer = self.closures.get(func.node, {})
+        frame.outer, frame.made = self.closures.get((func.node, func.made), {}), func.made
         frame.cls, frame.owner = func.cls, func.owner
+        if func.owner is None and func.cls is not None and args and len(args[0].made()) == len(args[0].objs) == 1:
+            (frame.owner,) = args[0].made()  # a method that a decorator calls
         saved = self.stack, self.breaks
         self.stack, self.breaks = (*self.stack, node), []
         quiet = isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
@@ -1701,9 +1754,9 @@ class Interpreter:
             frame.returned = self.expression(func.node.body)
         else:
             if self.block(func.node.body):
-                frame.exits.append(self.memory)
+                frame.exits.append(self.memory.fork())
             if frame.exits:
-                self.memory = join_all(frame.exits) if len(frame.exits) > 1 else frame.exits[0]
+                self.memory.join(frame.exits)
         self.frames.pop()
         self.no_grad -= quiet
         self.stack, self.breaks = saved
@@ -1736,6 +1789,9 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
         local[spec.vararg.arg] = just(Tup(tuple(args[len(positional) :])))
     if spec.kwarg is not None:
         local[spec.kwarg.arg] = just(rest)
+    if func.node in run.driven:
+        passed = {*(p.arg for p in positional[: len(args)]), *keywords}
+        local.update(drivers.given(run, func, [p.arg for p in (*positional, *spec.kwonlyargs) if p.arg not in passed]))
     for parameter in positional:
         local.setdefault(parameter.arg, NOTHING)
     for parameter in (*positional, *spec.kwonlyargs):
@@ -1745,9 +1801,19 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
     return local
 
 
+def _is_own(obj: Obj) -> bool:
+    """Whether something is defined by the project."""
+    return not isinstance(obj, New) or obj.cls is not None
+
+
 def _deciding(test: Value) -> frozenset[Origin]:
     """What a value owes to the condition under which it was chosen."""
     return frozenset(o if o.kind == "drawn" else Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided", "drawn"))
+
+
+def _inner_forwards(made: Value, flow: Value) -> frozenset[Origin]:
+    """The forwards that a module ran to make something of `flow`."""
+    return frozenset([o for o in made.origins - flow.origins if o.kind == "forward"])
 
 
 def _turn(value: Value, how: str, node: ast.expr) -> Value:

@@ -7,8 +7,9 @@ computed from a batch, how they scale with it. All are immutable; what objects h
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Stack = tuple[ast.AST, ...]
 
@@ -50,12 +51,13 @@ class Class:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Func:
-    """A function of the project; `owner` is the instance it is bound to."""
+    """A function of the project; `owner` is the instance it is bound to, `made` the calls under which an inner function is defined."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     file: str
     owner: Obj | None = None
     cls: Class | None = None
+    made: Stack = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +91,20 @@ class Tup:
     """A tuple of known length."""
 
     items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One of the things that a module holds, by a name that only the run tells."""
+
+    of: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A dotted name of which only a pattern is known: `models.*_model`."""
+
+    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +146,23 @@ class Objects:
         return found  # type: ignore[return-value]
 
     def func(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, file: str, owner: Obj | None = None, cls: Class | None = None
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        file: str,
+        owner: Obj | None = None,
+        cls: Class | None = None,
+        made: Stack = (),
     ) -> Func:
         """A function of the project."""
-        key = (Func, node, owner, cls)
+        key = (Func, node, owner, cls, made)
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = Func(node, file, owner, cls)
+            found = self._made[key] = Func(node, file, owner, cls, made)
         return found  # type: ignore[return-value]
+
+    def bound(self, func: Func, owner: Obj | None, cls: Class | None) -> Func:
+        """A function as a method: of an instance, or of a class."""
+        return self.func(func.node, func.file, owner, cls, func.made)
 
     def cls(self, node: ast.ClassDef, file: str, bases: tuple[Value, ...]) -> Class:
         """A class of the project."""
@@ -148,11 +173,10 @@ class Objects:
         return found  # type: ignore[return-value]
 
 
-Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super"
+Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super | Pick | Like"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where the
     first dimension may not be that of the samples, or holds their places in the batch, ("forward", (model, call)),
     ("graded", (model, call)) where only the gradient of a forward was taken, ("parameters", model),
@@ -179,12 +203,14 @@ class Value:
         if not (self.objs or self.origins or self.scale):
             return other
         scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
+        if scale == self.scale and other.objs <= self.objs and len(self.objs) <= 60 and other.origins <= self.origins:
+            return self
         objs = self.objs | other.objs
         return Value(objs if len(objs) <= 60 else frozenset(), self.origins | other.origins, scale)
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
-        return frozenset(o.of for o in self.origins if o.kind == kind)
+        return frozenset([o.of for o in self.origins if o.kind == kind]) if self.origins else frozenset()
 
     def batches(self) -> frozenset[Any]:
         """The loaders whose batches it may be, or hold as a tuple."""
@@ -233,6 +259,11 @@ def join(values: list[Value] | tuple[Value, ...]) -> Value:
     for v in values:
         out = out | v
     return out
+
+
+def origins_of(values: Iterable[Value]) -> frozenset[Origin]:
+    """What all of `values` were computed from."""
+    return frozenset[Origin]().union(*[v.origins for v in values])
 
 
 @dataclass(frozen=True, slots=True)

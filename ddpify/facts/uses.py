@@ -44,9 +44,6 @@ class Uses:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.held: dict[object, dict[str, Value]] = {}
-        for (owner, name), value in run.memory.items():
-            self.held.setdefault(owner, {})[name] = value
         self.known: dict[Obj, Parts] = {}
         self.busy: set[Obj] = set()
         self.by_condition: set[Obj] = set()  # what is used under a condition that is the same at every step
@@ -81,7 +78,7 @@ class Uses:
     def inside(self, obj: Obj) -> Parts:
         """What a module or container holds."""
         out: set[Obj] = set()
-        for value in self.held.get(obj, {}).values():
+        for value in self.run.of(obj).values():
             for o in value.objs:
                 out |= {i for item in o.items for i in item.objs} if isinstance(o, Tup) else {o}
         return frozenset(o for o in out if o is not obj and isinstance(o, New))
@@ -108,7 +105,7 @@ class Uses:
         calls = self.run.calls(obj.node)
         if any(len(c.tests) > outer for c in calls):
             return True
-        return any(obj in v.objs and len(v.objs) > 1 for held in self.held.values() for v in held.values())
+        return any(obj in v.objs and len(v.objs) > 1 for v in self.run.memory.values())
 
     # ------------------------------------------------------------------------------------------------ what is used
 
@@ -432,7 +429,7 @@ class _Body:
             base = self.resolve(node.value)
             if not base:
                 return None
-            found = join([self.uses.held.get(o, {}).get(node.attr, NOTHING) for o in base])
+            found = join([self.uses.run.of(o).get(node.attr, NOTHING) for o in base])
             return self._modules(found.objs) or None
         if isinstance(node, ast.Subscript):
             base = self.resolve(node.value)
@@ -446,7 +443,7 @@ class _Body:
             only = self._only(literal)
             if isinstance(literal, ast.Constant) or only is not None:
                 key = literal.value if isinstance(literal, ast.Constant) else only.value if only is not None else ""
-                exact = [self.uses.held.get(o, {}).get(str(key), NOTHING) for o in base if literal is node.slice]
+                exact = [self.uses.run.of(o).get(str(key), NOTHING) for o in base if literal is node.slice]
                 several = frozenset(i for o in base for i in self.uses.inside(o))
                 return self._modules(join(exact).objs) or (several if isinstance(literal, ast.Constant) else _NO_PARTS)
             if self.outcome(node.slice) in ("open", "fixed"):
@@ -455,7 +452,7 @@ class _Body:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
             base, name = self.resolve(node.args[0]), node.args[1]
             if base and isinstance(name, ast.Constant):
-                return self._modules(join([self.uses.held.get(o, {}).get(str(name.value), NOTHING) for o in base]).objs) or None
+                return self._modules(join([self.uses.run.of(o).get(str(name.value), NOTHING) for o in base]).objs) or None
         if isinstance(node, (ast.List, ast.Tuple)):
             inner = [self.resolve(e) for e in node.elts]
             return None if None in inner else _NO_PARTS.union(*(i for i in inner if i is not None))
@@ -513,7 +510,7 @@ class _Body:
         if isinstance(node, ast.Name) and node.id in self.arguments:
             return self.arguments[node.id]
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self.self:
-            return None if self._changes(node.attr) else self.uses.held.get(self.owner, {}).get(node.attr)
+            return None if self._changes(node.attr) else self.uses.run.of(self.owner).get(node.attr)
         return self.run.value(node) if isinstance(node, ast.Name) else None
 
     def _only(self, node: ast.expr) -> Lit | None:
