@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import table_unused
 import table_wraps
-from scripts import converted
+from scripts import converted, text
 
 import ddpify
 from ddpify import Options
