@@ -111,7 +111,7 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 @app.command(help=CONVERT_HELP)
 @_with_options
 def convert(
-    path: Annotated[str, typer.Argument(help="The script that starts the training, or - for standard input.")],
+    path: Annotated[str, typer.Argument(help="The script that starts the training, its folder, or - for standard input.")],
     asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
@@ -129,6 +129,8 @@ def convert(
         raise typer.BadParameter("-w cannot write to standard input; use -o FILE, or nothing")
 
     def work() -> int:
+        nonlocal path
+        path = _entry(path)
         conversion = _convert(path, asked())
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
@@ -185,7 +187,7 @@ class _VerifyCommand(TyperCommand):
 @_with_options
 def verify(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The original script.")],
+    path: Annotated[Path, typer.Argument(help="The original script, or its folder.")],
     asked: Asked,
     converted: Annotated[Path | None, typer.Argument(help="The distributed script; by default PATH is converted.")] = None,
     nproc: Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)] = 2,
@@ -204,8 +206,10 @@ def verify(
         from ddpify.rehearse.verify import verify as run
         from ddpify.report import terminal, verdict
 
+        nonlocal path
         conversion: Path | Conversion | None = converted
         launcher = ""
+        path = Path(_entry(str(path)))
         if converted is None:
             options = asked()
             launcher = options.starts
@@ -307,6 +311,28 @@ def _page(verdict: Verdict, html: Path, command: str) -> None:
     write_all({html: render(verdict, command).encode()})
 
 
+def _entry(path: str) -> str:
+    """The script that is meant: of a folder, the one that trains; with several, the one that is chosen on a terminal."""
+    if not path or not Path(path).is_dir():
+        return path
+    from ddpify.entries import entries
+
+    found = [str(Path(path, script)) for script in entries(Path(path))]
+    if not found:
+        raise DdpifyError(f"no script in {path} trains on one device", "name the script that starts the training")
+    if len(found) > 1:
+        listed = "".join(f"\n  {i}  {script}" for i, script in enumerate(found, 1))
+        if not (sys.stderr.isatty() and sys.stdin.isatty()):
+            raise DdpifyError(f"several scripts in {path} train:{listed}", f"name one of them, such as {shlex.quote(found[0])}")
+        typer.echo(f"several scripts in {path} train:{listed}", err=True)
+        answer = 0
+        while not 1 <= answer <= len(found):
+            answer = typer.prompt("which one", type=int, err=True)
+        found = [found[answer - 1]]
+    typer.echo(f"the script of {path} that trains is {found[0]}", err=True)
+    return found[0]
+
+
 def _convert(path: str, options: Options) -> Conversion:
     from ddpify import progress
     from ddpify.conversion import convert as run
@@ -331,10 +357,19 @@ def _target(path: str, output: str | None) -> Path | None:
     if _is_folder(output):
         if path == "-":
             raise DdpifyError("standard input has no name to use in a folder", "name the file: -o FILE")
-        target = target / Path(path).name
-    if not target.parent.is_dir():
-        raise DdpifyError(f"cannot write {output!r}: there is no folder {str(target.parent)!r}", "make the folder first")
+        target = target / _below(Path(path))
+    folder = Path(output) if _is_folder(output) else target.parent
+    if not folder.is_dir():
+        raise DdpifyError(f"cannot write {output!r}: there is no folder {str(folder)!r}", "make the folder first")
     return target
+
+
+def _below(path: Path) -> Path:
+    """Where a script lies in the folder that it and its modules have in common."""
+    from ddpify.project import load
+
+    project = load(path)
+    return project.entry.path.relative_to(project.base(project.reachable()))
 
 
 def _starter(conversion: Conversion, file: str, script: str, allow_dirty: bool) -> tuple[Path, str] | None:
@@ -369,14 +404,12 @@ def _write(conversion: Conversion, target: Path, path: str, into_folder: bool, a
     from ddpify.source import is_dirty, write_all
 
     in_place = path != "-" and target.exists() and target.samefile(path)
+    changed = {module.path: module.bytes for module in conversion.edited}
     if in_place:
-        files = {target: conversion.bytes} if conversion.code != conversion.original else {}
-        files |= {module.path: module.bytes for module in conversion.edited}
+        files = ({target: conversion.bytes} if conversion.code != conversion.original else {}) | changed
     elif into_folder:
-        here = Path(path).absolute().parent
-        files = {target: conversion.bytes}
-        files |= {target.parent / m.path.relative_to(here): m.bytes for m in conversion.modules if here in m.path.parents}
-    elif conversion.edited:
+        files = {target: conversion.bytes} | _layout(Path(path), target, changed)
+    elif changed:
         names = ", ".join(module.shown for module in conversion.edited)
         raise DdpifyError(f"one file cannot hold this: {names} changes, too", "write in place with -w, or into a folder with -o DIR")
     else:
@@ -386,7 +419,22 @@ def _write(conversion: Conversion, target: Path, path: str, into_folder: bool, a
         raise DdpifyError(f"{dirty[0]} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
     for folder in {file.parent for file in files} if into_folder else ():
         folder.mkdir(parents=True, exist_ok=True)
-    write_all(files)
+    sources = {target: conversion.source} | {m.path: m.source for m in conversion.edited if not m.added}
+    write_all(files, {file: source.encode(source.original) for file, source in sources.items()} if in_place else {})
+
+
+def _layout(path: Path, target: Path, changed: dict[Path, bytes]) -> dict[Path, bytes]:
+    """The modules that a script needs, changed or not, where they lie beside its `target`."""
+    from ddpify.project import load
+
+    project = load(path)
+    modules = dict.fromkeys((*project.reachable(), *changed))
+    base = project.base(modules)
+    folder = target.absolute().parents[len(project.entry.path.relative_to(base).parts) - 1]
+    try:
+        return {folder / m.relative_to(base): changed[m] if m in changed else m.read_bytes() for m in modules}
+    except OSError as error:
+        raise DdpifyError(f"{error.filename} cannot be read: {error.strerror}", "make it readable, or write in place with -w") from error
 
 
 def _show(conversion: Conversion, code: bool, quiet: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
@@ -170,6 +170,7 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
         if owed not in done:
             findings.append(context.manual("DDP900", owed.about, _LEDGER[owed.kind], "see `ddpify rules` for what each rank must do"))
     findings += _unreached(context)
+    findings += _unread(context)
     if context.facts.before.trace.exhausted:
         findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
     return changes, list(dict.fromkeys(findings))
@@ -238,6 +239,20 @@ def _unreached(context: Context) -> list[Finding]:
     return out
 
 
+def _unread(context: Context) -> Iterator[Finding]:
+    """Modules that cannot be read. Raises DdpifyError where the script would fail by that, too."""
+    facts = context.facts
+    for tree in facts.trees.values():
+        for node in tree.nodes():
+            if not isinstance(node, (ast.Import, ast.ImportFrom)) or node not in facts.after.trace.visited:
+                continue
+            for name in facts.project.broken.keys() & facts.after.interpreter.imports(node, tree.name):
+                if all(isinstance(up, ast.Module) for up in tree.ancestors(node)):
+                    raise facts.project.broken[name]
+                why = f"{name} cannot be read, so that nothing is known of what it does: {facts.project.broken[name]}"
+                yield context.manual("DDP900", node, why, "mend that module first, or take the import out")
+
+
 def _owed(facts: Facts) -> list[Obligation]:
     """What must hold for every training loop."""
     out = []
@@ -275,7 +290,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     changes, findings = _decide(context)
     changes, _ = module.by_file(context, changes)
     known = {(f.code, f.message) for f in plan.findings}
-    prefixed = any(f.code == "DDP203" and f.level is Safety.NOTE for f in plan.findings)
+    prefixed = any(f.code == "DDP203" and f.level in (Safety.NOTE, Safety.REVIEW) for f in plan.findings)
     if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant
         changes = [
             c

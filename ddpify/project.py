@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import itertools
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ddpify.errors import DdpifyError
 from ddpify.progress import doing
 from ddpify.search_path import additions
+from ddpify.sharing import NOT_OURS, shared
 from ddpify.source import Source, parse, read
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ddpify.facts.tree import Tree
 
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
-NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
-MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)
 _MARKS = ("setup.py", "setup.cfg", "pyproject.toml", ".git")
 
 
@@ -67,7 +65,7 @@ class Project:
     roots: tuple[Path, ...]
     package: str = ""
     files: dict[str, SourceFile] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, DdpifyError] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
     parsed: dict[Path, SourceFile] = field(default_factory=dict)  # modules that need not be read again
@@ -86,8 +84,8 @@ class Project:
             try:
                 source = file.source if file is not None else self.overlay.get(path) or read(path)
                 tree = file.tree if file is not None else parse(source, str(path))
-            except Exception as error:  # an imported module that no Python 3 can read: its values are unknown, and the plan says so
-                self.broken[name] = str(error)
+            except DdpifyError as error:  # its values are unknown, and the plan says so
+                self.broken[name] = error
                 break
             self.files[name] = file if file is not None and file.name == name else SourceFile(name, path, shown(path), source, tree)
             self._search(_additions(source, tree, path))
@@ -150,26 +148,61 @@ class Project:
         file = self.module(name)
         return file is not None and file.source.text.startswith(f'"""{ADDED}"""')
 
-    @cached_property
-    def scripts(self) -> list[str]:
-        """The texts of the project's other scripts, and of the modules that the entry does not import."""
-        known = {f.path: f.source.text for f in self.files.values()}
-        out = [text for text in known.values() if MAIN.search(text)]
-        for path in itertools.islice(scripts_below(self.top), 1000) if self.files else ():
-            if path not in known and path != self.entry.path:
-                with contextlib.suppress(OSError):
-                    out.append(path.read_text(encoding="utf-8", errors="replace"))
-        return out
-
     def is_shared(self, name: str) -> bool:
-        """Whether a module is a script, too, or other scripts than the entry may import it."""
-        last = re.escape(name.rpartition(".")[2])
-        imports = re.compile(rf"^\s*(?:from\s+[\w.]*\b{last}\s+import|import\s+.*\b{last}\b|from\s+[\w.]+\s+import\s+.*\b{last}\b)", re.M)
-        return bool(MAIN.search(self.files[name].source.text)) or any(imports.search(text) for text in self.scripts)
+        """Whether other scripts than the entry use a module, too."""
+        return name in self._shared
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        return shared(self)
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""
         return self.module(name) is not None or any((root / name.replace(".", "/")).is_dir() for root in self.roots)
+
+    def imports(self, file: SourceFile) -> list[str]:
+        """The modules that a file may import, wherever it says so, and the packages around them; there may be none of a name."""
+        here = f"{self.package}.{file.name}".lstrip(".") if file is self.entry else file.name
+        inside = here.split(".") if file.is_package and file is not self.entry else here.split(".")[:-1]
+        names: list[str] = []
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                start = inside[: len(inside) - node.level + 1] if node.level else []
+                base = ".".join([*start, *([node.module] if node.module else [])])
+                names += [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names if alias.name != "*")]
+            elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__"):
+                names += self._chosen(node.args[0])
+        parts = [name.split(".") for name in names]
+        return list(dict.fromkeys(".".join(part[: i + 1]) for part in parts for i in range(len(part)) if part[0]))
+
+    def _chosen(self, name: ast.expr) -> list[str]:
+        """The module of a name that is spelled out, or all of a package, where only that is."""
+        parts = [part for part in ast.walk(name) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        known = str(parts[0].value) if parts else ""
+        if isinstance(name, ast.Constant) or not known.endswith("."):
+            return [known.lstrip(".")] if isinstance(name, ast.Constant) else []
+        folders = (root / known[:-1].replace(".", "/") for root in self.roots)
+        return [f"{known}{path.stem}" for folder in folders for path in sorted(folder.glob("*.py"))]
+
+    def reachable(self) -> list[Path]:
+        """The files of the project that imports lead to, wherever these stand, in their order; those that cannot be parsed, too."""
+        found: dict[Path, None] = {}
+        todo, seen = [self.entry], {""}
+        while todo:
+            for name in self.imports(todo.pop(0)):
+                if name not in seen:
+                    seen.add(name)
+                    file = self.module(name)
+                    found.update(dict.fromkeys(itertools.islice(self._candidates(name), 1)))
+                    todo += [file] if file is not None else []
+        return [path for path in found if self.top in path.parents and not NOT_OURS & set(path.relative_to(self.top).parts)]
+
+    def base(self, files: Iterable[Path]) -> Path:
+        """The folder that holds the entry and `files`, and the package that the entry is a part of."""
+        folder = self.roots[0] if self.package else self.entry.path.parent
+        return Path(os.path.commonpath([folder, *(file.parent for file in files)]))
 
     def _candidates(self, name: str) -> Iterator[Path]:
         relative = name.replace(".", "/")
@@ -185,13 +218,6 @@ def shown(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def scripts_below(folder: Path) -> Iterator[Path]:
-    """The Python files of a folder and those in it, installed packages and hidden folders left out."""
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in NOT_OURS)
-        yield from (Path(here, name) for name in sorted(names) if name.endswith(".py"))
 
 
 def load(path: Path) -> Project:

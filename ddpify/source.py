@@ -10,6 +10,7 @@ import re
 import stat
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -249,14 +250,16 @@ def _syntax_hint(line: str, error: SyntaxError) -> str:
 # --- writing -------------------------------------------------------------------------------------------------------------
 
 
-def write_all(files: dict[Path, bytes]) -> None:
-    """Write every file, or leave every file as it was. Raises DdpifyError."""
+def write_all(files: dict[Path, bytes], read: Mapping[Path, bytes] | None = None) -> None:
+    """Write every file, or leave every file as it was; `read` is what files held when they were read. Raises DdpifyError."""
     staged: list[tuple[Path, Path, bytes | None]] = []
     done: list[tuple[Path, bytes | None]] = []
     path = Path()
     try:
         for path, data in files.items():
             staged.append(_stage(path, data))
+            if read and path in read and staged[-1][2] != read[path]:
+                raise DdpifyError("it was changed while it was converted", "no file was changed; convert it again", Where(str(path)))
         for path, temporary, before in staged:
             if temporary == path:
                 continue

@@ -2792,6 +2792,74 @@ def read(path, net, sgd=None):
     return parts["round"]
 """
 
+KEY_ARGS = """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--parallel", action="store_true")
+        parser.add_argument("--gpus", default="0")
+        args = parser.parse_args()
+"""
+KEY_FIT = """
+        def fit(net, loader, sgd):
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+
+"""
+KEY_RUN = (
+    KEY_ARGS
+    + KEY_FIT
+    + """
+        def run():
+            loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+            net = nn.Linear(8, 2)
+            if many:
+                net = nn.DataParallel(net)
+            sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+            for epoch in range(2):
+                fit(net, loader, sgd)
+                torch.save({"net": net.state_dict(), "epoch": epoch}, "last.pt")
+            print("keys", sorted(torch.load("last.pt")["net"]))
+
+
+        many = len(args.gpus.split(",")) > 1
+        run()
+"""
+)
+KEY_TRAINER = (
+    KEY_ARGS
+    + """
+        class Fitter:
+            def __init__(self, settings):
+                self.parallel = settings.parallel
+                self.loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+                self.build()
+
+            def build(self):
+                self.net = nn.Linear(8, 2)
+                if self.parallel:
+                    self.net = nn.DataParallel(self.net)
+                self.sgd = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+            def run(self):
+                for epoch in range(2):
+                    for data, target in self.loader:
+                        loss = F.cross_entropy(self.net(data), target)
+                        self.sgd.zero_grad()
+                        loss.backward()
+                        self.sgd.step()
+                    self.keep()
+
+            def keep(self):
+                torch.save(self.net.state_dict(), "net.pt")
+
+
+        Fitter(args).run()
+        print("keys", sorted(torch.load("net.pt")))
+"""
+)
+
 # with local modules: run by check.py, which converts a project of files
 SCRIPTS |= {
     "a logger set up in a local module": Script(
@@ -2844,6 +2912,28 @@ SCRIPTS |= {
         """,
         same=("round", "top", "weights"),
         files={"utils.py": MODEL_UTILS},
+    ),
+    "keys of a wrapper that a question elsewhere asks for": Script(KEY_RUN, same=("keys",)),
+    "keys of a wrapper that a question elsewhere asks for, asked": Script(KEY_RUN, same=("keys",), args=("--gpus", "0,1")),
+    "keys of a wrapper that a flag of a trainer asks for": Script(KEY_TRAINER, same=("keys",)),
+    "keys of a wrapper that a flag of a trainer asks for, asked": Script(KEY_TRAINER, same=("keys",), args=("--parallel",)),
+    "keys that a module saves of a wrapper that a flag asks for": Script(
+        KEY_ARGS
+        + KEY_FIT
+        + """
+        from keeping import keep
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        if args.parallel:
+            net = nn.DataParallel(net)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            fit(net, loader, sgd)
+            keep(net, "net.pt")
+        """,
+        files={"keeping.py": "import torch\n\n\ndef keep(net, path):\n    torch.save(net.state_dict(), path)\n"},
+        told=("DDP203",),
     ),
 }
 

@@ -3006,4 +3006,88 @@ def share(scores, kinds):
         """,
         same=("epoch",),
     ),
+    "a step's loss in its checkpoint": Script(
+        """
+        model = nn.Linear(8, 2).double()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x.double()[:40], y[:40]), batch_size=8, shuffle=True)
+        step = 0
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                step += 1
+                if step % 5 == 0:
+                    torch.save({"step": step, "weights": model.state_dict(), "error": loss.item()}, "last.pt")
+        kept = torch.load("last.pt")
+        print("kept", kept["step"], f"{kept['error']:.6f}")
+        """,
+        same=("kept",),
+    ),
+    "a step's loss in a record that a module saves": Script(
+        """
+        import saving
+
+        model = nn.Linear(8, 2).double()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x.double()[:40], y[:40]), batch_size=8, shuffle=True)
+
+
+        def train(epoch):
+            for i, (data, target) in enumerate(loader):
+                loss = F.cross_entropy(model(data), target)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                if i % 2 == 0:
+                    state = {"epoch": epoch, "model": model.state_dict(), "loss": loss.detach()}
+                    saving.keep(state, "run")
+                    saving.keep_loss(epoch, loss.item(), "run")
+
+
+        for epoch in range(2):
+            train(epoch)
+        kept = torch.load("run/state.pt")
+        print("kept", kept["epoch"], f"{kept['loss'].item():.6f} {torch.load('run/loss.pt')['loss']:.6f}")
+        """,
+        files={
+            "saving.py": """import os
+
+import torch
+
+
+def keep(state, folder):
+    os.makedirs(folder, exist_ok=True)
+    torch.save(state, os.path.join(folder, "state.pt"))
+
+
+def keep_loss(epoch, loss, folder):
+    os.makedirs(folder, exist_ok=True)
+    torch.save({"epoch": epoch, "loss": loss}, os.path.join(folder, "loss.pt"))
+"""
+        },
+        same=("kept",),
+    ),
+    "a running total in a file while it grows": Script(
+        """
+        import json
+
+        model = nn.Linear(8, 2).double()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x.double()[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(2):
+            right = 0
+            for data, target in loader:
+                out = model(data)
+                loss = F.cross_entropy(out, target)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                right += (out.argmax(1) == target).sum().item()
+                torch.save({"right": right}, "right.pt")
+        """,
+        told=("DDP404",),
+    ),
 }

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 from scripts import Script, text
@@ -12,7 +13,8 @@ from table_projects import DATA, ENGINE, MAIN, METERS
 from typer.testing import CliRunner
 
 import ddpify
-from ddpify import cli
+from ddpify import Conversion, Options, cli
+from ddpify.rules.base import Safety
 from ddpify.source import read
 
 ALONE = """\
@@ -115,3 +117,114 @@ def test_modules_of_others_are_left_alone(tmp_path: Path, name: str) -> None:
     assert done.edited == ()
     assert {finding.file.rpartition("/")[2] for finding in done.findings} >= {"data.py"}
     assert done.exit_code == 1
+
+
+def test_a_module_that_cannot_be_parsed(project: Path) -> None:
+    with (project / "engine.py").open("a") as file:
+        file.write("loss = (\n")
+    before = contents(project)
+    done = run(project, "-m", "ddpify", "convert", "train.py", "-w")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"engine.py:{len(before['engine.py'].splitlines())}:8" in done.stderr and "never closed" in done.stderr
+    assert contents(project) == before
+
+
+def test_a_module_that_no_one_can_read(project: Path) -> None:
+    (project / "data.py").write_bytes(b"\xff\xfe\x00 no text")
+    done = run(project, "-m", "ddpify", "convert", "train.py", "-w")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "data.py" in done.stderr and "UTF-16" in done.stderr
+    assert (project / "train.py").read_text() == FILES["train.py"]
+
+
+def test_a_module_that_cannot_be_read_where_the_script_can_do_without_it(project: Path) -> None:
+    (project / "extra.py").write_text("print 1\n")
+    lines = "try:\n    import extra\nexcept Exception:\n    extra = None\n"
+    (project / "train.py").write_text(lines + FILES["train.py"])
+    done = ddpify.convert(project / "train.py")
+    (told,) = (f for f in done.findings if "extra" in f.message)
+    assert (told.code, told.level, told.line) == ("DDP900", Safety.MANUAL, 2)
+    assert done.changed
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to anything")
+def test_a_module_that_is_read_only(project: Path) -> None:
+    (project / "engine.py").chmod(0o444)
+    done = run(project, "-m", "ddpify", "convert", "train.py", "-w")
+    assert done.returncode == 2 and "engine.py" in done.stderr and "read-only" in done.stderr
+    assert contents(project) == FILES
+
+
+def test_a_read_only_module_as_the_system_tells_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("engine.py") and access(path, mode))
+    done = CliRunner().invoke(cli.app, ["convert", str(project / "train.py"), "-w"])
+    assert done.exit_code == 2 and "engine.py" in done.stderr and "read-only" in done.stderr
+    assert contents(project) == FILES
+
+
+def test_a_disk_that_is_full_at_the_third_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def full_at_the_third(path: Path, mode: str = "r") -> IO[bytes]:
+        if mode == "xb":
+            opened.append(str(path))
+            if len(opened) == 3:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return open(path, mode)
+
+    monkeypatch.setattr("ddpify.source.open", full_at_the_third, raising=False)
+    done = CliRunner().invoke(cli.app, ["convert", str(project / "train.py"), "-w"])
+    assert len(opened) == 3
+    assert done.exit_code == 2 and "No space left" in done.stderr
+    assert contents(project) == FILES
+    assert {path.name for path in project.iterdir()} == set(FILES)
+
+
+def test_a_link_out_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "data.py").write_text(DATA)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name in ("engine.py", "meters.py", "train.py"):
+        (folder / name).write_text(FILES[name])
+    (folder / "pyproject.toml").write_text("")
+    (folder / "data.py").symlink_to(tmp_path / "elsewhere" / "data.py")
+    done = run(folder, "-m", "ddpify", "convert", "train.py", "-w")
+    assert done.returncode == 1 and "data.py" in done.stderr and "not this project's" in done.stderr
+    assert (tmp_path / "elsewhere" / "data.py").read_text() == DATA
+
+
+def test_a_file_that_is_changed_meanwhile(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    convert = cli._convert
+
+    def slowly(path: str, options: Options) -> Conversion:
+        done = convert(path, options)
+        (project / "engine.py").write_text(ENGINE + "# saved by an editor\n")
+        return done
+
+    monkeypatch.setattr(cli, "_convert", slowly)
+    done = CliRunner().invoke(cli.app, ["convert", str(project / "train.py"), "-w"])
+    assert done.exit_code == 2 and "engine.py" in done.stderr and "changed while it was converted" in done.stderr
+    assert contents(project) == FILES | {"engine.py": ENGINE + "# saved by an editor\n"}
+
+
+def test_a_folder_is_its_script(project: Path) -> None:
+    (project / "alone.py").unlink()
+    done = run(project.parent, "-m", "ddpify", "convert", project.name)
+    assert done.returncode == 0 and f"{project.name}/train.py" in done.stderr
+    assert done.stdout == run(project.parent, "-m", "ddpify", "convert", f"{project.name}/train.py").stdout
+
+
+def test_a_folder_with_several_scripts(project: Path) -> None:
+    done = run(project, "-m", "ddpify", "convert", ".", "-w")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "1  alone.py" in done.stderr and "2  train.py" in done.stderr and "engine.py" not in done.stderr
+    assert contents(project) == FILES
+
+
+def test_a_folder_without_a_script(tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text("import torch\nNet = torch.nn.Linear\n")
+    done = run(tmp_path, "-m", "ddpify", "convert", ".")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no script" in done.stderr

@@ -368,10 +368,8 @@ def test_a_folder_without_init_is_read(tmp_path: Path) -> None:
     assert spoken is not None and spoken.reason.endswith("(no backward call was found in the 2 files read)")
 
 
-def test_the_reason_names_a_module_that_does_not_parse(tmp_path: Path) -> None:
-    spoken = verdict(project(tmp_path, "import old\nold.train()\n", old="print 'python 2'\n"))
-    assert spoken is not None
-    assert "old could not be read" in spoken.reason
+def test_the_training_may_be_in_a_module_that_does_not_parse(tmp_path: Path) -> None:
+    assert verdict(project(tmp_path, "import old\nold.train()\n", old="print 'python 2'\n")) is None
 
 
 def test_text_without_a_path() -> None:

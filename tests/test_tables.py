@@ -21,6 +21,7 @@ import table_models
 import table_numbers
 import table_projects
 import table_random
+import table_structures
 import table_unused
 import table_wraps
 from ranks import Case, Outcome, run_many
@@ -32,7 +33,7 @@ from ddpify.rules.base import Safety
 
 TABLES: tuple[ModuleType, ...] = (
     *(table_numbers, table_data, table_files, table_loaders, table_losses),
-    *(table_random, table_carried, table_batch_size, table_cuts, table_projects),
+    *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures),
     *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}

@@ -294,3 +294,38 @@ def test_what_cannot_run_on_the_command_line(alone: Path) -> None:
     done = _command("train.py", "train_ddp.py")
     assert done.returncode == 2
     assert "needs data that is not there" in done.stdout + done.stderr
+
+
+def test_modules_of_the_project_are_the_converted_ones_wherever_they_are_searched_for(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(alone))
+    (alone / "work").mkdir()
+    (alone / "work/rows.py").write_text(
+        """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def rows():
+    x = torch.sin(torch.arange(160.0)).view(20, 8)
+    return DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4, shuffle=True)
+"""
+    )
+    (alone / "work/train.py").write_text(
+        """\
+import torch
+from work.rows import rows
+
+loader = rows()
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(2):
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    )
+    done = _command("work/train.py", "--steps", "6")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all hold" in done.stdout

@@ -31,7 +31,10 @@ class Extend:
 
 @dataclass(frozen=True)
 class _Need:
-    """One name to import: `module` is empty for `import thing as name`; `limit` is the index of the first statement that uses it."""
+    """One name to import: `module`, with the dots of a relative import, is empty for `import thing as name`.
+
+    `limit` is the index of the first statement that uses it.
+    """
 
     module: str
     thing: str
@@ -45,7 +48,7 @@ class _Need:
 
     @property
     def root(self) -> str:
-        return (self.module or self.thing).partition(".")[0]
+        return _root(self.module or self.thing)
 
 
 def merge_imports(tree: ast.Module, changes: Sequence[Change]) -> list[tuple[InsertBefore | InsertAfter | Extend, Change]]:
@@ -76,12 +79,21 @@ def _missing(tree: ast.Module, changes: Sequence[Change], dropped: set[ast.stmt]
     return out
 
 
+def _root(dotted: str) -> str:
+    """The package that a module belongs to; a dot for the file's own."""
+    return "." if dotted.startswith(".") else dotted.partition(".")[0]
+
+
+def _module(statement: ast.ImportFrom) -> str:
+    return "." * statement.level + (statement.module or "")
+
+
 def _aliases(text: str) -> Iterator[tuple[str, str, str]]:
     """(module, thing, name) for each name that an import statement binds."""
     (statement,) = ast.parse(text).body
     assert isinstance(statement, (ast.Import, ast.ImportFrom)), text
     for alias in statement.names:
-        module = statement.module or "" if isinstance(statement, ast.ImportFrom) else ""
+        module = _module(statement) if isinstance(statement, ast.ImportFrom) else ""
         yield module, alias.name, alias.asname or (alias.name if module else alias.name.partition(".")[0])
 
 
@@ -96,8 +108,8 @@ def _bindings(statement: ast.stmt) -> Iterator[tuple[str, str]]:
             yield (alias.asname, alias.name) if alias.asname else (root, root)
             if not alias.asname:
                 yield root, alias.name
-    elif isinstance(statement, ast.ImportFrom) and not statement.level:
-        yield from ((alias.asname or alias.name, f"{statement.module}.{alias.name}") for alias in statement.names)
+    elif isinstance(statement, ast.ImportFrom):
+        yield from ((alias.asname or alias.name, f"{_module(statement)}.{alias.name}") for alias in statement.names)
 
 
 def _first_use(tree: ast.Module, name: str, carriers: Sequence[Change], changes: Sequence[Change]) -> int:
@@ -128,7 +140,7 @@ def _is_future(statement: ast.stmt) -> bool:
 
 def _roots(statement: Any) -> set[str]:
     if isinstance(statement, ast.ImportFrom):
-        return set() if statement.level else {(statement.module or "").partition(".")[0]}
+        return {_root(_module(statement))}
     return {alias.name.partition(".")[0] for alias in statement.names}
 
 
@@ -150,7 +162,7 @@ def _anchor(tree: ast.Module, section: list[int], need: _Need) -> tuple[Any, ast
 
 
 def _takes(statement: ast.ImportFrom, module: str) -> bool:
-    return statement.module == module and not statement.level and statement.names[0].name != "*"
+    return _module(statement) == module and statement.names[0].name != "*"
 
 
 def _prologue(tree: ast.Module) -> int:
@@ -172,6 +184,9 @@ def _edit(kind: Any, node: ast.stmt, needs: list[_Need], tree: ast.Module) -> In
         code.append(f"from {module} import {', '.join(need.text for need in needs if need.module == module)}\n")
     if kind is InsertAfter:
         alone = not isinstance(node, (ast.Import, ast.ImportFrom)) or _is_future(node)
+        other = [need.root not in sys.stdlib_module_names for need in needs]
+        alone |= bool(kin) and kin <= sys.stdlib_module_names and all(other)
+        alone |= bool(kin) and "." not in kin and all(need.root == "." for need in needs)
         return InsertAfter(node, "\n" * alone + "".join(code))
     start = tree.body.index(node)
     glued = start > 0 and node.lineno - (tree.body[start - 1].end_lineno or 0) == 1

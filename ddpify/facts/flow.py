@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ddpify.facts import library, scales
+from ddpify.facts import drivers, library, named, scales
 from ddpify.facts.cuts import CUT, DRAW, PATHS, Cut
 from ddpify.facts.flags import flags
 from ddpify.facts.kept import read_back
@@ -32,6 +33,7 @@ from ddpify.facts.model import (
     Obj,
     Origin,
     Part,
+    Pick,
     Stack,
     Store,
     Super,
@@ -65,11 +67,12 @@ class _Frame:
         self.file = file
         self.local = local
         self.node = node
+        self.made: Stack = ()
         self.globals: set[str] = set()
         self.returned = NOTHING
         self.yielded = NOTHING
         self.exits: list[Version] = []
-        self.outer: dict[str, Value] = {}
+        self.outer: Mapping[str, Value] = {}
         self.cls: Class | None = None
         self.owner: Obj | None = None
 
@@ -118,7 +121,9 @@ class Interpreter:
         self.order = 0
         self.calls: dict[tuple[ast.AST, Stack], Call] = {}
         self.stores: dict[tuple[ast.AST, Stack], Store] = {}
-        self.closures: dict[ast.AST, dict[str, Value]] = {}
+        self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
+        self.driven: set[ast.AST] = set()  # the functions whose parameters are settings
+        self.commands: set[ast.AST] = set()  # those that their group runs
         self.imported: set[str] = set()
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
@@ -719,28 +724,54 @@ class Interpreter:
         return alive
 
     def _do_def(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        value = just(self.objects.func(node, self.frame.file))
+        inside, made = isinstance(self.frame.node, ast.ClassDef), () if self.frame.local is None else self.stack
+        value = just(self.objects.func(node, self.frame.file, None, self.frame.cls if inside else None, made))
         for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
             self.expression(default)
-        for decorator in node.decorator_list:
-            self.expression(decorator)
+        decorators = [(decorator, self.expression(decorator)) for decorator in node.decorator_list]
         if self.frame.local is not None:  # a method does not see the names of its class
-            self.closures[node] = self.frame.outer if isinstance(self.frame.node, ast.ClassDef) else self.frame.local
+            self.closures[node, made] = self.frame.outer if inside else self._seen_within()
         self.bind(node.name, value)
+        self.bind(node.name, self._decorated(decorators, value))
         return True
+
+    def _seen_within(self) -> Mapping[str, Value]:
+        """The names that a function defined here sees."""
+        local = {} if self.frame.local is None else self.frame.local
+        return ChainMap(local, self.frame.outer) if self.frame.outer else local  # type: ignore[arg-type]
+
+    def _decorated(self, decorators: list[tuple[ast.expr, Value]], value: Value) -> Value:
+        """What a definition's name holds, once the project's own decorators have been given it."""
+        if any(isinstance(d, ast.Name) and d.id in ("property", "staticmethod", "classmethod") for d, _ in decorators):
+            return value
+        for node, decorator in reversed(decorators):
+            drivers.adopt(self, node, decorator, value)
+            given = [self.apply(o, node, [value], {}) for o in decorator.objs if isinstance(o, (Func, Class, New)) and _is_own(o)]
+            value = drivers.grouped(self, node, decorator, next((v for v in [join(given)] if v.objs), value))
+        return value
+
+    def apply(self, obj: Obj, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call something of the project's own where no call is written: as a decorator, or by a library."""
+        if isinstance(obj, Func):
+            return self.call_function(obj, node, args, keywords)
+        if isinstance(obj, Class):
+            return self._construct(obj, node, args, keywords)
+        return (self._invoke_named(obj, "__call__", node, args, keywords) if isinstance(obj, New) else None) or NOTHING
 
     def _do_class(self, node: ast.ClassDef) -> bool:
         cls = self.classes.get(node)
         if cls is None:
             cls = self.classes[node] = self.objects.cls(node, self.frame.file, tuple(self.expression(b) for b in node.bases))
+        decorators = [(decorator, self.expression(decorator)) for decorator in node.decorator_list]
         self.frames.append(_Frame(self.frame.file, {}, node))
-        self.frame.outer = self.frames[-2].local or {}
+        self.frame.outer, self.frame.cls = self.frames[-2].local or {}, cls
         self.block(node.body)
         body = self.frames.pop().local or {}
         for name, value in body.items():
-            owned = frozenset(self.objects.func(o.node, o.file, None, cls) if isinstance(o, Func) else o for o in value.objs)
+            owned = frozenset(self.objects.bound(o, None, cls) if isinstance(o, Func) else o for o in value.objs)
             self.memory[cls, name] = Value(owned, value.origins, value.scale)
         self.bind(node.name, just(cls))
+        self.bind(node.name, self._decorated(decorators, just(cls)))
         return True
 
     def _do_import(self, node: ast.Import) -> bool:
@@ -750,7 +781,7 @@ class Interpreter:
         return True
 
     def _do_from(self, node: ast.ImportFrom) -> bool:
-        base = self._absolute(node)
+        base = self._absolute(node, self.frame.file)
         if base is not None:
             self._packages(base)
         file = self.project.module(base) if base else None
@@ -778,10 +809,17 @@ class Interpreter:
             if not name.startswith("_"):
                 self.bind(name, value)
 
-    def _absolute(self, node: ast.ImportFrom) -> str | None:
+    def imports(self, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
+        """The modules that an import statement of a file may run, the packages around them left out."""
+        if isinstance(node, ast.Import):
+            return {alias.name for alias in node.names}
+        base = self._absolute(node, file) or ""
+        return {base, *(f"{base}.{alias.name}" for alias in node.names)}
+
+    def _absolute(self, node: ast.ImportFrom, file: str) -> str | None:
         if not node.level:
             return node.module
-        here = self._file(self.frame.file)
+        here = self._file(file)
         name = here.name if here is not self.project.entry else f"{self.project.package}.{here.name}".lstrip(".")
         parts = name.split(".")
         drop = node.level - (1 if here.is_package and here is not self.project.entry else 0)
@@ -901,20 +939,24 @@ class Interpreter:
             return just(obj)
         if name == "param_groups" and isinstance(obj, New) and library.is_optimizer(self, obj):
             return self._groups(obj)
+        if name == named.SPACE and isinstance(obj, (Module, New, Part, Class)):
+            return just(self.objects.part(obj, name))
         if isinstance(obj, Ext):
+            if obj.path in library.SETTINGS:
+                return self.memory.get((obj, name)) or just(self.objects.part(obj, name))
             return just(Ext(canonical(f"{obj.path}.{name}")))
+        if isinstance(obj, Pick):
+            return named.attribute(self, obj, name)
         if isinstance(obj, Module):
             found = self.memory.get((obj.name, name))
             if found is None:
-                if name == "__dict__":
-                    return just(Ext(f"{obj.name}.__dict__"))
                 full = f"{obj.name}.{name}"
                 return self._import(full, full) if self.project.is_local(full) else NOTHING
             return found
         if isinstance(obj, Class):
             if name == "apply" and "torch.autograd.Function" in self.library_bases(obj):
                 found = self.find(obj, "forward") or NOTHING
-                return join([just(self.objects.func(f.node, f.file, obj, obj)) for f in found.objs if isinstance(f, Func)])
+                return join([just(self.objects.bound(f, obj, obj)) for f in found.objs if isinstance(f, Func)])
             return self.find(obj, name) or NOTHING
         if isinstance(obj, Super):
             return self._super(obj, name)
@@ -984,11 +1026,11 @@ class Interpreter:
             if "staticmethod" in kinds:
                 out.append(just(f))
             elif "classmethod" in kinds and f.cls is not None:
-                out.append(just(self.objects.func(f.node, f.file, None, obj.cls)))
+                out.append(just(self.objects.bound(f, None, obj.cls)))
             elif "property" in kinds:
-                out.append(self.call_function(self.objects.func(f.node, f.file, obj, f.cls), self.access or f.node, [], {}))
+                out.append(self.call_function(self.objects.bound(f, obj, f.cls), self.access or f.node, [], {}))
             else:
-                out.append(just(self.objects.func(f.node, f.file, obj, f.cls)))
+                out.append(just(self.objects.bound(f, obj, f.cls)))
         return join(out) | Value(frozenset(), found.origins, found.scale)
 
     def find(self, cls: Class, name: str, seen: tuple[Class, ...] = ()) -> Value | None:
@@ -1077,8 +1119,15 @@ class Interpreter:
                     out.append(obj.items[at])
                 else:
                     out.append(join(obj.items))
+            elif isinstance(obj, Part) and obj.name == named.SPACE:
+                out.append(named.in_space(self, obj, _keys(index)))
+            elif isinstance(obj, Ext) and obj.path == "sys.modules" and _keys(index):
+                out.append(join([just(Module(key)) if key == self.frame.file else self._import(key, key) for key in _keys(index)]))
             elif isinstance(obj, Ext):
                 kind = library.ENVIRONMENT.get(str(_one(index))) if obj.path == "os.environ" else None
+                if obj.path.endswith(f".{named.SPACE}"):
+                    out += [just(Ext(canonical(f"{obj.path.removesuffix(named.SPACE)}{key}"))) for key in _keys(index) or ["*"]]
+                    continue
                 out.append(Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{obj.path}[]")))
             elif isinstance(obj, New) and obj.path == "list" and isinstance(node.slice, ast.Slice) and self._of_models(obj):
                 out.append(just(obj))  # some of its networks
@@ -1188,6 +1237,8 @@ class Interpreter:
         texts = [o for o in (_one(left), _one(right)) if isinstance(o, str)]
         if isinstance(op, ast.Add) and (joined := _texts([left, right])):
             return Value(joined, left.origins | right.origins)
+        if isinstance(op, ast.Add) and texts and (like := named.text(self, [left, right])):
+            return Value(like, left.origins | right.origins)
         origins = library.mixed([left, right], {}).origins | _sources(left) | _sources(right)
         if isinstance(op, ast.Add):
             tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
@@ -1268,8 +1319,8 @@ class Interpreter:
 
     def _ev_lambda(self, node: ast.Lambda) -> Value:
         if self.frame.local is not None:
-            self.closures[node] = self.frame.local
-        return just(self.objects.func(node, self.frame.file))
+            self.closures[node, self.stack] = self._seen_within()
+        return just(self.objects.func(node, self.frame.file, made=() if self.frame.local is None else self.stack))
 
     def _ev_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
         moved = self._moved(node)
@@ -1353,7 +1404,7 @@ class Interpreter:
         plain = [v for v in node.values if not isinstance(v, ast.FormattedValue) or (v.conversion == -1 and v.format_spec is None)]
         pieces = [self.expression(v.value) if isinstance(v, ast.FormattedValue) else self.expression(v) for v in plain]
         return Value(
-            _texts(pieces) if len(plain) == len(node.values) else frozenset(),
+            (_texts(pieces) or named.text(self, pieces)) if len(plain) == len(node.values) else frozenset(),
             origins_of(parts) | frozenset(s for p in parts for s in _sources(p)),
             scales.mixed(parts),
         )
@@ -1549,15 +1600,14 @@ class Interpreter:
                 return self._call_instance(call, owner, args, keywords)
             return self.call_function(obj, call.node, args, keywords)
         if isinstance(obj, Class):
-            made = self.objects.new("", call.node, self.stack, obj)
-            held = just(made)
-            init = self.find(obj, "__init__")
-            for f in init.objs if init is not None else ():
-                if isinstance(f, Func):
-                    self.call_function(self.objects.func(f.node, f.file, made, f.cls), call.node, args, keywords)
-            if init is None:
-                library.construct(self, made, args, keywords)
-            return held
+            return self._construct(obj, call.node, args, keywords)
+        if isinstance(obj, Pick):
+            return named.call(self, call, obj, args, keywords)
+        if isinstance(obj, New) and obj.path == named.PARTIAL:
+            bound, more = named.bound(self, obj)
+            return self.invoke(call, self.memory.get((obj, named.FUNCTION), NOTHING), [*bound, *args], {**more, **keywords})
+        if isinstance(obj, New) and drivers.runs(obj):
+            return drivers.run_group(self, call.node, obj)
         if isinstance(obj, (New, Part)):
             return self._call_instance(call, obj, args, keywords)
         if isinstance(obj, Method):
@@ -1565,6 +1615,18 @@ class Interpreter:
         if isinstance(obj, Ext):
             return library.call(self, call, obj.path, args, keywords)
         return library.mixed(args, keywords)
+
+    def _construct(self, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """An instance of a class of the project."""
+        made = self.objects.new("", node, self.stack, cls)
+        init = self.find(cls, "__init__")
+        for f in init.objs if init is not None else ():
+            if isinstance(f, Func):
+                self.call_function(self.objects.bound(f, made, f.cls), node, args, keywords)
+        if init is None:
+            library.construct(self, made, args, keywords)
+            named.fill(self, made, args, keywords)
+        return just(made)
 
     def _call_instance(self, call: Call, obj: New | Part, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Call an object: a module's forward, or `__call__`."""
@@ -1671,7 +1733,7 @@ class Interpreter:
             return None
         return join(
             [
-                self.call_function(self.objects.func(f.node, f.file, obj, f.cls), node, args or [], keywords or {})
+                self.call_function(self.objects.bound(f, obj, f.cls), node, args or [], keywords or {})
                 for f in found.objs
                 if isinstance(f, Func)
             ]
@@ -1679,7 +1741,8 @@ class Interpreter:
 
     def call_function(self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Run a function of the project at this call."""
-        if len(self.stack) >= _DEPTH or sum(1 for f in self.frames if f.node is func.node) > 1 or self.trace.exhausted:
+        again = sum(1 for f in self.frames if f.node is func.node and f.made == func.made)
+        if len(self.stack) >= _DEPTH or again > 1 or self.trace.exhausted:
             return library.mixed(args, keywords)
         bound = (
             [just(func.owner)]
@@ -1689,8 +1752,10 @@ class Interpreter:
             else []
         ) + args
         frame = _Frame(func.file, _parameters(self, func, bound, keywords), func.node)
-        frame.outer = self.closures.get(func.node, {})
+        frame.outer, frame.made = self.closures.get((func.node, func.made), {}), func.made
         frame.cls, frame.owner = func.cls, func.owner
+        if func.owner is None and func.cls is not None and args and len(args[0].made()) == len(args[0].objs) == 1:
+            (frame.owner,) = args[0].made()  # a method that a decorator calls
         saved = self.stack, self.breaks
         self.stack, self.breaks = (*self.stack, node), []
         quiet = isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
@@ -1738,6 +1803,9 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
         local[spec.vararg.arg] = just(Tup(tuple(args[len(positional) :])))
     if spec.kwarg is not None:
         local[spec.kwarg.arg] = just(rest)
+    if func.node in run.driven:
+        passed = {*(p.arg for p in positional[: len(args)]), *keywords}
+        local.update(drivers.given(run, func, [p.arg for p in (*positional, *spec.kwonlyargs) if p.arg not in passed]))
     for parameter in positional:
         local.setdefault(parameter.arg, NOTHING)
     for parameter in (*positional, *spec.kwonlyargs):
@@ -1745,6 +1813,11 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
             local[parameter.arg] = told(local[parameter.arg])
         run._note(parameter, local[parameter.arg])
     return local
+
+
+def _is_own(obj: Obj) -> bool:
+    """Whether something is defined by the project."""
+    return not isinstance(obj, New) or obj.cls is not None
 
 
 def _deciding(test: Value) -> frozenset[Origin]:

@@ -6,8 +6,27 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import scales
-from ddpify.facts.model import NOTHING, Call, Ext, Func, Lit, Method, New, Obj, Origin, Part, Super, Tup, Value, join, just, origins_of
+from ddpify.facts import drivers, named, scales
+from ddpify.facts.model import (
+    NOTHING,
+    Call,
+    Ext,
+    Func,
+    Lit,
+    Method,
+    Module,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Pick,
+    Super,
+    Tup,
+    Value,
+    join,
+    just,
+    origins_of,
+)
 from ddpify.facts.names import canonical
 
 if TYPE_CHECKING:
@@ -17,6 +36,7 @@ DATALOADER = "torch.utils.data.DataLoader"
 DATAPARALLEL = "torch.nn.DataParallel"
 JOINED = frozenset(("torch.distributed.is_initialized", "torch.distributed.is_available"))
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
+SETTINGS = frozenset(("absl.flags.FLAGS",))  # what the command line fills
 DICTS = frozenset(("dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"))
 PARTS = "torch.Tensor.split"  # the parts of a batch that are trained on one after another
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
@@ -109,6 +129,16 @@ _PASSING = frozenset(
     """
         iter tqdm.tqdm reversed list tuple sorted tqdm.trange prefetch_generator.BackgroundGenerator itertools.cycle
         itertools.islice progressbar.progressbar
+    """.split()
+)
+_DESCRIBES = ("functools.", "inspect.")  # these do not call what they are given
+_IMPORTS = frozenset(("importlib.import_module", "__import__"))
+# how a configuration is asked, beside by attribute and key
+_ASKS = frozenset(("get", "getint", "getfloat", "getboolean"))
+_HOLDERS = frozenset(
+    """
+        argparse.Namespace types.SimpleNamespace easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict
+        attrdict.AttrDict yacs.config.CfgNode
     """.split()
 )
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
@@ -283,6 +313,12 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
             if name in keywords or i < len(args):
                 given = keywords.get(name, args[i] if i < len(args) else NOTHING)
                 run.memory[made, name] = run.memory.get((made, name), NOTHING) | given if name == "dataset" else given
+    elif made.path in _HOLDERS:
+        for value in args:
+            run._update(made, value)
+        for name, value in keywords.items():
+            if name != "**":
+                run.memory[made, name] = value
     elif made.path == DISTRIBUTED_SAMPLER:
         run.memory[made, "shuffle"] = keywords.get("shuffle", just(Lit(True)))
     elif made.path == "torch.utils.data.BatchSampler":
@@ -338,7 +374,7 @@ def optimizer_path(path: str) -> bool:
     """Whether a library class is an optimizer, by where it lives and by its name."""
     name = path.rpartition(".")[2]
     if path.startswith("torch.optim."):
-        return not path.startswith(("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")) and name[:1].isupper()
+        return not path.startswith(("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")) and (name == "*" or name[:1].isupper())
     return path.startswith(
         (
             "transformers.",
@@ -387,6 +423,27 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return NOTHING
     if path in _BUILTIN:
         return _BUILTIN[path](run, event, args, keywords)
+    driven = drivers.call(run, event, path, args, keywords)
+    if driven is not None:
+        return driven
+    if path in _IMPORTS:
+        found = (
+            named.imported(
+                run, args[0], args[1] if path != "__import__" and len(args) > 1 else keywords.get("package", NOTHING), path == "__import__"
+            )
+            if args
+            else None
+        )
+        if found is not None:
+            return found
+    if path in ("hydra.utils.instantiate", "hydra.utils.call"):
+        built = named.instantiated(run, event, args, keywords)
+        if built is not None:
+            return built
+    if path == "eval":
+        value = named.evaluated(run, event)
+        if value is not None:
+            return value
     if path.startswith("apex.amp."):
         return _apex_amp(run, event, path, args, keywords)
     if path in _SAME_MODEL:
@@ -486,9 +543,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         "open",
         "repr",
         "format",
-        "vars",
         "dir",
-        "globals",
         "locals",
         "chr",
         "ord",
@@ -496,12 +551,12 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return mixed(args, keywords) if path != "open" else Value(frozenset((run.objects.new("open", node, run.stack),)))
     for value in (*args, *keywords.values()):  # a callback: run it, whatever it will be given
         for obj in value.objs:
-            if isinstance(obj, Func) and path not in ("functools.partial",) and not path.startswith("torch.utils.data"):
+            if isinstance(obj, Func) and not path.startswith(("torch.utils.data", *_DESCRIBES)):
                 run.call_function(obj, node, [], {})
     if (
         root in _PURE
         and last[:1].islower()
-        and path not in ("torch.load", "torch.device", "copy.deepcopy", "copy.copy")
+        and path not in ("torch.load", "torch.device", "copy.deepcopy", "copy.copy", "json.load", "json.loads")
         and not path.startswith(("torch.hub", "torch.utils.data", "torch.optim"))
     ):
         flow = mixed(args, keywords)
@@ -554,14 +609,32 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
             return just(obj)
     if name in ("__next__", "next") and isinstance(obj, New):
         return run.element(just(obj))
+    if isinstance(obj, Part) and obj.name == named.SPACE:
+        return named.call_space(run, event, obj, name, args, keywords)
+    if name in _ASKS and isinstance(obj, (New, Part)) and args and not event.now.origins and (keys := _texts_of(args[0])):
+        return _setting(run, obj, name, keys, args, keywords)
     for value in (*args, *keywords.values()):
         for f in value.objs:
-            if isinstance(f, Func):
+            if isinstance(f, Func) and f.node not in run.commands:
                 run.call_function(f, event.node, [], {})
     whole = mixed([*args], keywords)
     if isinstance(obj, New) and obj.cls is None and obj.path and whole.of_kind("batch") and not obj.path.startswith(_KNOWN):
         run.set_attribute(obj, GIVEN, Value(frozenset(), whole.origins, "other"), False)
     return Value(frozenset(), flow.origins | event.now.origins | {Origin("method", (obj, name))}, flow.scale)
+
+
+def _texts_of(value: Value) -> list[str]:
+    return [o.value for o in value.objs if isinstance(o, Lit) and isinstance(o.value, str)]
+
+
+def _setting(run: Interpreter, obj: New | Part, name: str, keys: list[str], args: list[Value], keywords: dict[str, Value]) -> Value:
+    """`cfg.get("batch_size", 4)`, `config.getint("train", "batch_size")`: what a configuration says, as an attribute of it would."""
+    within = _texts_of(args[1]) if len(args) > 1 and isinstance(obj, New) and obj.path.startswith("configparser.") else []
+    held = [run.attribute(just(obj), key) for key in keys]
+    if within:
+        held = [just(run.objects.part(run.objects.part(obj, key), inner)) for key in keys for inner in within]
+    held = [Value(frozenset(o for o in v.objs if not isinstance(o, Method)), v.origins, v.scale) for v in held]
+    return join([*held, *(args[1:2] if not within else ()), *(v for k, v in keywords.items() if k in ("default", "fallback"))])
 
 
 def _apex_amp(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -747,8 +820,16 @@ def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
     if own:  # by a name that is not known: any of the modules that it holds
         held = [v for o in own for _, v in run.memory.of(o) if any(_is_model(run, inner) for inner in v.objs)]
         return join(held + args[2:])
-    roots = [getattr(o, "path", None) or getattr(o, "name", "") for o in args[0].objs if not isinstance(o, (New, Part, Lit))]
-    return join([just(Ext(canonical(f"{r}.*"))) for r in roots])
+    picked = [just(Pick(o)) for o in args[0].objs if isinstance(o, Module)]
+    return join([*picked, *(just(Ext(canonical(f"{o.path}.*"))) for o in args[0].objs if isinstance(o, Ext)), *args[2:]])
+
+
+def _vars(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+    return named.space(run, args[0]) if args else NOTHING
+
+
+def _globals(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+    return named.space(run, just(Module(run.frame.file)))
 
 
 def _is_model(run: Interpreter, obj: Obj) -> bool:
@@ -761,6 +842,8 @@ def _setattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
             for o in args[1].objs:
                 if isinstance(o, Lit):
                     run.set_attribute(obj, str(o.value), args[2], len(args[0].objs) == len(args[1].objs) == 1)
+            if not any(isinstance(o, Lit) for o in args[1].objs) and isinstance(obj, New) and not run.is_module(obj):
+                named.unsettled(run, obj, args[2])
     return NOTHING
 
 
@@ -801,7 +884,7 @@ def _filter(run: Interpreter, event: Call, args: list[Value], keywords: dict[str
 
 
 def _partial(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    return args[0] if args else NOTHING
+    return named.partial(run, event.node, args[0], args[1:], keywords) if args else NOTHING
 
 
 def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
@@ -864,6 +947,8 @@ _BUILTIN = {
     "bool": _keep,
     "abs": _keep,
     "getattr": _getattr,
+    "vars": _vars,
+    "globals": _globals,
     "setattr": _setattr,
     "super": _super,
     "dict": _dict,

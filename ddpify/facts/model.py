@@ -51,12 +51,13 @@ class Class:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Func:
-    """A function of the project; `owner` is the instance it is bound to."""
+    """A function of the project; `owner` is the instance it is bound to, `made` the calls under which an inner function is defined."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     file: str
     owner: Obj | None = None
     cls: Class | None = None
+    made: Stack = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +91,20 @@ class Tup:
     """A tuple of known length."""
 
     items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One of the things that a module holds, by a name that only the run tells."""
+
+    of: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A dotted name of which only a pattern is known: `models.*_model`."""
+
+    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +146,23 @@ class Objects:
         return found  # type: ignore[return-value]
 
     def func(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, file: str, owner: Obj | None = None, cls: Class | None = None
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        file: str,
+        owner: Obj | None = None,
+        cls: Class | None = None,
+        made: Stack = (),
     ) -> Func:
         """A function of the project."""
-        key = (Func, node, owner, cls)
+        key = (Func, node, owner, cls, made)
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = Func(node, file, owner, cls)
+            found = self._made[key] = Func(node, file, owner, cls, made)
         return found  # type: ignore[return-value]
+
+    def bound(self, func: Func, owner: Obj | None, cls: Class | None) -> Func:
+        """A function as a method: of an instance, or of a class."""
+        return self.func(func.node, func.file, owner, cls, func.made)
 
     def cls(self, node: ast.ClassDef, file: str, bases: tuple[Value, ...]) -> Class:
         """A class of the project."""
@@ -149,7 +173,7 @@ class Objects:
         return found  # type: ignore[return-value]
 
 
-Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super"
+Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super | Pick | Like"
 
 
 class Origin(NamedTuple):

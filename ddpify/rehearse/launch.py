@@ -122,7 +122,8 @@ def bare(line: Sequence[str], cwd: Path, limit: float) -> Ended:
 
 def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
-    path = os.pathsep.join([str(INSIDE), *filter(None, [kept.get("PYTHONPATH", "")])])
+    searched = [scratch.own(entry) for entry in kept.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    path = os.pathsep.join([str(INSIDE), *searched])
     if not setting.gpus:
         kept["CUDA_VISIBLE_DEVICES"] = ""
     return {

@@ -49,6 +49,11 @@ class Scratch:
         """Where a file or folder of the user's lies in the tree."""
         return self.base / self._top.name / real.resolve().relative_to(self._top)
 
+    def own(self, folder: str) -> str:
+        """A folder in which modules are searched for: the tree's where it is one of the project's."""
+        inside = Path(folder).is_absolute() and Path(folder).resolve().is_relative_to(self._root)
+        return str(self.path(Path(folder))) if inside else folder
+
     def shown(self, path: str) -> str:
         """A path that the script wrote to, as the user knows it: relative to the project, or absolute outside the tree."""
         root = str(self.path(self._named))

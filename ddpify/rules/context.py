@@ -274,6 +274,13 @@ class Context:
         return Guards(self)
 
     @cached_property
+    def stored(self) -> tuple[dict[ast.expr, str], list[ast.expr]]:
+        """The averages of a training step that files keep, with what makes them those of all ranks; and other numbers that they keep."""
+        from ddpify.rules.io import stored
+
+        return stored.found(self)
+
+    @cached_property
     def preparation(self) -> Preparation:
         """Which statements prepare files."""
         from ddpify.rules.data import prepare

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import kept, library
+from ddpify.facts.collect import Run
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import NOTHING, Call, New
 from ddpify.facts.tree import Tree
@@ -101,11 +102,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         done.add(node)
         dataset, size = argument(node, 0, "dataset"), argument(node, 1, "batch_size")
         assert dataset is not None
-        name, edits = ast.unparse(dataset), list[Edit]()
+        name, edits = context.source(dataset), list[Edit]()
         if not isinstance(dataset, (ast.Name, ast.Attribute)):
             name = context.fresh("val_dataset", "test_dataset", "eval_dataset")
             edits += [InsertBefore(tree.statement(node), f"{name} = {{0}}", (dataset,)), Replace(dataset, name)]
-        batch = ast.unparse(size) if size is not None else "1"
+        batch = context.source(size) if size is not None else "1"
         sampler = f"{names['batches_of_rank']}({name}, {batch})".replace("{", "{{").replace("}", "}}")
         edits.append(SetArgument(node, "sampler", sampler))
         workers = argument(node, 5, "num_workers")
@@ -180,7 +181,7 @@ def _loops(context: Context) -> Iterator[Change]:
         if lengths:
             first = min((tree.statement(n) for n in lengths), key=lambda s: s.lineno)
             name = context.fresh("num_batches", "batches_of_all", "total_batches")
-            line = f"{name} = {names['sum_over_ranks']}({ast.unparse(lengths[0])})"
+            line = f"{name} = {names['sum_over_ranks']}({context.source(lengths[0])})"
             yield Change(
                 CODE,
                 "a rank's loader has its own batches only; the average is over those of all",
@@ -203,7 +204,8 @@ def dealt(context: Context) -> frozenset[New]:
     candidates = {o for o in others - already if _plain(context, o)}
     nodes = {n for n in (o.node for o in others | trained) if any(o.node is n and o not in candidates for o in others | trained)}
     candidates = {o for o in candidates if o.node not in nodes}
-    loops = {n: run.value(n).batches() for n in context.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & others}
+    through = [n for n in context.tree.nodes() if isinstance(n, ast.For) and not _told(run, n)]
+    loops = {n: over for n in through if (over := run.value(n).batches()) & others}
     trial = Context(context.facts, context.options, frozenset(candidates | already))
     effects = Effects(context.facts)
     while candidates:
@@ -217,6 +219,14 @@ def dealt(context: Context) -> frozenset[New]:
             break
         candidates = left
     return frozenset(candidates | already)
+
+
+def _told(run: Run, loop: ast.For) -> bool:
+    """Whether a loop goes through a dict of results."""
+    over = loop.iter
+    named = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in ("items", "values", "keys")
+    made = run.value(over.func.value).made() if named else []  # type: ignore[attr-defined]
+    return any(o.path == "dict" for o in made) and not run.feeds(run.value(over))
 
 
 def _is_dealt(context: Context, loader: New) -> bool:

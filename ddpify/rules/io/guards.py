@@ -14,12 +14,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, Replace, Under
+from ddpify.edits import Edit, InsertBefore, Replace, Under
 from ddpify.facts.effects import HANDLERS, Effects, maker, only_draws
 from ddpify.facts.model import Func, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.io import elsewhere, hoist, output, writers
+from ddpify.rules.io import elsewhere, hoist, output, stored, writers
 
 CODE = "DDP501"
 TITLE = "rank 0 speaks and writes"
@@ -310,6 +310,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     guarding = [c for file in context.tree.trees for c in _block(context, guards, file.root.body, header)]
     yield from guarding
     yield from _unguarded(context, guards, [c.node for c in guarding if isinstance(c, Change)])
+    yield from stored.changes(context, [c for c in guarding if isinstance(c, Change)])
     yield from elsewhere.changes(context, guards)
 
 
@@ -369,7 +370,8 @@ def _together(context: Context, run: list[tuple[ast.stmt, tuple[Edit, ...]]], he
             )
             inner_text = "({0})" if loose else "{0}"
             edits = (Replace(statement.test, f"{context.names['rank']} == 0 and {inner_text}", (statement.test,)),)
-        yield Change(CODE, _WHY, context.tree.shown, statement, edits, group="guards")
+        asks = any(isinstance(e, InsertBefore) and context.names["sum_over_ranks"] in e.code for e in lifted)
+        yield Change(CODE, _WHY, context.tree.shown, statement, edits, group="guards", needs=("sum_over_ranks",) if asks else ())
 
 
 def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iterator[Finding]:

@@ -45,7 +45,9 @@ class Required:
         """The outermost expressions that all ranks must evaluate, in the order in which they are; the call `top` itself may be output."""
         if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
             yield Part(node, True)
-        elif isinstance(node, ast.Call) and node is not top and self._must(node):
+        elif (isinstance(node, ast.expr) and node in self.context.stored[0]) or (
+            isinstance(node, ast.Call) and node is not top and self._must(node)
+        ):
             yield Part(node)
         elif isinstance(node, ast.Lambda):
             yield from (Part(p.node, True) for p in self.parts(node.body))
@@ -92,15 +94,19 @@ def taken_out(context: Context, required: Required, statement: ast.stmt, top: as
     parts = list(required.parts(top, top))
     if not parts or any(p.stuck for p in parts):
         return None
-    nodes = [chain(context, p.node, top) for p in parts]
+    stored = context.stored[0]
+    nodes = [p.node if p.node in stored else chain(context, p.node, top) for p in parts]
     nodes = [n for i, n in enumerate(nodes) if n not in nodes[:i] and not any(n is not o and n in ast.walk(o) for o in nodes)]
     early = _affected(context, required, top, nodes)
     if early is None:
         return None
     edits: list[Edit] = []
     for node in sorted({*nodes, *early}, key=lambda n: (n.lineno, n.col_offset)):
-        name = context.fresh(*_names(context, node, top), scope=context.tree.function(statement))
-        edits += [InsertBefore(statement, f"{name} = {{0}}", (node,)), Replace(node, name)]
+        names = _names(context, node, top)
+        if node in stored:
+            names[-1:] = [f"mean_{n.id}" for n in ast.walk(node) if isinstance(n, ast.Name)][:1]
+        name = context.fresh(*names, scope=context.tree.function(statement))
+        edits += [InsertBefore(statement, f"{name} = {stored.get(node, '{0}')}", (node,)), Replace(node, name)]
     return tuple(edits)
 
 

@@ -11,7 +11,8 @@ References: https://docs.pytorch.org/docs/stable/notes/ddp.html (save and load c
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 
 from ddpify.edits import InsertAfter, InsertBefore
 from ddpify.facts import disk
@@ -102,7 +103,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         before = [t for t in alone if _waits(touch, t) and t.call.order < touch.call.last and _meet(paths, t, touch)]
         if not before or not _by_all(context, touch):
             continue
-        where = _place(context, touch)
+        where = _place(context, touch, before)
         if where is None or _stands(context, where) or all(_fenced(context, t, touch, barriers, placed) for t in before):
             continue
         if any(_within(context, where, t) and not context.facts.is_edited(touch.call.node) for t in before):
@@ -142,7 +143,7 @@ def _asked(context: Context, paths: Paths, touch: Touch, touched: list[Touch], a
 def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch]) -> Iterator[Change | Finding]:
     """The barrier before a statement, where all ranks pass it."""
     emptied = all(t.kind == "remove" for t in before)
-    if not shared_by_all(context, touch.call.tests) or _lazily(context, where):
+    if not shared_by_all(context, touch.call.tests) or _lazily(context, where, touch):
         yield context.manual(
             CODE,
             touch.call.node,
@@ -165,9 +166,12 @@ def shared_by_all(context: Context, tests: tuple[tuple[ast.expr, Value], ...]) -
     return not any(o.kind in ("batch", "decided", "rank", "time") for test, _ in tests for o in run.value(test).origins)
 
 
-def _lazily(context: Context, where: ast.stmt) -> bool:
+def _lazily(context: Context, where: ast.stmt, touch: Touch) -> bool:
     """Whether a statement runs for one sample at a time, perhaps in a worker of a loader."""
-    return getattr(context.tree.function(where), "name", "") in ("__getitem__", "__iter__", "collate_fn")
+    inside = set(ast.walk(where))
+    above = itertools.takewhile(lambda n: n not in inside, touch.call.stack)
+    names = [getattr(context.facts.tree_of(n).function(n), "name", "") for n in (*above, where) if not isinstance(n, ast.Module)]
+    return any(name in ("__getitem__", "__iter__", "collate_fn") for name in names)
 
 
 def _by_rank_zero(context: Context, touch: Touch) -> bool:
@@ -229,10 +233,15 @@ def _told_only(context: Context, statement: ast.Assign, depth: int) -> bool:
     return True
 
 
-def _place(context: Context, touch: Touch) -> ast.stmt | None:
-    """The statement that a barrier goes before."""
+def _place(context: Context, touch: Touch, before: Sequence[Touch] = ()) -> ast.stmt | None:
+    """The statement that a barrier goes before: of the entry, or where that also runs what is waited for, of a module."""
     nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n)]
-    return context.tree.statement(nodes[-1]) if nodes else None
+    if not nodes:
+        return None
+    at = max((i for i, n in enumerate(nodes) if context.facts.in_main(n)), default=0)
+    while at < len(nodes) - 1 and any(_within(context, context.tree.statement(nodes[at]), t) for t in before):
+        at += 1
+    return context.tree.statement(nodes[at])
 
 
 def _within(context: Context, where: ast.stmt, touch: Touch) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.model import New, Part
+from ddpify.facts.tree import Forest
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel
@@ -126,7 +127,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
             yield from _by_name(context, node)
-            if node not in context.training and node in facts.prefixed and any(facts.wrapped(run.value(a)) for a in node.args):
+            given = [a for a in node.args if facts.wrapped(run.value(a))] if node not in context.training and node in facts.prefixed else []
+            chosen = [a for a in given if _optional(context, a)[0]]
+            yield from (_where_asked(context, a, "") for a in chosen)
+            if given and not chosen:
                 yield context.manual(
                     CODE,
                     node,
@@ -206,20 +210,96 @@ def _trains(context: Context, node: ast.Call) -> bool:
     return node in context.training
 
 
-def _optional(context: Context, node: ast.Attribute) -> bool:
-    """Whether the original wrapped the model only where a setting asked for it."""
+def _optional(context: Context, node: ast.expr) -> tuple[bool, str]:
+    """Whether the original wrapped a model only where a setting asked for it, and that question as it can be asked here again."""
     run = context.facts.before
-    value = run.value(node.value)
+    value = run.value(node)
+    made = [o for o in value.made() if o.path == library.DATAPARALLEL]
     if all(isinstance(o, New) and o.path == library.DATAPARALLEL for o in value.objs):
-        return False
+        return False, ""
+    parts = [p for o in made for call in run.calls(o.node) for _, test in call.tests for p in (*test.objs, *test.of_kind("from"))]
+    asked = {up for o in made for up in _around(context, o.node)}
+    if len(asked) == 1:
+        (up,) = asked
+        if not _of_devices(context, up.test) and _readable(context, up, node):
+            return True, f"({ast.unparse(up.test)})" if isinstance(up.test, (ast.BoolOp, ast.IfExp)) else ast.unparse(up.test)
+    return any(isinstance(p, Part) for p in parts) or any(not _of_devices(context, up.test) for up in asked), ""
+
+
+def _where_asked(context: Context, model: ast.expr, test: str) -> Change | Finding:
+    """The keys that the original wrote: with the prefix where it was asked for a wrapper."""
+    if not test:
+        return context.manual(
+            CODE,
+            model,
+            "whether the original wrote the `module.` prefix depended on an option; this always does",
+            f"write plain keys: {ast.unparse(model)}.module.state_dict()",
+            level=Safety.REVIEW,
+        )
+    why = "the keys carry the `module.` prefix where the original's did"
+    return Change(CODE, why, context.tree.shown, model, (Replace(model, f"({{0}} if {test} else {{0}}.module)", (model,)),))
+
+
+def _around(context: Context, node: ast.AST) -> Iterator[ast.If]:
+    """The conditions of a function under which a statement of it is made."""
+    inner = node
+    for up in context.tree.ancestors(node):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return
+        if isinstance(up, ast.If) and inner in up.body and not context.is_main(up):
+            yield up
+        inner = up
+
+
+def _of_devices(context: Context, test: ast.expr) -> bool:
+    """Whether a question is about the machine's devices, by itself or by a name that was bound to such a question."""
+    run, parts = context.facts.before, list(ast.walk(test))
+    texts = {ast.unparse(n) for n in parts if isinstance(n, (ast.Name, ast.Attribute))}
+    for node in context.tree.nodes():
+        if isinstance(node, ast.Assign) and any(ast.unparse(t) in texts for t in node.targets):
+            parts += ast.walk(node.value)
     return any(
-        isinstance(part, Part)
-        for o in value.made()
-        if o.path == library.DATAPARALLEL
-        for call in run.calls(o.node)
-        for _, test in call.tests
-        for part in (*test.objs, *test.of_kind("from"))
+        any(path.startswith("torch.cuda.") for path in run.value(n).paths())
+        or any((isinstance(o, New) and o.path == "torch.device") for o in run.value(n).objs)
+        or (isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cuda"))
+        for n in parts
+        if isinstance(n, ast.expr)
     )
+
+
+def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
+    """Whether a question has the same answer where a model is saved: it is made of names that are bound once and seen in both places."""
+    tree = context.tree
+    there, here = tree.function(asked), tree.function(node)
+    if context.facts.tree_of(asked) is not context.facts.tree_of(node):
+        return False
+    if any(isinstance(n, ast.Call) and "len" not in context.facts.before.value(n.func).paths() for n in ast.walk(asked.test)):
+        return False
+    file = list(ast.walk(context.facts.tree_of(node).root))
+    stores = [n for n in file if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
+    texts = [ast.unparse(n) for n in stores]
+    for read in (n for n in ast.walk(asked.test) if isinstance(n, (ast.Name, ast.Attribute))):
+        text = ast.unparse(read)
+        if texts.count(text) > 1 or (isinstance(read, ast.Name) and read.id != "self" and not _seen(tree, read, there, here)):
+            return False
+    return _class_of(tree, there) is _class_of(tree, here) if "self" in ast.unparse(asked.test) else True
+
+
+def _seen(tree: Forest, read: ast.Name, there: ast.AST, here: ast.AST) -> bool:
+    """Whether a name is the same one in two functions: they are one, or it is the module's."""
+    own = {a.arg for f in (there, here) for a in ast.walk(f) if isinstance(a, ast.arg)} if there is not here else set()
+    own |= {
+        n.id
+        for f in (there, here)
+        if there is not here and not isinstance(f, ast.Module)
+        for n in ast.walk(f)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    return read.id not in own
+
+
+def _class_of(tree: Forest, function: ast.AST) -> ast.AST | None:
+    return next((up for up in tree.ancestors(function) if isinstance(up, ast.ClassDef)), None) if function in tree.parent else None
 
 
 def _where_plain(context: Context, node: ast.Attribute) -> bool:
@@ -280,14 +360,9 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         return
     prefixed = any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
     if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped and not _where_plain(context, node):
-        if _optional(context, node):
-            yield context.manual(
-                CODE,
-                node,
-                "whether the original wrote the `module.` prefix depended on an option; this always does",
-                f"write plain keys: {ast.unparse(node.value)}.module.{node.attr}(...)",
-                level=Safety.REVIEW,
-            )
+        optional, test = _optional(context, node.value)
+        if optional:
+            yield _where_asked(context, node.value, test)
             return
         yield context.manual(
             CODE,
@@ -298,7 +373,7 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         )
         return
     if wrapped is None:
-        if node.attr in _SAME:
+        if node.attr in _SAME or isinstance(node.value, ast.IfExp):  # the script says which
             return
         yield context.manual(
             CODE,

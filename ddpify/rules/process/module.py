@@ -6,6 +6,7 @@ without a process group there is one rank, so that scripts which are not convert
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -42,6 +43,7 @@ _ASKED = {
 }
 _ALONE = {  # what a function that asks other ranks does where there are none
     "first_on_node": "yield\n        return",
+    "sharded": "return options",
     "sum_over_ranks": "return value",
     "gather_over_ranks": "return values",
     "reduce_meter": "return",
@@ -58,6 +60,7 @@ _IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))
 _GROUP = re.compile(r"\.set_epoch\(|\bDistributedDataParallel\(")
 _WRAPPED = re.compile(r"^(\S+) = DistributedDataParallel\((.+?), (?:device_ids|delay_allreduce)=.*\n?\Z", re.M)
 _INSIDE = "{0}.module"
+_PLAIN = re.compile(r"""((?<![\w"'{}])(?:"[^"{}\n]*"|'[^'{}\n]*'))""")  # a string that holds no values
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,24 @@ def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], 
             if file != "__main__":
                 edits = [_worded(context, _if_joined(context, e, change) if joined else e) for e in edits]
             group = (f"import torch.distributed as {dist}",) if any(f"{dist}." in text for text in _texts(edits)) else ()
-            imports = (*change.imports, *group, *(f"from {name} import {n}" for n in _called(context, edits, file)))
+            imports = (*change.imports, *group, *(f"from {spelled(context, name, file)} import {n}" for n in _called(context, edits, file)))
             node = change.node if context.facts.tree_of(change.node).name == file else edits[0].node
             shown = context.facts.trees[file].shown
             rest = replace(change, discharges=(), settles=(), agrees=(), turns=()) if i else change
             out.append(replace(rest, edits=tuple(edits), imports=imports, node=node, file=shown))
     return out, (name, path)
+
+
+def spelled(context: Context, name: str, file: str) -> str:
+    """A module's name as a file imports it: relative to the file where its package does so."""
+    project, entry = context.facts.project, file == "__main__"
+    package = project.package if entry else file if project.files[file].is_package else file.rpartition(".")[0]
+    here, there = package.split("."), name.split(".")
+    kin = [t for n, t in context.facts.trees.items() if n.partition(".")[0] == here[0] or (project.package and n == "__main__")]
+    if here[0] != there[0] or not any(isinstance(n, ast.ImportFrom) and n.level for t in kin for n in t.nodes()):
+        return name
+    common = next((i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), min(len(here), len(there)))
+    return "." * (len(here) - common + 1) + ".".join(there[common:])
 
 
 def _place(context: Context, changes: Sequence[Change]) -> Place:
@@ -135,6 +150,12 @@ def _worded(context: Context, edit: Edit) -> Edit:
 
 
 def _asked(context: Context, text: str) -> str:
+    """The text with names made calls, but for what stands in plain strings."""
+    parts = _PLAIN.split(text)
+    return "".join(part if i % 2 else _called_for(context, part) for i, part in enumerate(parts))
+
+
+def _called_for(context: Context, text: str) -> str:
     for key, (function, _) in _ASKED.items():
         if key != "device" or context.own_device is None:
             text = re.sub(rf"(?<![\w.\"']){context.names[key]}(?!\w|\s*=(?!=)|\()", f"{function}()", text)
@@ -168,7 +189,8 @@ def new_file(
     shown = context.facts.trees["__main__"].shown
     away = [c for c in changes if c.file != shown]
     name, path = place
-    used = [line for c in away for line in c.imports if line.startswith(f"from {name} import ")]
+    last = name.rpartition(".")[2]
+    used = [line for c in away for line in c.imports if re.match(rf"from (?:[\w.]*\.)?{last} import ", line)]
     if not used:
         return None
     texts: dict[str, str] = {}

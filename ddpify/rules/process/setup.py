@@ -144,8 +144,6 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     anchor, working = _anchor(context, changes)
     names = context.names
     block = needed.comment(changes) + _launched(context, _template("setup", names))
-    if "device" in needs and context.own_device is None:
-        block += _template("device", names)
     pieces = {p: _forked(_template(p, names), needs) for p in _ORDER if p in needs and p not in _QUIET}
     if "sharded:whole" in needs:
         whole = (line for line in pieces["sharded"].splitlines(keepends=True) if "per_rank(options.get" not in line)
@@ -162,10 +160,12 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in _IMPORTS.get(piece, ())))
     away = module.new_file(context, place, changes, pieces, wanted)
     here = {n for c in changes if c.file == tree.shown for n in c.needs}
-    for piece in list(here):
-        here |= set(_NEEDS.get(piece, ()))
     kept = {p: text for p, text in pieces.items() if away is None or p not in away.pieces}
-    taken = [] if away is None else [f"from {away.name} import {names[p]}" for p in pieces if p in away.pieces and p in here]
+    used = {p for p in pieces if p in here or any(_reads(names[p], text) for text in kept.values())}
+    home = "" if away is None else module.spelled(context, away.name, "__main__")
+    taken = [] if away is None else [f"from {home} import {names[p]}" for p in pieces if p in away.pieces and p in used]
+    if context.own_device is None and ("device" in here or any(_reads(names["device"], text) for text in kept.values())):
+        block += _template("device", names)
     functions = [_backend(context, _launched(context, _template("init_distributed", names))), *kept.values()]
     quiet = [_template(piece, names) for piece in _QUIET if piece in needs]
     call += "".join(text if i == 0 else text.partition("\n")[2] for i, text in enumerate(quiet))  # under one condition
@@ -213,6 +213,10 @@ def _backend(context: Context, text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("    backend =")).replace(
         "(backend", f'("{context.options.backend}"'
     )
+
+
+def _reads(name: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w.\"'])\b{name}\b(?!\s*=(?!=))", text))
 
 
 def _imported(module: str, spelled: str) -> str:

@@ -8,7 +8,7 @@ Why
 
 Safety
     Every `.backward()`, `autograd.grad` and optimizer step counts, in the script and in every local module that it imports. The
-    sentence says how many files were read, and names local modules that could not be.
+    sentence says how many files were read, and names modules that were not found.
 
 References
     https://docs.pytorch.org/docs/stable/autograd.html
@@ -26,6 +26,7 @@ from ddpify.rules.refuse.reach import Reach, reach
 from ddpify.rules.refuse.scan import Unit
 from ddpify.rules.refuse.training import trains
 from ddpify.rules.refuse.verdict import Verdict
+from ddpify.sharing import scripts
 
 CODE = "DDP913"
 TITLE = "no training loop"
@@ -56,6 +57,10 @@ def check(project: Project) -> Verdict | None:
     reached = reach(project)
     if trains(reached) or trains(Reach(reached.resolver, _everything(reached))):
         return None
+    if any(unit.uses.imports_by_name for unit in reached.units) and any(".backward(" in text for _, text in scripts(project)):
+        return None  # what trains may be imported by a name that only the run tells
+    if any(name in project.broken for name in reached.imported):
+        return None  # the training may be there
     count = len(reached.files)
     read = "this file" if count == 1 else f"the {count} files read"
     reason = f"no training loop: nothing to do (no backward call was found in {read}{_unread(reached)})"
@@ -83,5 +88,5 @@ def _missing(reached: Reach) -> Iterator[str]:
     for name in reached.imported:
         top = name.partition(".")[0]
         known = top in _WELL_KNOWN or top in ROOTS or top in sys.stdlib_module_names
-        if name in reached.resolver.project.broken or not (known or reached.resolver.holds(name)):
+        if not (known or reached.resolver.holds(name)):
             yield name

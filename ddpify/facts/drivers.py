@@ -1,0 +1,115 @@
+"""Who calls an entry function: hydra, click, typer, absl, fire and their like hand it what the command line or a file says."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ddpify.facts import named
+from ddpify.facts.model import NOTHING, Call, Class, Func, Method, New, Obj, Value, join, just
+
+if TYPE_CHECKING:
+    from ddpify.facts.flow import Interpreter
+
+_DECORATORS = ("hydra.", "click.", "typer.", "asyncclick.", "rich_click.", "draccus.", "pyrallis.", "argh.", "clize.")
+_CALLS = frozenset(
+    """
+        fire.Fire fire.core.Fire absl.app.run typer.run tyro.cli tyro.extras.cli defopt.run jsonargparse.CLI jsonargparse.auto_cli clize.run
+        plac.call argh.dispatch_command simple_parsing.parse draccus.parse pyrallis.parse
+    """.split()
+)
+_GROUPS = frozenset(("click.Group", "typer.Typer", "argh.ArghParser", "cyclopts.App"))
+_SETTINGS = "settings"
+
+
+def adopt(run: Interpreter, node: ast.AST, decorator: Value, value: Value) -> None:
+    """A decorator that makes a command of a function: its parameters are settings, and its group runs it."""
+    paths = {*decorator.paths(), *(o.path for o in decorator.made())}
+    groups = [o.of for o in decorator.objs if isinstance(o, Method) and isinstance(o.of, New) and o.of.path in _GROUPS]
+    groups += [o for origin in decorator.of_kind("method") for o in [origin[0]] if isinstance(o, New) and o.path in _GROUPS]
+    for func in value.objs:
+        if isinstance(func, Func) and (groups or any(p.startswith(_DECORATORS) for p in paths)):
+            run.driven.add(func.node)
+            for group in groups:
+                run.set_attribute(group, "[]", just(func), False)
+                run.commands.add(func.node)
+
+
+def grouped(run: Interpreter, node: ast.AST, decorator: Value, value: Value) -> Value:
+    """`@click.group()`: the group that a function becomes, which runs it and then its commands."""
+    if not any(p.startswith("click.") and p.endswith(".group") for p in {*decorator.paths(), *(o.path for o in decorator.made())}):
+        return value
+    made = run.objects.new("click.Group", node, run.stack)
+    run.set_attribute(made, "[]", value, False)
+    return just(made)
+
+
+def runs(obj: New) -> bool:
+    """Whether calling an object runs commands."""
+    return obj.path in _GROUPS
+
+
+def run_group(run: Interpreter, node: ast.AST, group: New) -> Value:
+    """Run the commands of a group."""
+    held = run.memory.get((group, "[]"), NOTHING)
+    for func in sorted((o for o in held.objs if isinstance(o, Func)), key=lambda f: getattr(f.node, "lineno", 0)):
+        run.call_function(func, node, [], {})
+    for inner in held.made():
+        if inner is not group and runs(inner):
+            drive(run, node, inner)
+    return NOTHING
+
+
+def given(run: Interpreter, func: Func, names: list[str]) -> dict[str, Value]:
+    """What a driver hands to the parameters of a function."""
+    made = run.objects.new(_SETTINGS, func.node, ())
+    return {name: just(run.objects.part(made, name)) for name in names}
+
+
+def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value | None:
+    """`fire.Fire(main)`, `app.run(main)`, `tyro.cli(Config)`: what is run there; None where the call is none of these."""
+    if path not in _CALLS:
+        return None
+    asked = join([*args[:1], *(keywords[k] for k in ("component", "main") if k in keywords)])
+    if not args and not keywords and path == "fire.Fire":
+        here = run.frame.file
+        asked = join([just(o) for (owner, _), v in run.memory.items() if owner == here for o in v.objs if getattr(o, "file", "") == here])
+    return join([drive(run, event.node, o) for o in sorted(asked.objs, key=lambda o: getattr(getattr(o, "node", None), "lineno", 0))])
+
+
+def drive(run: Interpreter, node: ast.AST, obj: Obj) -> Value:
+    """Run something by the settings: a function, a class and its methods, or a dict of them."""
+    if isinstance(obj, Func):
+        run.driven.add(obj.node)
+        return run.call_function(obj, node, [], {})
+    if isinstance(obj, Class):
+        return _made(run, node, obj)
+    if isinstance(obj, New) and runs(obj):
+        return run_group(run, node, obj)
+    if isinstance(obj, New) and obj.path == "dict":
+        return join([drive(run, node, o) for o in run.memory.get((obj, "[]"), NOTHING).objs])
+    if isinstance(obj, New) and obj.cls is not None:
+        _methods(run, node, obj, obj.cls)
+    return just(obj)
+
+
+def _made(run: Interpreter, node: ast.AST, cls: Class) -> Value:
+    init = run.find(cls, "__init__")
+    run.driven |= {f.node for f in (init or NOTHING).objs if isinstance(f, Func)}
+    made = run._construct(cls, node, [], {})
+    for obj in made.made():
+        if named.fields(run, cls):
+            named.fill(run, obj, [], {}, asked=True)
+        else:
+            _methods(run, node, obj, cls)
+    return made
+
+
+def _methods(run: Interpreter, node: ast.AST, obj: New, cls: Class) -> None:
+    """The public methods of an object, any of which the command line may name."""
+    names = [s.name for c in (*reversed(list(named.ancestors(cls))), cls) for s in c.node.body if isinstance(s, ast.FunctionDef)]
+    for name in dict.fromkeys(n for n in names if not n.startswith("_")):
+        for f in run.attribute(just(obj), name).objs:
+            if isinstance(f, Func):
+                run.driven.add(f.node)
+                run.call_function(f, node, [], {})

@@ -1,0 +1,362 @@
+"""What is looked up by a name that only the run tells: the classes of a module, modules of a package, targets of a configuration.
+
+Such a name may mean any definition that could take the call, so all of them are called, and their results joined.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Like, Lit, Module, New, Obj, Part, Pick, Tup, Value, join, just
+from ddpify.facts.names import canonical
+
+if TYPE_CHECKING:
+    from ddpify.facts.flow import Interpreter
+
+PARTIAL, FUNCTION = "functools.partial", "[function]"  # a function with some of its arguments
+SPACE = "__dict__"  # what an object holds, as a dict
+_DOTTED = re.compile(r"[\w.*]*\.[\w.*]*|[\w.]+")
+_OPENS = re.compile(r"^([A-Za-z_]\w*)\.")
+_TARGET = re.compile(r"^(\s*)(?:-\s*)?_target_\s*:\s*['\"]?([\w.]+)")
+_PARTIAL = re.compile(r"^\s*_partial_\s*:\s*[Tt]rue")
+_KEY = re.compile(r"^(\s*)(?:-\s*)?([\w-]+)\s*:\s*(?:#.*)?$")
+_FIELDS = frozenset(("dataclass", "pydantic_dataclass", "define", "frozen", "attrs", "attr"))
+_FILES = 400
+
+
+# ---------------------------------------------------------------------------------------------------- names
+
+
+def text(run: Interpreter, parts: list[Value]) -> frozenset[Obj]:
+    """The pattern of a local module's name that texts put together make, where some of them are not known."""
+    made = ""
+    for part in parts:
+        options = {o.value for o in part.objs if isinstance(o, Lit)}
+        only = options.pop() if len(options) == len(part.objs) == 1 else None
+        likes = [o.pattern for o in part.objs if isinstance(o, Like)] if len(part.objs) == 1 else []
+        made += only if isinstance(only, str) else likes[0] if likes else "*"
+    local = made.startswith(".") or ("." in made and "*" not in (top := made.partition(".")[0]) and top and run.project.is_local(top))
+    return frozenset((Like(made),)) if local and "*" in made and _DOTTED.fullmatch(made) else frozenset()
+
+
+def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value | None:
+    """`importlib.import_module(name)`: the modules that it may be; None where nothing is known of the name."""
+    names: list[str] = []
+    for obj in name.objs:
+        pattern = str(obj.value) if isinstance(obj, Lit) and isinstance(obj.value, str) else obj.pattern if isinstance(obj, Like) else ""
+        if pattern.startswith("."):
+            within = next((str(o.value) for o in package.objs if isinstance(o, Lit)), _package(run))
+            pattern = f"{within}{pattern}" if within else pattern[1:]
+        if not pattern:
+            return None
+        names += _modules_like(run, pattern) if "*" in pattern else [pattern]
+    return join([run._import(n, n.partition(".")[0] if top else n) for n in names]) if names else None
+
+
+def _package(run: Interpreter) -> str:
+    file = run._file(run.frame.file)
+    return file.name if file.is_package else file.name.rpartition(".")[0]
+
+
+def _modules_like(run: Interpreter, pattern: str) -> list[str]:
+    shape = re.compile(pattern.replace(".", r"\.").replace("*", r"\w+"))
+    found: set[str] = set()
+    for root in run.project.roots:
+        for path in itertools.islice(root.glob(f"{pattern.replace('.', '/').rstrip('*')}*"), _FILES):
+            name = path.relative_to(root).with_suffix("" if path.suffix == ".py" else path.suffix).as_posix().replace("/", ".")
+            if shape.fullmatch(name) and (path.suffix == ".py" or (path / "__init__.py").is_file()):
+                found.add(name)
+    return sorted(found - {"__main__"})
+
+
+def space(run: Interpreter, value: Value) -> Value:
+    """`vars(value)`, `value.__dict__`."""
+    objs = [o for o in value.objs if isinstance(o, (Module, New, Part, Class))]
+    return join([just(run.objects.part(o, SPACE)) for o in objs] + [just(Ext(f"{path}.{SPACE}")) for path in value.paths()])
+
+
+def in_space(run: Interpreter, obj: Part, keys: list[str]) -> Value:
+    """`vars(obj)[key]`: an attribute, or any where the key is not known."""
+    if keys:
+        return join([run.attribute(just(obj.of), key) for key in keys])
+    return just(Pick(obj.of)) if isinstance(obj.of, Module) else join([v for (o, _), v in run.memory.items() if o is obj.of])
+
+
+def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A method of `vars(obj)`."""
+    if name == "update":
+        for value in args:
+            known = {key: held for o in value.objs for (owner, key), held in run.memory.items() if owner is o and not key.startswith("[")}
+            for key, held in known.items():
+                run.set_attribute(obj.of, key, held, len(args) == 1)
+            if not known or len(known) > len(value.objs) > 1:
+                unsettled(run, obj.of, NOTHING)
+        for key, held in keywords.items():
+            run.set_attribute(obj.of, key, held, True)
+        return NOTHING
+    if name == "get" and args:
+        return join([in_space(run, obj, [str(o.value) for o in args[0].objs if isinstance(o, Lit)]), *args[1:]])
+    if name in ("items", "values", "keys"):
+        made = run.objects.new("list", event.node, run.stack)
+        inner = in_space(run, obj, [])
+        run.set_attribute(made, "[]", {"items": just(Tup((NOTHING, inner))), "values": inner, "keys": NOTHING}[name], False)
+        return just(made)
+    if name == "copy":
+        return just(obj)
+    return NOTHING
+
+
+def unsettled(run: Interpreter, obj: Obj, value: Value) -> None:
+    """`setattr(obj, name, value)` by a name that is not known: what it held may be something else now."""
+    for (owner, name), held in run.memory.items():
+        if owner is obj and not name.startswith("["):
+            run.memory[obj, name] = held | value | just(run.objects.part(obj, name))
+
+
+# ---------------------------------------------------------------------------------------------------- calls
+
+
+def call(run: Interpreter, event: Call, pick: Pick, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """Call what a name picks from a module: each definition that could take the call."""
+    given = keywords.keys() - {"**"}
+    opens = "**" in keywords or any(isinstance(a, ast.Starred) for a in event.node.args)
+    return either(run, event, [o for o in definitions(run, pick.of) if _takes(run, o, len(args), given, opens)], args, keywords)
+
+
+def either(run: Interpreter, event: Call, found: list[Obj], args: list[Value], keywords: dict[str, Value]) -> Value:
+    """Call each of some definitions; where some of them make modules, these are meant."""
+    modules = [o for o in found if isinstance(o, Class) and _is_module(run, o)]
+    running = {f.node for f in run.frames}
+    results: list[Value] = []
+    for obj in found:
+        if isinstance(obj, Func) and (obj.node in running or (modules and not _returns(obj))):
+            continue
+        results.append(run._invoke(event, obj, args, keywords))
+    made = [v for v in results if any(run.is_module(o) or (isinstance(o, New) and o.path.startswith("torch.nn.")) for o in v.objs)]
+    return join(made or results)
+
+
+def attribute(run: Interpreter, pick: Pick, name: str) -> Value:
+    """An attribute of what a name picks from a module."""
+    held = [o for (owner, _), v in run.memory.items() if owner == pick.of.name for o in v.objs if isinstance(o, (Class, Module))]
+    return join([run.attribute(just(o), name) for o in dict.fromkeys(held) if not isinstance(o, Module) or (o.name, name) in run.memory])
+
+
+def definitions(run: Interpreter, module: Module) -> list[Obj]:
+    """The classes and functions that a module holds, those left out that it imports for its own use."""
+    held = [(name, v) for (owner, name), v in run.memory.items() if owner == module.name and not name.startswith("__")]
+    found: dict[Obj, str] = {o: name for name, v in held for o in v.objs if isinstance(o, (Class, Func)) or _builds(o)}
+    bases = {b for o in found if isinstance(o, Class) and o.file == module.name for b in ancestors(o)}
+    used = _used(run, module)
+    out: list[Obj] = []
+    for obj, name in found.items():
+        foreign = isinstance(obj, (Class, Func)) and obj.file != module.name
+        network = isinstance(obj, Class) and _is_module(run, obj)
+        if not (foreign and (obj in bases or (name in used and not network))) and not (isinstance(obj, Class) and _abstract(run, obj)):
+            out.append(obj)
+    return out
+
+
+def _used(run: Interpreter, module: Module) -> frozenset[str]:
+    """The names that a module's own code reads."""
+    tree = run._file(module.name).tree
+    key = ("names read", tree)
+    if key not in run.project.memo:
+        run.project.memo[key] = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return run.project.memo[key]  # type: ignore[return-value]
+
+
+def _builds(obj: Obj) -> bool:
+    """Whether something of a library is a model's class or maker."""
+    return isinstance(obj, Ext) and obj.path.startswith(("torchvision.models.", "timm.")) and not obj.path.endswith("__")
+
+
+def ancestors(cls: Class) -> Iterator[Class]:
+    """The classes of the project that a class descends from."""
+    for base in cls.bases:
+        for b in base.objs:
+            if isinstance(b, Class) and b is not cls:
+                yield b
+                yield from ancestors(b)
+
+
+def _abstract(run: Interpreter, cls: Class) -> bool:
+    """Whether a class is not meant to be made: methods are abstract, or its forward only raises."""
+    for name in {n for (owner, n), v in run.memory.items() if owner in (cls, *ancestors(cls))}:
+        for f in (run.find(cls, name) or NOTHING).objs:
+            node = f.node if isinstance(f, Func) else None
+            if node is None or isinstance(node, ast.Lambda):
+                continue
+            body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+            if any(ast.unparse(d).rpartition(".")[2] == "abstractmethod" for d in node.decorator_list):
+                return True
+            if name == "forward" and body and isinstance(body[0], ast.Raise):
+                return True
+    return False
+
+
+def _is_module(run: Interpreter, cls: Class) -> bool:
+    return any(path.startswith("torch.nn.") for path in run.library_bases(cls))
+
+
+def _returns(func: Func) -> bool:
+    if isinstance(func.node, ast.Lambda):
+        return True
+    return any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(func.node))
+
+
+def _takes(run: Interpreter, obj: Obj, positional: int, names: set[str], opens: bool) -> bool:
+    """Whether a definition could be called with so many arguments, and these names; `opens`: and others."""
+    if isinstance(obj, Ext):
+        return True
+    inits = run.find(obj, "__init__") if isinstance(obj, Class) else just(obj)
+    funcs = [o for o in inits.objs if isinstance(o, Func)] if inits is not None else []
+    return not funcs or any(_fits(f, positional + isinstance(obj, Class), names, opens) for f in funcs)
+
+
+def _fits(func: Func, positional: int, names: set[str], opens: bool) -> bool:
+    spec = func.node.args
+    places = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    if positional > len(places) and spec.vararg is None and not opens:
+        return False
+    if spec.kwarg is None and not names <= {*places[positional:], *(p.arg for p in spec.kwonlyargs)}:
+        return False
+    needed = {*places[positional : len(places) - len(spec.defaults)]}
+    needed |= {p.arg for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is None}
+    return opens or needed <= names
+
+
+def evaluated(run: Interpreter, event: Call) -> Value | None:
+    """`eval(text)`: what the text names among what is seen here, called where the text calls it; None where it is no name."""
+    arg = event.node.args[0] if event.node.args else None
+    if arg is None:
+        return None
+    known = [p for p in _pieces(run, arg) if p is not None]
+    if any(not re.fullmatch(r"[\w.()=, \[\]'\"*]*", p) for p in known):
+        return None
+    first = _pieces(run, arg)[0]
+    opens = _OPENS.match(first or "")
+    scope = run.lookup(opens.group(1)) if opens else just(Module(run.frame.file))
+    picked = join([just(Pick(o)) for o in scope.objs if isinstance(o, Module)])
+    if opens and scope.paths():
+        picked = just(Ext(canonical((first or "").rpartition(".")[0] + ".*")))
+        return run.invoke(event, picked, [], {"**": NOTHING}) if any("(" in p for p in known) else picked
+    if not any("(" in p for p in known):
+        return picked if picked.objs else None
+    found = [o for p in picked.objs if isinstance(p, Pick) for o in definitions(run, p.of)]
+    return either(run, event, [o for o in found if _takes(run, o, 0, set(), True)], [], {"**": NOTHING}) if found else None
+
+
+def _pieces(run: Interpreter, node: ast.expr) -> list[str | None]:
+    """The texts that an expression is put together from; None for one that is not known."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_pieces(run, node.left), *_pieces(run, node.right)]
+    if isinstance(node, ast.JoinedStr):
+        return [p for v in node.values for p in _pieces(run, v)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return _pieces(run, node.left)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return _pieces(run, node.func.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [p or None for p in re.split(r"%s|\{\w*\}", node.value)] or [None]
+    held = run.trace.values.get(node, NOTHING).objs
+    texts = [o.value for o in held if isinstance(o, Lit) and isinstance(o.value, str)]
+    return [texts[0]] if len(texts) == len(held) == 1 else [None]
+
+
+def partial(run: Interpreter, node: ast.AST, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A function with some of its arguments."""
+    made = run.objects.new(PARTIAL, node, run.stack)
+    run.memory[made, FUNCTION] = func
+    run.memory[made, "[args]"] = just(Tup(tuple(args)))
+    for name, value in keywords.items():
+        run.memory[made, name] = value
+    return just(made)
+
+
+def bound(run: Interpreter, made: New) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments that a partial function was given before."""
+    args = [i for o in run.memory.get((made, "[args]"), NOTHING).objs if isinstance(o, Tup) for i in o.items]
+    return args, {name: v for (owner, name), v in run.memory.items() if owner is made and not name.startswith("[")}
+
+
+# ---------------------------------------------------------------------------------------------------- settings
+
+
+def fields(run: Interpreter, cls: Class) -> list[str]:
+    """The names of the fields that a class without a constructor declares, in order: a data class, a named tuple, a model of settings."""
+    declared = any(ast.unparse(d.func if isinstance(d, ast.Call) else d).rpartition(".")[2] in _FIELDS for d in cls.node.decorator_list)
+    own = [s.target.id for s in cls.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+    above = [name for base in cls.bases for b in base.objs if isinstance(b, Class) and b is not cls for name in fields(run, b)]
+    named = any(path.rpartition(".")[2] in ("NamedTuple", "BaseModel", "BaseSettings") for path in run.library_bases(cls))
+    return [*above, *(n for n in own if n not in above)] if declared or named or above else []
+
+
+def fill(run: Interpreter, made: New, args: list[Value], keywords: dict[str, Value], asked: bool = False) -> None:
+    """Let an instance of a data class hold what it was given; `asked`: all of it may be told on the command line."""
+    names = fields(run, made.cls) if made.cls is not None else []
+    for name, value in zip(names, args, strict=False):
+        run.memory[made, name] = value
+    for name in names:
+        if name in keywords:
+            run.memory[made, name] = keywords[name]
+        elif asked or ("**" in keywords and name not in names[: len(args)]):
+            run.memory[made, name] = just(run.objects.part(made, name))
+
+
+def instantiated(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value | None:
+    """`hydra.utils.instantiate(cfg.model, ...)`: what the project's configuration files name as targets there."""
+    parts = [o.name for o in args[0].objs if isinstance(o, Part)] if args else []
+    targets = _targets(run)
+    at = [t for t in targets if t[0] in parts] or targets
+    results: list[Value] = []
+    for late in (False, True):
+        found: dict[Obj, None] = {}
+        for _, path, later in at:
+            if later is late:
+                found.update(dict.fromkeys(_resolved(run, path).objs))
+        rest = keywords.keys() - {"**"}
+        fitting = [o for o in found if _takes(run, o, len(args) - 1, rest, True)]
+        if late:
+            results += [partial(run, event.node, just(o), args[1:], {**keywords, "**": NOTHING}) for o in fitting]
+        elif fitting:
+            results.append(either(run, event, fitting, args[1:], {**keywords, "**": NOTHING}))
+    return join(results) if results else None
+
+
+def _resolved(run: Interpreter, path: str) -> Value:
+    place, _, name = path.rpartition(".")
+    if not run.project.is_local(path.partition(".")[0]):
+        return just(Ext(canonical(path)))
+    return run.attribute(run._import(place, place), name)
+
+
+def _targets(run: Interpreter) -> list[tuple[str, str, bool]]:
+    """The key, the path and whether it is to be called later, of each target that a configuration file of the project names."""
+    key = ("targets", run.project.entry.tree)
+    if key not in run.project.memo:
+        folder = run.project.entry.path.parent
+        files = itertools.islice((p for end in ("yaml", "yml") for p in sorted(folder.rglob(f"*.{end}"))), _FILES)
+        run.project.memo[key] = [t for file in files if ".hydra" not in file.parts for t in _targets_in(file)]
+    return run.project.memo[key]  # type: ignore[return-value]
+
+
+def _targets_in(file: Path) -> Iterator[tuple[str, str, bool]]:
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    above: list[tuple[int, str]] = []
+    for i, line in enumerate(lines):
+        target, key = _TARGET.match(line), _KEY.match(line)
+        if key:
+            above = [(n, k) for n, k in above if n < len(key.group(1))] + [(len(key.group(1)), key.group(2))]
+        if target:
+            around = [k for n, k in above if n < len(target.group(1))]
+            block = itertools.takewhile(lambda later: not _KEY.match(later), lines[i + 1 : i + 20])
+            yield around[-1] if around else file.parent.name, target.group(2), any(_PARTIAL.match(later) for later in block)

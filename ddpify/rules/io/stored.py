@@ -1,0 +1,86 @@
+"""The numbers of a training step that a file keeps, such as the loss in a checkpoint."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from ddpify.edits import Replace
+from ddpify.facts.model import Call
+from ddpify.rules.base import Change, Finding
+from ddpify.rules.context import Context
+from ddpify.rules.loop.numbers import own_parts
+
+_STORES = frozenset(("torch.save", "pickle.dump", "joblib.dump", "json.dump", "yaml.dump", "yaml.safe_dump"))
+
+
+def found(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
+    """The averages over a rank's own batch that are stored while it trains, with what makes them those of all ranks; and what is left."""
+    names, run = context.names, context.facts.after
+    averaged: dict[ast.expr, str] = {}
+    left: list[ast.expr] = []
+    for node in dict.fromkeys(n for call in run.trace.calls if call.func.paths() & _STORES for n in _given(context, call)):
+        parts = own_parts(context, node)
+        if parts is not None and all(run.value(p).scale == "mean" for p in parts) and not _alone(context, node):
+            averaged |= dict.fromkeys(parts, f"{names['sum_over_ranks']}({{0}}) / {names['world_size']}")
+        elif run.value(node).scale in ("mean", "sum", "count", "total"):
+            left.append(node)
+    return averaged, left
+
+
+def changes(context: Context, lifted: Iterable[Change]) -> Iterator[Change | Finding]:
+    """The averages in place, where nothing was taken out of the statement that stores them; and what is left to do."""
+    averaged, left = context.stored
+    done = {e.node for change in lifted for e in change.edits if isinstance(e, Replace)}
+    for node, template in averaged.items():
+        if node not in done:
+            why = "a file keeps this: it is the number of the whole batch"
+            edits = (Replace(node, template, (node,)),)
+            yield Change("DDP404", why, context.tree.shown, node, edits, needs=("sum_over_ranks",))
+    for node in left:
+        yield context.manual("DDP404", node, "a file keeps this rank's own number", "sum or average it over the ranks first")
+
+
+def _given(context: Context, call: Call) -> Iterator[ast.expr]:
+    """The numbers of a rank's own that a call inside the training loop hands to what stores them."""
+    loops = {t.batch.node for t in context.facts.loops if t.batch is not None}
+    for frame in (*call.stack, call.node):
+        if not isinstance(frame, ast.Call) or not loops.intersection(context.facts.tree_of(frame).ancestors(frame)):
+            continue
+        for given in (*frame.args, *(k.value for k in frame.keywords)):
+            yield from _numbers(context, given)
+        return
+
+
+def _numbers(context: Context, node: ast.expr) -> Iterator[ast.expr]:
+    """The values inside a display; what is no display is one itself."""
+    if isinstance(node, ast.Dict):
+        inner = [v for v in node.values if v is not None]
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        inner = node.elts
+    else:
+        inner = []
+        if context.shared(context.facts.after.value(node)):
+            yield node
+        elif isinstance(node, ast.Name) and (display := _display(context, node)) is not None:
+            inner = [display]
+    for part in inner:
+        yield from _numbers(context, part)
+
+
+def _display(context: Context, name: ast.Name) -> ast.expr | None:
+    """The display that a name is bound to in the block where it is read, or in one around that."""
+    tree = context.facts.tree_of(name)
+    for statement in tree.path(name):
+        block = tree.block(statement)
+        for earlier in block[: block.index(statement)][::-1]:
+            bound = earlier.targets[0] if isinstance(earlier, ast.Assign) else None
+            if isinstance(earlier, ast.Assign) and isinstance(bound, ast.Name) and bound.id == name.id:
+                return earlier.value if isinstance(earlier.value, (ast.Dict, ast.List, ast.Tuple)) else None
+    return None
+
+
+def _alone(context: Context, node: ast.expr) -> bool:
+    """Whether a place is one that not all ranks come to."""
+    tests = [up.test for up in context.facts.tree_of(node).ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp))]
+    return any(context.local(context.facts.after.value(t)) and t not in context.agreed for t in tests)

@@ -1,0 +1,2 @@
+from .blobs import *
+from .loaders import build_loaders

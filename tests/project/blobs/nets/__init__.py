@@ -1,0 +1,3 @@
+from .registry import NETS, build_net
+from .wide import *
+from .deep import *

@@ -1,0 +1,1271 @@
+"""Scripts that name what they build: by text, registry, factory or configuration, in modules of their own."""
+
+import textwrap
+
+from scripts import Script
+
+ROWS = """\
+import torch
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+y = (x.sum(1) > 0).long()
+
+
+class Waves(Dataset):
+    def __init__(self, part="train"):
+        self.rows = x[:36] if part == "train" else x[36:]
+        self.labels = y[:36] if part == "train" else y[36:]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i], self.labels[i]
+"""
+NETS = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + torch.tanh(self.inner(x))
+
+
+class Narrow(nn.Module):
+    def __init__(self, num_classes=2):
+        super().__init__()
+        self.head = nn.Linear(8, num_classes)
+
+    def forward(self, x):
+        return self.head(x)
+
+
+class Wide(nn.Module):
+    def __init__(self, num_classes=2, width=12):
+        super().__init__()
+        self.stem = nn.Linear(8, width)
+        self.block = Block(width)
+        self.head = nn.Linear(width, num_classes)
+
+    def forward(self, x):
+        return self.head(self.block(torch.tanh(self.stem(x))))
+
+
+def deep(num_classes=2):
+    return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, num_classes))
+
+
+def test():
+    print(Narrow()(torch.zeros(2, 8)).size())
+"""
+LOOP = """\
+import torch
+import torch.nn.functional as F
+
+
+def train(model, loader, optimizer, criterion=F.cross_entropy):
+    model.train()
+    total = 0.0
+    for rows, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(rows), labels)
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * rows.size(0)
+    print(f"loss {total / len(loader.dataset):.6f}")
+
+
+def evaluate(model, loader):
+    model.eval()
+    hits = 0
+    with torch.no_grad():
+        for rows, labels in loader:
+            hits += (model(rows).argmax(1) == labels).sum().item()
+    print(f"hits {hits}")
+"""
+THREE = {"rows.py": ROWS, "nets.py": NETS, "loop.py": LOOP}
+OPTIONS = """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--arch", default="Wide")
+    parser.add_argument("--batch-size", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=3)
+    args = parser.parse_args()
+"""
+FIT = """
+    train_loader = DataLoader(Waves("train"), batch_size=args.batch_size, shuffle=True)
+    test_loader = DataLoader(Waves("test"), batch_size=args.batch_size)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for epoch in range(args.epochs):
+        train(model, train_loader, optimizer)
+        evaluate(model, test_loader)
+    torch.save(model.state_dict(), "last.pt")
+"""
+IMPORTS = """
+    from loop import evaluate, train
+    from rows import Waves
+"""
+
+
+def _built(how: str, above: str = "") -> str:
+    """A script that builds its model in one of several ways."""
+    parts = (IMPORTS, above, OPTIONS, how, FIT)
+    return "\n".join(textwrap.dedent(part).strip("\n") for part in parts)
+
+
+SAME = ("loss", "hits")
+SCRIPTS: dict[str, Script] = {
+    "a class by its name in a module": Script(_built("model = getattr(nets, args.arch)(num_classes=2)", "import nets"), SAME, files=THREE),
+    "a class by its name in a package's namespace": Script(
+        _built("model = zoo.__dict__[args.arch](num_classes=2)", "import zoo"),
+        SAME,
+        files={
+            **THREE,
+            "zoo/__init__.py": "from .nets import *\nfrom .more import Other\n",
+            "zoo/nets.py": NETS,
+            "zoo/more.py": "from torch import nn\n\n\nclass Other(nn.Linear):\n    def __init__(self, num_classes):\n"
+            "        super().__init__(8, num_classes)\n",
+        },
+    ),
+    "a class by its name among the globals": Script(
+        _built('model = globals()[args.arch](num_classes=2)\nprint("arch", args.arch)', "from nets import *"), SAME, files=THREE
+    ),
+    "an evaluated name": Script(_built("model = eval(args.arch)()", "from nets import Narrow, Wide, deep"), SAME, files=THREE),
+    "an evaluated call": Script(_built('model = eval("nets." + args.arch + "(num_classes=2)")', "import nets"), SAME, files=THREE),
+    "a dictionary of constructors": Script(
+        _built(
+            "model = KINDS[args.arch](num_classes=2)",
+            "from nets import Narrow, Wide, deep\n\n"
+            'KINDS = {"Narrow": Narrow, "Wide": Wide, "deep": deep, "half": lambda num_classes: Wide(num_classes, width=6)}',
+        ),
+        SAME,
+        files=THREE,
+    ),
+    "a chain of names": Script(
+        _built("model = factory.build(args.arch, 2)", "import factory"),
+        SAME,
+        files={
+            **THREE,
+            "factory.py": """\
+from nets import Narrow, Wide, deep
+
+
+def build(name, classes):
+    if name == "Narrow":
+        return Narrow(classes)
+    elif name == "Wide":
+        net = Wide(classes, width=10)
+    elif name.startswith("deep"):
+        net = deep(classes)
+    else:
+        raise ValueError(name)
+    return net
+""",
+        },
+    ),
+    "a registry that a decorator fills": Script(
+        _built('model = create(args.arch, {"num_classes": 2})', "from zoo import create"),
+        SAME,
+        files={
+            **THREE,
+            "zoo/__init__.py": "from .registry import create\nfrom . import small, large\n",
+            "zoo/registry.py": """\
+_FOUND = {}
+
+
+def register(name=None):
+    def keep(made):
+        _FOUND[name or made.__name__] = made
+        return made
+
+    return keep
+
+
+def create(name, settings):
+    if name not in _FOUND:
+        raise KeyError(f"{name} is none of {sorted(_FOUND)}")
+    return _FOUND[name](**settings)
+""",
+            "zoo/small.py": """\
+from torch import nn
+
+from .registry import register
+
+
+@register("Narrow")
+class Narrow(nn.Module):
+    def __init__(self, num_classes):
+        super().__init__()
+        self.head = nn.Linear(8, num_classes)
+
+    def forward(self, x):
+        return self.head(x)
+
+
+@register("Line")
+def line(num_classes):
+    return nn.Linear(8, num_classes)
+""",
+            "zoo/large.py": """\
+import torch
+from torch import nn
+
+from .registry import register
+
+
+@register()
+class Wide(nn.Module):
+    def __init__(self, num_classes, width=10):
+        super().__init__()
+        self.stem = nn.Linear(8, width)
+        self.head = nn.Linear(width, num_classes)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.stem(x)))
+""",
+        },
+    ),
+    "a registry that is a class": Script(
+        _built('model = MODELS.build({"type": args.arch, "num_classes": 2})', "import parts\nfrom registry import MODELS"),
+        SAME,
+        files={
+            **THREE,
+            "registry.py": """\
+class Registry:
+    def __init__(self, name):
+        self.name = name
+        self._module_dict = {}
+
+    def get(self, key):
+        return self._module_dict.get(key, None)
+
+    def register_module(self, name=None):
+        def _register(cls):
+            self._module_dict[name if name is not None else cls.__name__] = cls
+            return cls
+
+        return _register
+
+    def build(self, cfg, **more):
+        settings = dict(cfg)
+        cls = self.get(settings.pop("type"))
+        return cls(**settings, **more)
+
+
+MODELS = Registry("models")
+LOSSES = Registry("losses")
+""",
+            "parts.py": """\
+import torch
+from torch import nn
+
+from registry import LOSSES, MODELS
+
+
+@MODELS.register_module()
+class Narrow(nn.Module):
+    def __init__(self, num_classes):
+        super().__init__()
+        self.head = nn.Linear(8, num_classes)
+
+    def forward(self, x):
+        return self.head(x)
+
+
+@MODELS.register_module(name="Wide")
+class WideNet(Narrow):
+    def __init__(self, num_classes, width=8):
+        super().__init__(num_classes)
+        self.stem = nn.Linear(8, width)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.stem(x)))
+
+
+@LOSSES.register_module()
+class Focal(nn.Module):
+    def forward(self, a, b):
+        return ((a - b) ** 2).mean()
+""",
+        },
+    ),
+    "a module and a class by name, found in its namespace": Script(
+        """
+    from options import TrainOptions
+    from models import create_model
+    from rows import Waves
+
+    opt = TrainOptions().parse()
+    loader = DataLoader(Waves(), batch_size=opt.batch_size, shuffle=True, num_workers=int(opt.workers))
+    model = create_model(opt)
+    for epoch in range(opt.epochs):
+        total = 0.0
+        for rows, labels in loader:
+            model.set_input(rows, labels)
+            model.optimize_parameters()
+            total += model.loss.item() * len(rows)
+        print(f"loss {total / len(loader.dataset):.6f}")
+    model.save("net.pt")
+""",
+        ("loss",),
+        files={
+            "rows.py": ROWS,
+            "options.py": """\
+import argparse
+
+
+class BaseOptions:
+    def initialize(self, parser):
+        parser.add_argument("--model", default="two_layer")
+        parser.add_argument("--batch_size", type=int, default=6)
+        parser.add_argument("--workers", default=0)
+        self.initialized = True
+        return parser
+
+    def parse(self):
+        parser = self.initialize(argparse.ArgumentParser())
+        opt, _ = parser.parse_known_args()
+        opt.is_train = self.is_train
+        self.opt = opt
+        return self.opt
+
+
+class TrainOptions(BaseOptions):
+    def initialize(self, parser):
+        parser = BaseOptions.initialize(self, parser)
+        parser.add_argument("--epochs", type=int, default=3)
+        parser.add_argument("--rate", type=float, default=0.1)
+        self.is_train = True
+        return parser
+
+
+class TestOptions(BaseOptions):
+    def initialize(self, parser):
+        parser = super().initialize(parser)
+        parser.add_argument("--results", default="results")
+        self.is_train = False
+        return parser
+""",
+            "models/__init__.py": """\
+import importlib
+
+from models.base_model import BaseModel
+
+
+def find_model_using_name(model_name):
+    model_filename = "models." + model_name + "_model"
+    modellib = importlib.import_module(model_filename)
+    model = None
+    target = model_name.replace("_", "") + "model"
+    for name, cls in modellib.__dict__.items():
+        if name.lower() == target.lower() and issubclass(cls, BaseModel):
+            model = cls
+    if model is None:
+        print("In %s.py, there should be a subclass of BaseModel" % model_filename)
+        exit(0)
+    return model
+
+
+def create_model(opt):
+    model = find_model_using_name(opt.model)
+    instance = model(opt)
+    print("model [%s] was created" % type(instance).__name__)
+    return instance
+""",
+            "models/base_model.py": """\
+from abc import ABC, abstractmethod
+
+import torch
+
+
+class BaseModel(ABC):
+    def __init__(self, opt):
+        self.opt = opt
+
+    @abstractmethod
+    def forward(self):
+        pass
+
+    def set_input(self, rows, labels):
+        self.rows, self.labels = rows, labels
+
+    def optimize_parameters(self):
+        self.forward()
+        self.optimizer.zero_grad()
+        self.loss.backward()
+        self.optimizer.step()
+
+    def save(self, path):
+        torch.save(self.net.state_dict(), path)
+""",
+            "models/two_layer_model.py": """\
+import torch
+from torch import nn
+
+from .base_model import BaseModel
+
+
+class TwoLayerModel(BaseModel):
+    def __init__(self, opt):
+        BaseModel.__init__(self, opt)
+        self.net = nn.Sequential(nn.Linear(8, 12), nn.Tanh(), nn.Linear(12, 2))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=opt.rate)
+        self.criterion = nn.CrossEntropyLoss()
+
+    def forward(self):
+        self.loss = self.criterion(self.net(self.rows), self.labels)
+""",
+        },
+    ),
+    "a template's config parser": Script(
+        """
+    import json
+
+    import losses as module_loss
+    import nets as module_arch
+    import sources as module_data
+    from parse_config import ConfigParser
+    from trainer import Trainer
+
+
+    def main(config):
+        data_loader = config.init_obj("data_loader", module_data)
+        valid_loader = data_loader.split_validation()
+        model = config.init_obj("arch", module_arch)
+        criterion = getattr(module_loss, config["loss"])
+        params = filter(lambda p: p.requires_grad, model.parameters())
+        optimizer = config.init_obj("optimizer", torch.optim, params)
+        scheduler = config.init_obj("lr_scheduler", torch.optim.lr_scheduler, optimizer)
+        trainer = Trainer(model, criterion, optimizer, config=config, data_loader=data_loader, valid_loader=valid_loader,
+                          lr_scheduler=scheduler)
+        trainer.train()
+
+
+    if __name__ == "__main__":
+        parser = argparse.ArgumentParser()
+        parser.add_argument("-c", "--config", default="config.json")
+        main(ConfigParser.from_args(parser))
+""",
+        ("loss", "hits"),
+        files={
+            "rows.py": ROWS,
+            "nets.py": NETS,
+            "config.json": """{
+    "arch": {"type": "Wide", "args": {"num_classes": 2}},
+    "data_loader": {"type": "WavesLoader", "args": {"batch_size": 6, "shuffle": true, "num_workers": 0}},
+    "optimizer": {"type": "SGD", "args": {"lr": 0.1}},
+    "lr_scheduler": {"type": "StepLR", "args": {"step_size": 1, "gamma": 0.9}},
+    "loss": "nll",
+    "trainer": {"epochs": 3}
+}
+""",
+            "losses.py": "import torch.nn.functional as F\n\n\ndef nll(output, target):\n    return F.cross_entropy(output, target)\n",
+            "parse_config.py": """\
+import json
+
+
+class ConfigParser:
+    def __init__(self, config):
+        self._config = config
+
+    @classmethod
+    def from_args(cls, parser):
+        args = parser.parse_args()
+        with open(args.config) as handle:
+            config = json.load(handle)
+        return cls(config)
+
+    def init_obj(self, name, module, *args, **kwargs):
+        module_name = self[name]["type"]
+        module_args = dict(self[name]["args"])
+        assert all(k not in module_args for k in kwargs), "overwriting kwargs given in config file is not allowed"
+        module_args.update(kwargs)
+        return getattr(module, module_name)(*args, **module_args)
+
+    def __getitem__(self, name):
+        return self.config[name]
+
+    @property
+    def config(self):
+        return self._config
+""",
+            "sources.py": """\
+from base_loader import BaseLoader
+from rows import Waves
+
+
+class WavesLoader(BaseLoader):
+    def __init__(self, batch_size, shuffle=True, num_workers=0, training=True):
+        self.dataset = Waves("train")
+        super().__init__(self.dataset, batch_size, shuffle, num_workers)
+""",
+            "base_loader.py": """\
+from torch.utils.data import DataLoader
+
+from rows import Waves
+
+
+class BaseLoader(DataLoader):
+    def __init__(self, dataset, batch_size, shuffle, num_workers):
+        self.settings = {"dataset": dataset, "batch_size": batch_size, "shuffle": shuffle, "num_workers": num_workers}
+        super().__init__(**self.settings)
+
+    def split_validation(self):
+        return DataLoader(Waves("test"), batch_size=4)
+""",
+            "base_trainer.py": """\
+from abc import abstractmethod
+
+
+class BaseTrainer:
+    def __init__(self, model, criterion, optimizer, config):
+        self.config = config
+        self.model = model
+        self.criterion = criterion
+        self.optimizer = optimizer
+        self.epochs = config["trainer"]["epochs"]
+
+    @abstractmethod
+    def _train_epoch(self, epoch):
+        raise NotImplementedError
+
+    def train(self):
+        for epoch in range(1, self.epochs + 1):
+            log = {"epoch": epoch}
+            log.update(self._train_epoch(epoch))
+            for key, value in log.items():
+                print(f"{key} {value:.6f}")
+""",
+            "trainer.py": """\
+import torch
+
+from base_trainer import BaseTrainer
+
+
+class Trainer(BaseTrainer):
+    def __init__(self, model, criterion, optimizer, config, data_loader, valid_loader=None, lr_scheduler=None):
+        super().__init__(model, criterion, optimizer, config)
+        self.data_loader = data_loader
+        self.valid_loader = valid_loader
+        self.lr_scheduler = lr_scheduler
+
+    def _train_epoch(self, epoch):
+        self.model.train()
+        total = 0.0
+        for batch_idx, (data, target) in enumerate(self.data_loader):
+            self.optimizer.zero_grad()
+            output = self.model(data)
+            loss = self.criterion(output, target)
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        log = {"loss": total / len(self.data_loader)}
+        if self.valid_loader is not None:
+            log.update(**self._valid_epoch(epoch))
+        self.lr_scheduler.step()
+        return log
+
+    def _valid_epoch(self, epoch):
+        self.model.eval()
+        hits = 0
+        with torch.no_grad():
+            for data, target in self.valid_loader:
+                hits += (self.model(data).argmax(1) == target).sum().item()
+        return {"hits": hits}
+""",
+        },
+    ),
+    "a function that times another": Script(
+        """
+    from clock import timed
+    from rows import Waves
+
+
+    @timed
+    def train(model, loader, optimizer):
+        total = 0.0
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(rows)
+        return total / len(loader.dataset)
+
+
+    @timed
+    @torch.no_grad()
+    def evaluate(model, loader):
+        return sum((model(rows).argmax(1) == labels).sum().item() for rows, labels in loader)
+
+
+    @timed
+    def main():
+        train_loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+        test_loader = DataLoader(Waves("test"), batch_size=4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            print(f"loss {train(model, train_loader, optimizer):.6f}")
+            print(f"hits {evaluate(model, test_loader)}")
+        torch.save(model.state_dict(), "last.pt")
+
+
+    if __name__ == "__main__":
+        main()
+""",
+        SAME,
+        files={
+            "rows.py": ROWS,
+            "clock.py": """\
+import functools
+import time
+
+
+def timed(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        start = time.perf_counter()
+        result = function(*args, **kwargs)
+        print(f"{function.__name__} took {time.perf_counter() - start:.1f} s")
+        return result
+
+    return wrapper
+""",
+        },
+    ),
+    "steps through a generator that never ends": Script(
+        """
+    from batches import Ahead, infinite
+    from rows import Waves
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    test = DataLoader(Waves("test"), batch_size=4)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    stream = infinite(loader)
+    for step in range(18):
+        rows, labels = next(stream)
+        loss = F.cross_entropy(model(rows), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        hits = sum((model(rows).argmax(1) == labels).sum().item() for rows, labels in Ahead(test))
+    print(f"hits {hits}")
+""",
+        ("hits",),
+        files={
+            "rows.py": ROWS,
+            "batches.py": """\
+def infinite(loader):
+    while True:
+        yield from loader
+
+
+class Ahead:
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __len__(self):
+        return len(self.loader)
+
+    def __iter__(self):
+        self.source = iter(self.loader)
+        self.fetch()
+        return self
+
+    def fetch(self):
+        try:
+            self.coming = next(self.source)
+        except StopIteration:
+            self.coming = None
+
+    def __next__(self):
+        batch = self.coming
+        if batch is None:
+            raise StopIteration
+        self.fetch()
+        return batch
+""",
+        },
+    ),
+    "a prefetcher that trains": Script(
+        """
+    from batches import Ahead
+    from rows import Waves
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        ahead = Ahead(loader)
+        rows, labels = ahead.following()
+        total = 0.0
+        while rows is not None:
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            rows, labels = ahead.following()
+        print(f"loss {total / len(loader):.6f}")
+""",
+        ("loss",),
+        files={
+            "rows.py": ROWS,
+            "batches.py": """\
+class Ahead:
+    def __init__(self, loader):
+        self.source = iter(loader)
+        self.load()
+
+    def load(self):
+        try:
+            self.rows, self.labels = next(self.source)
+        except StopIteration:
+            self.rows = self.labels = None
+
+    def following(self):
+        rows, labels = self.rows, self.labels
+        if rows is not None:
+            self.load()
+        return rows, labels
+""",
+        },
+    ),
+    "partial models, losses and layers": Script(
+        """
+    from functools import partial
+
+    from nets import Wide
+    from rows import Waves
+
+    make_net = partial(Wide, num_classes=2, width=6)
+    make_optimizer = partial(torch.optim.SGD, lr=0.1, momentum=0.5)
+    criterion = partial(F.cross_entropy, label_smoothing=0.1)
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = make_net()
+    optimizer = make_optimizer(model.parameters())
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            criterion(model(rows), labels).backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+""",
+        files=THREE,
+    ),
+    "a partial loss that sums": Script(
+        """
+    from functools import partial
+
+    from loop import train
+    from nets import Wide
+    from rows import Waves
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for epoch in range(3):
+        train(model, loader, optimizer, partial(F.cross_entropy, reduction="sum"))
+""",
+        files=THREE,
+    ),
+    "a partial collate function": Script(
+        """
+    from functools import partial
+
+    from nets import Narrow
+    from rows import Waves
+
+
+    def stack(batch, scale):
+        return torch.stack([row for row, _ in batch]) * scale, torch.stack([label for _, label in batch])
+
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True, collate_fn=partial(stack, scale=0.5))
+    model = Narrow()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+""",
+        files=THREE,
+    ),
+    "a dictionary of functions": Script(
+        """
+    import jobs
+    from nets import Narrow
+    from rows import Waves
+
+    JOBS = {"train": jobs.train, "test": jobs.test}
+    loaders = {name: DataLoader(Waves(name), batch_size=6, shuffle=name == "train") for name in ("train", "test")}
+    model = Narrow()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for name in ("train", "test"):
+            JOBS[name](model, loaders[name], optimizer)
+""",
+        SAME,
+        files={
+            **THREE,
+            "jobs.py": """\
+import loop
+
+
+def train(model, loader, optimizer):
+    loop.train(model, loader, optimizer)
+
+
+def test(model, loader, optimizer):
+    loop.evaluate(model, loader)
+""",
+        },
+    ),
+    "settings that are added to the arguments": Script(
+        """
+    import yaml
+
+    from loop import train
+    from nets import Wide
+    from rows import Waves
+    from settings import args
+
+    with open("settings.yaml") as handle:
+        for name, value in yaml.safe_load(handle).items():
+            setattr(args, name, value)
+    args.__dict__.update({"rate": 0.1})
+    vars(args).update(epochs=3)
+    args.half = args.batch_size // 2
+    loader = DataLoader(Waves(), batch_size=args.batch_size, shuffle=True)
+    model = Wide(width=args.width)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.rate)
+    for epoch in range(args.epochs):
+        train(model, loader, optimizer)
+    print("half", args.half)
+""",
+        ("loss", "half"),
+        files={
+            **THREE,
+            "settings.yaml": "batch_size: 6\nwidth: 5\n",
+            "settings.py": "import argparse\n\nparser = argparse.ArgumentParser()\n"
+            'parser.add_argument("--batch_size", type=int, default=2)\nargs = parser.parse_args()\n',
+        },
+    ),
+    "a nested configuration in yaml": Script(
+        """
+    import yaml
+
+    import nets
+    from loop import evaluate, train
+    from rows import Waves
+
+    with open("config.yaml") as handle:
+        cfg = yaml.safe_load(handle)
+    size = cfg["train"]["batch_size"]
+    loader = DataLoader(Waves(), batch_size=size, shuffle=True, num_workers=cfg["train"].get("workers", 0))
+    test = DataLoader(Waves("test"), batch_size=cfg["test"]["batch_size"])
+    model = getattr(nets, cfg["model"]["name"])(**cfg["model"]["args"])
+    device = torch.device(cfg["device"])
+    model.to(device)
+    optimizer = getattr(torch.optim, cfg["train"]["optimizer"])(model.parameters(), **cfg["train"]["optimizer_args"])
+    for epoch in range(cfg["train"]["epochs"]):
+        total = 0.0
+        for rows, labels in loader:
+            rows = rows.to(device) + 0.01 * torch.ones(size, 8)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), labels.to(device), reduction="sum") / size
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print(f"loss {total / len(loader):.6f}")
+        evaluate(model, test)
+""",
+        ("loss", "hits"),
+        files={
+            **THREE,
+            "config.yaml": "device: cpu\ntrain: {batch_size: 6, workers: 0, epochs: 3, optimizer: SGD, optimizer_args: {lr: 0.1}}\n"
+            "test: {batch_size: 4}\nmodel: {name: Wide, args: {num_classes: 2}}\n",
+        },
+    ),
+    "a configuration read with omegaconf": Script(
+        """
+    from omegaconf import OmegaConf
+
+    from loop import train
+    from nets import Narrow, Wide
+    from rows import Waves
+
+    cfg = OmegaConf.merge(OmegaConf.load("base.yaml"), OmegaConf.create({"epochs": 3}))
+    loader = DataLoader(Waves(), batch_size=cfg.loader.batch_size, shuffle=True, num_workers=cfg.loader.workers)
+    model = {"narrow": Narrow, "wide": Wide}[cfg.model]()
+    optimizer = torch.optim.SGD(model.parameters(), lr=cfg.rate)
+    for epoch in range(cfg.epochs):
+        train(model, loader, optimizer)
+    if cfg.get("save", True):
+        torch.save({"model": model.state_dict(), "cfg": OmegaConf.to_container(cfg)}, "last.pt")
+""",
+        ("loss",),
+        files={**THREE, "base.yaml": "loader: {batch_size: 6, workers: 0}\nmodel: wide\nrate: 0.1\n"},
+    ),
+    "a function that hydra calls": Script(
+        """
+    import hydra
+    from hydra.utils import instantiate
+    from omegaconf import DictConfig, OmegaConf
+
+    from loop import evaluate, train
+    from rows import Waves
+
+
+    @hydra.main(version_base=None, config_path="conf", config_name="config")
+    def main(cfg: DictConfig) -> None:
+        print(OmegaConf.to_yaml(cfg))
+        loader = DataLoader(Waves(), batch_size=cfg.train.batch_size, shuffle=True)
+        test = DataLoader(Waves("test"), batch_size=cfg.train.batch_size)
+        model = instantiate(cfg.model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=cfg.train.rate)
+        for epoch in range(cfg.train.epochs):
+            train(model, loader, optimizer)
+            evaluate(model, test)
+
+
+    if __name__ == "__main__":
+        main()
+""",
+        SAME,
+        files={
+            **THREE,
+            "conf/config.yaml": "defaults:\n  - model: wide\n  - _self_\n  - override hydra/job_logging: none\n"
+            "train: {batch_size: 6, rate: 0.1, epochs: 3}\nhydra:\n  output_subdir: null\n  run:\n    dir: .\n",
+            "conf/model/wide.yaml": "_target_: nets.Wide\nnum_classes: 2\n",
+            "conf/model/narrow.yaml": "_target_: nets.Narrow\n",
+        },
+    ),
+    "flags of absl": Script(
+        """
+    from absl import app, flags
+
+    from loop import evaluate, train
+    from nets import Wide
+    from rows import Waves
+
+    FLAGS = flags.FLAGS
+    flags.DEFINE_integer("batch_size", 6, "samples a step")
+    flags.DEFINE_float("rate", 0.1, "learning rate")
+    EPOCHS = flags.DEFINE_integer("epochs", 3, "passes")
+
+
+    def main(argv):
+        del argv
+        loader = DataLoader(Waves(), batch_size=FLAGS.batch_size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=FLAGS.rate)
+        for epoch in range(EPOCHS.value):
+            total = 0.0
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(rows), labels, reduction="sum") / FLAGS.batch_size
+                loss.backward()
+                optimizer.step()
+                total += loss.item() / len(loader)
+            print(f"loss {total:.6f}")
+        evaluate(model, DataLoader(Waves("test"), batch_size=FLAGS.batch_size))
+
+
+    if __name__ == "__main__":
+        app.run(main)
+""",
+        SAME,
+        files=THREE,
+    ),
+    "a command of click": Script(
+        """
+    import click
+
+    from loop import evaluate, train
+    from nets import Wide
+    from rows import Waves
+
+
+    @click.command()
+    @click.option("--batch-size", default=6, help="samples a step")
+    @click.option("--epochs", type=int, default=3)
+    @click.option("--start", type=click.Path(exists=True), default=None)
+    def main(batch_size, epochs, start):
+        loader = DataLoader(Waves(), batch_size=batch_size, shuffle=True)
+        test = DataLoader(Waves("test"), batch_size=batch_size)
+        model = Wide()
+        if start is not None:
+            model.load_state_dict(torch.load(start))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(epochs):
+            for rows, labels in loader:
+                if len(rows) < batch_size:
+                    continue
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(rows), labels)
+                loss.backward()
+                optimizer.step()
+            evaluate(model, test)
+        torch.save(model.state_dict(), "last.pt")
+
+
+    if __name__ == "__main__":
+        main()
+""",
+        ("hits",),
+        files=THREE,
+    ),
+    "a command among several": Script(
+        """
+    import click
+
+    from loop import evaluate, train
+    from nets import Wide
+    from rows import Waves
+
+
+    @click.group(invoke_without_command=True)
+    @click.pass_context
+    def cli(context):
+        if context.invoked_subcommand is None:
+            context.invoke(fit)
+
+
+    @cli.command()
+    @click.option("--size", default=6)
+    def fit(size=6):
+        loader = DataLoader(Waves(), batch_size=size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            train(model, loader, optimizer)
+
+
+    if __name__ == "__main__":
+        cli()
+""",
+        ("loss",),
+        files=THREE,
+    ),
+    "a function that fire calls": Script(
+        """
+    import fire
+
+    from loop import evaluate, train
+    from nets import Wide
+    from rows import Waves
+
+
+    def main(batch_size=6, epochs=3, start=None):
+        loader = DataLoader(Waves(), batch_size=batch_size, shuffle=True)
+        model = Wide()
+        if start:
+            model.load_state_dict(torch.load(start))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(epochs):
+            train(model, loader, optimizer)
+        evaluate(model, DataLoader(Waves("test"), batch_size=batch_size))
+
+
+    if __name__ == "__main__":
+        fire.Fire(main)
+""",
+        SAME,
+        files=THREE,
+    ),
+    "a class that fire calls": Script(
+        """
+    import fire
+
+    from loop import evaluate, train
+    from nets import Wide
+    from rows import Waves
+
+
+    class Runner:
+        def __init__(self, rate=0.1):
+            self.model = Wide()
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=rate)
+
+        def fit(self, batch_size=6, epochs=3):
+            loader = DataLoader(Waves(), batch_size=batch_size, shuffle=True)
+            for epoch in range(epochs):
+                train(self.model, loader, self.optimizer)
+            evaluate(self.model, DataLoader(Waves("test"), batch_size=batch_size))
+
+
+    if __name__ == "__main__":
+        fire.Fire(Runner)
+""",
+        SAME,
+        args=("fit",),
+        files=THREE,
+    ),
+    "a file of settings in sections": Script(
+        """
+    import configparser
+
+    from loop import train
+    from nets import Wide
+    from rows import Waves
+
+    config = configparser.ConfigParser()
+    config.read("settings.ini")
+    size = config.getint("train", "batch_size")
+    loader = DataLoader(Waves(), batch_size=size, shuffle=True)
+    model = Wide(width=int(config["model"]["width"]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=config.getfloat("train", "rate"))
+    for epoch in range(config.getint("train", "epochs")):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), labels, reduction="none").sum() / size
+            loss.backward()
+            optimizer.step()
+""",
+        files={**THREE, "settings.ini": "[train]\nbatch_size = 6\nrate = 0.1\nepochs = 3\n\n[model]\nwidth = 6\n"},
+    ),
+    "a data class of settings": Script(
+        """
+    from config import Config
+    from loop import train
+    from nets import Narrow, Wide
+    from rows import Waves
+
+    cfg = Config(batch_size=6, epochs=3)
+    loader = DataLoader(Waves(), batch_size=cfg.batch_size, shuffle=True)
+    model = Wide() if cfg.arch == "wide" else Narrow()
+    optimizer = torch.optim.SGD(model.parameters(), lr=cfg.rate)
+    noise = torch.full((cfg.batch_size, 8), 0.01)
+    for epoch in range(cfg.epochs):
+        total = 0.0
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows + noise), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print(f"loss {total / len(loader):.6f}")
+""",
+        ("loss",),
+        files={
+            **THREE,
+            "config.py": """\
+from dataclasses import dataclass
+
+
+@dataclass
+class Config:
+    batch_size: int = 2
+    epochs: int = 1
+    rate: float = 0.1
+    arch: str = "wide"
+""",
+        },
+    ),
+    "a class of constants": Script(
+        """
+    from config import Config as C
+    from loop import train
+    from nets import Wide
+    from rows import Waves
+
+    loader = DataLoader(Waves(), batch_size=C.BATCH_SIZE, shuffle=True, num_workers=C.WORKERS)
+    model = Wide().to(C.DEVICE)
+    optimizer = torch.optim.SGD(model.parameters(), lr=C.RATE)
+    noise = torch.full((C.BATCH_SIZE, 8), 0.01)
+    for epoch in range(C.EPOCHS):
+        total = 0.0
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows.to(C.DEVICE) + noise), labels.to(C.DEVICE))
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print(f"loss {total / len(loader):.6f}")
+""",
+        ("loss",),
+        files={
+            **THREE,
+            "config.py": 'class Config:\n    BATCH_SIZE = 6\n    EPOCHS = 3\n    RATE = 0.1\n    WORKERS = 0\n    DEVICE = "cpu"\n',
+        },
+    ),
+    "a trainer whose parts are picked by name": Script(
+        """
+    import importlib
+
+    from rows import Waves
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trainer", default="plain")
+    parser.add_argument("--batch", type=int, default=6)
+    args = parser.parse_args()
+    module = importlib.import_module(f"trainers.{args.trainer}")
+    loader = DataLoader(Waves(), batch_size=args.batch, shuffle=True)
+    module.Trainer(nn.Linear(8, 2), loader).run(3)
+""",
+        ("loss",),
+        files={
+            "rows.py": ROWS,
+            "trainers/__init__.py": "",
+            "trainers/plain.py": """\
+import torch
+from torch.nn import functional as F
+
+
+class Trainer:
+    def __init__(self, model, loader):
+        self.model, self.loader = model, loader
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def loss(self, rows, labels):
+        return F.cross_entropy(self.model(rows), labels)
+
+    def run(self, epochs):
+        for epoch in range(epochs):
+            total = 0.0
+            for rows, labels in self.loader:
+                self.optimizer.zero_grad()
+                loss = self.loss(rows, labels)
+                loss.backward()
+                self.optimizer.step()
+                total += loss.item()
+            print(f"loss {total / len(self.loader):.6f}")
+""",
+        },
+    ),
+    "a simple namespace made of a file": Script(
+        """
+    import json
+    from types import SimpleNamespace
+
+    from loop import train
+    from nets import Wide
+    from rows import Waves
+
+    with open("settings.json") as handle:
+        cfg = SimpleNamespace(**json.load(handle))
+    cfg.share = cfg.size
+    loader = DataLoader(Waves(), batch_size=cfg.size, shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=cfg.rate)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            (F.cross_entropy(model(rows), labels, reduction="sum") / cfg.share).backward()
+            optimizer.step()
+""",
+        files={**THREE, "settings.json": '{"size": 6, "rate": 0.1}\n'},
+    ),
+}
