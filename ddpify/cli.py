@@ -344,6 +344,7 @@ def _convert(path: str, options: Options) -> Conversion:
         with progress.shown():
             return run(sys.stdin.buffer.read(), options, shown="<stdin>") if path == "-" else run(Path(path), options)
     finally:
+        gc.freeze()
         gc.enable()
 
 

@@ -341,6 +341,7 @@ class Facts:
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     averaged: dict[New, Averaged] = field(default_factory=dict)
     through: tuple[Through, ...] = ()
+    known: dict[object, object] = field(default_factory=dict)  # what was found out already, by what it was found out of
     served: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
     plain: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls serve them
     floor: tuple[int, ast.AST, tuple[ast.AST, ...]] | None = None  # an event that wraps come after
