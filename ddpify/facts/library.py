@@ -408,14 +408,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     driven = drivers.call(run, event, path, args, keywords)
     if driven is not None:
         return driven
-    if path in _IMPORTS:
-        found = (
-            named.imported(
-                run, args[0], args[1] if path != "__import__" and len(args) > 1 else keywords.get("package", NOTHING), path == "__import__"
-            )
-            if args
-            else None
-        )
+    if path in _IMPORTS and args:
+        own = path == "__import__"
+        package = keywords.get("package", args[1] if len(args) > 1 and not own else NOTHING)
+        found = named.imported(run, args[0], package, own and "fromlist" not in keywords and len(args) < 4)
         if found is not None:
             return found
     if path in ("hydra.utils.instantiate", "hydra.utils.call"):
