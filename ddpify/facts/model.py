@@ -204,7 +204,9 @@ class Value:
             return other
         scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
         objs = self.objs | other.objs
-        return Value(objs if len(objs) <= 60 else frozenset(), self.origins | other.origins, scale)
+        if len(objs) > _MANY and objs != _ANYTHING:
+            objs = _ANYTHING  # and so it stays, whatever is added
+        return Value(objs if _ANYTHING.isdisjoint(objs) else _ANYTHING, self.origins | other.origins, scale)
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
@@ -232,6 +234,8 @@ class Value:
         return frozenset(o for o in self.objs if isinstance(o, New))
 
 
+_MANY = 240  # so many alternatives are followed
+_ANYTHING: frozenset[Obj] = frozenset((Like("*"),))
 NOTHING = Value()
 
 
