@@ -19,6 +19,7 @@ from ddpify.source import Source, parse, read
 
 if TYPE_CHECKING:
     from ddpify.facts.model import Objects
+    from ddpify.facts.tree import Tree
 
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
 NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
@@ -47,6 +48,13 @@ class SourceFile:
         """Whether relative imports start at the module itself."""
         return self.path.name == "__init__.py"
 
+    @cached_property
+    def standing(self) -> Tree:
+        """Where its nodes stand."""
+        from ddpify.facts.tree import Tree
+
+        return Tree(self.name, self.shown, self.tree)
+
 
 @dataclass(eq=False)
 class Project:
@@ -62,6 +70,7 @@ class Project:
     broken: dict[str, DdpifyError] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
+    parsed: dict[Path, SourceFile] = field(default_factory=dict)  # modules that need not be read again
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
     _missing: set[str] = field(default_factory=set)
 
@@ -72,13 +81,14 @@ class Project:
         if name in self._missing:
             return None
         for path in self._candidates(name):
+            file = self.parsed.get(path)
             try:
-                source = self.overlay.get(path) or read(path)
-                tree = parse(source, str(path))
+                source = file.source if file is not None else self.overlay.get(path) or read(path)
+                tree = file.tree if file is not None else parse(source, str(path))
             except DdpifyError as error:  # its values are unknown, and the plan says so
                 self.broken[name] = error
                 break
-            self.files[name] = SourceFile(name, path, shown(path), source, tree)
+            self.files[name] = file if file is not None and file.name == name else SourceFile(name, path, shown(path), source, tree)
             self._search(_additions(source, tree, path))
             return self.files[name]
         self._missing.add(name)
@@ -151,7 +161,23 @@ class Project:
         return out
 
     def is_shared(self, name: str) -> bool:
-        """Whether a module is a script, too, or other scripts than the entry may import it."""
+        """Whether a module is a script, too, or other scripts than the entry may import it, or a module that imports it."""
+        return name in self._shared
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        found = [name for name in self.files if self._is_imported(name)]
+        shared = dict.fromkeys(found)
+        while found:
+            file = self.files[found.pop()]
+            further = [n for n in _imported(file, self.package) if n not in shared and n in self.files]
+            further += [up for n in _imported(file, self.package) if (up := n.rpartition(".")[0]) in self.files and up not in shared]
+            shared |= dict.fromkeys(further)
+            found += further
+        return frozenset(shared)
+
+    def _is_imported(self, name: str) -> bool:
+        """Whether a module is a script, or a script of the project imports it."""
         top, _, rest = name.partition(".")
         last, root = re.escape(rest.rpartition(".")[2] or top), self.root_of(name)
         imports = re.compile(rf"^\s*(?:from\s+[\w.]*\b{last}\s+import|import\s+.*\b{last}\b|from\s+[\w.]+\s+import\s+.*\b{last}\b)", re.M)
@@ -228,7 +254,7 @@ def _imported(file: SourceFile, package: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             start = inside[: len(inside) - node.level + 1] if node.level else []
             base = ".".join([*start, *([node.module] if node.module else [])])
-            yield from (".".join(filter(None, (base, alias.name))) for alias in node.names)
+            yield from (".".join(filter(None, (base, alias.name if alias.name != "*" else ""))) for alias in node.names)
         elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__"):
             parts = [part for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
             known = str(parts[0].value) if parts else ""

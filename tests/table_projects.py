@@ -116,6 +116,68 @@ def one_round(net, feed, sgd, place):
             seen += rows.size(0)
     return lost / seen
 """
+PROGRESS_METER = """\
+class Meter:
+    def __init__(self):
+        self.sum, self.count, self.avg = 0.0, 0, 0.0
+
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
+        self.avg = self.sum / self.count
+"""
+PROGRESS_BAR = """\
+import sys
+
+
+class Bar:
+    def __init__(self, message="", max=100, file=sys.stderr):
+        self.message, self.max, self.file, self.suffix = message, max, file, ""
+
+    def next(self):
+        print(self.message, self.suffix, file=self.file)
+
+    def finish(self):
+        print(file=self.file)
+"""
+LOADERS = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.sampler import SubsetRandomSampler
+
+x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+y = (x.sum(1) > 0).long()
+
+
+def fetch(part, settings):
+    train_rows = TensorDataset(x[:32], y[:32])
+    train = DataLoader(train_rows, batch_size=settings.batch_size, shuffle=True)
+    rest_rows = TensorDataset(x[32:], y[32:])
+    rest = DataLoader(rest_rows, batch_size=settings.batch_size, shuffle=False)
+    if part == "train":
+        chosen = train
+    else:
+        chosen = rest
+    return chosen
+
+
+def fetch_part(part, settings):
+    train_rows = TensorDataset(x[:32], y[:32])
+    picked = SubsetRandomSampler(list(range(0, 32, 2)))
+    train = DataLoader(train_rows, batch_size=settings.batch_size, sampler=picked)
+    rest = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=settings.batch_size, shuffle=False)
+    return train if part == "train" else rest
+"""
+OTHER = """\
+import argparse
+
+import loaders
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch_size", type=int, default=4)
+for rows, kinds in loaders.fetch("rest", parser.parse_args()):
+    print(rows.sum().item())
+"""
 SCRIPTS: dict[str, Script] = {
     "loaders, loops and meters in three modules": Script(
         MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
@@ -490,6 +552,63 @@ class Trainer:
             print("no GPU")
         """,
         files={"rounds.py": ROUNDS},
+        same=("round",),
+    ),
+    "a bar of the package progress, imported by the way of a module": Script(
+        """
+        from helpers import Bar, Meter
+
+
+        def fit(net, feed, sgd, nr):
+            meter = Meter()
+            bar = Bar("Round", max=len(feed))
+            for at, (rows, kinds) in enumerate(feed):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                meter.update(loss.item(), rows.size(0))
+                bar.suffix = f"{at + 1}/{len(feed)} {meter.avg:.4f}"
+                bar.next()
+            bar.finish()
+            return meter.avg
+
+
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for nr in range(2):
+            print(f"round {nr} {fit(net, feed, sgd, nr):.6f}")
+        """,
+        files={"helpers/__init__.py": "from progress.bar import Bar\n\nfrom .meters import Meter\n", "helpers/meters.py": PROGRESS_METER},
+        stand_ins={"progress/__init__.py": "", "progress/bar.py": PROGRESS_BAR},
+        same=("round",),
+    ),
+    "loaders of which each call returns one": Script(
+        """
+        import loaders
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch_size", type=int, default=8)
+        parser.add_argument("--part", type=float, default=1.0)
+        args = parser.parse_args()
+        feed = loaders.fetch_part("train", args) if args.part < 1 else loaders.fetch("train", args)
+        rest = loaders.fetch("rest", args)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for nr in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            right = 0
+            with torch.no_grad():
+                for rows, kinds in rest:
+                    right += (net(rows).argmax(1) == kinds).sum().item()
+            print("round", nr, right)
+        """,
+        files={"loaders.py": LOADERS, "look.py": OTHER},
         same=("round",),
     ),
 }

@@ -21,6 +21,57 @@ def _script(model: str, loss: str = _LOSS) -> Script:
     return Script(textwrap.dedent(model) + _TRAINING.replace("{loss}", loss.replace("\n", "\n        ")))
 
 
+TRAIN = """
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+"""
+BLOCKS = """\
+import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self, wide, narrow, early):
+        super().__init__()
+        self.first = nn.BatchNorm1d(wide)
+        self.second = nn.Linear(wide, narrow)
+        self.same, self.early = wide == narrow, early
+        self.short = None if self.same else nn.Linear(wide, narrow)
+
+    def forward(self, rows):
+        if not self.same and self.early:
+            rows = self.first(rows).relu()
+        else:
+            out = self.first(rows).relu()
+        out = self.second(out if self.same else rows)
+        return out + (rows if self.same else self.short(rows))
+"""
+EITHER = """\
+import torch.nn as nn
+
+
+class Either(nn.Module):
+    def __init__(self, wide, narrow):
+        super().__init__()
+        self.first = nn.BatchNorm1d(wide)
+        self.second = nn.Linear(wide, narrow)
+        self.same = wide == narrow
+        self.short = None if self.same else nn.Linear(wide, narrow)
+
+    def forward(self, rows):
+        if not self.same:
+            rows = self.first(rows).relu()
+        else:
+            out = self.first(rows).relu()
+        out = self.second(out if self.same else rows)
+        return out + (rows if self.same else self.short(rows))
+"""
 SCRIPTS: dict[str, Script] = {
     "a transformer whose loss is optional": _script(
         """
@@ -423,6 +474,78 @@ SCRIPTS: dict[str, Script] = {
 
     model = Net()
 """),
+    "a layer whose result each way reads elsewhere": Script(
+        """
+        from blocks import Either
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blocks = nn.Sequential(Either(8, 6), Either(6, 6))
+                self.head = nn.Linear(6, 2)
+
+            def forward(self, rows):
+                return self.head(self.blocks(rows).relu())
+
+"""
+        + TRAIN,
+        files={"blocks.py": EITHER},
+    ),
+    "a layer whose result one way drops": Script(
+        """
+        from blocks import Block
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blocks = nn.Sequential(Block(8, 6, True), Block(6, 6, False), Block(6, 4, False))
+                self.head = nn.Linear(4, 2)
+
+            def forward(self, rows):
+                return self.head(self.blocks(rows).relu())
+
+"""
+        + TRAIN,
+        files={"blocks.py": BLOCKS},
+    ),
+    "a layer whose result is never read": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.head, self.probe = nn.Linear(8, 6), nn.Linear(6, 2), nn.Linear(6, 3)
+
+            def forward(self, rows):
+                inner = self.body(rows).relu()
+                seen = self.probe(inner)
+                return self.head(inner)
+
+"""
+        + TRAIN
+    ),
+    "results that go from round to round and from way to way": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, short=True):
+                super().__init__()
+                self.cell, self.head = nn.Linear(8, 8), nn.Linear(8, 2)
+                self.short = nn.Linear(8, 8) if short else None
+
+            def forward(self, rows):
+                kept = rows
+                if self.short is not None:
+                    kept = self.short(rows)
+                for _ in range(3):
+                    state = rows.tanh()
+                    rows = self.cell(state)
+                out = self.head(rows + kept)
+                return out
+
+"""
+        + TRAIN
+    ),
 }
 
 # where a part may be left out by a step
@@ -433,5 +556,7 @@ RESTING = frozenset(
         "a part that changes with the number of calls",
         "a flag that chooses among what was built",
         "a head by an attribute",
+        "a layer whose result one way drops",
+        "a layer whose result is never read",
     ]
 )

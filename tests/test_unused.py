@@ -1,9 +1,11 @@
 """Which models are wrapped with `find_unused_parameters`: those that need it, and no others."""
 
+from pathlib import Path
+
 import pytest
 import table_unused
 import table_wraps
-from scripts import text
+from scripts import converted, text
 
 import ddpify
 from ddpify import Options
@@ -24,8 +26,8 @@ SCRIPTS = table_unused.SCRIPTS | table_wraps.SCRIPTS
 
 
 @pytest.mark.parametrize("title", SCRIPTS)
-def test_only_models_that_leave_parts_out_look_for_them(title: str) -> None:
-    code = ddpify.convert(text(SCRIPTS[title])).code
+def test_only_models_that_leave_parts_out_look_for_them(title: str, tmp_path: Path) -> None:
+    code = converted(SCRIPTS[title], tmp_path).code
     assert ("find_unused_parameters=True" in code) == (title in table_unused.RESTING | IN_WRAPS)
 
 

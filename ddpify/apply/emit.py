@@ -186,6 +186,7 @@ def _edit(kind: Any, node: ast.stmt, needs: list[_Need], tree: ast.Module) -> In
         alone = not isinstance(node, (ast.Import, ast.ImportFrom)) or _is_future(node)
         other = [need.root not in sys.stdlib_module_names for need in needs]
         alone |= bool(kin) and kin <= sys.stdlib_module_names and all(other)
+        alone |= bool(kin) and "." not in kin and all(need.root == "." for need in needs)
         return InsertAfter(node, "\n" * alone + "".join(code))
     start = tree.body.index(node)
     glued = start > 0 and node.lineno - (tree.body[start - 1].end_lineno or 0) == 1

@@ -11,7 +11,7 @@ from itertools import islice
 from ddpify.facts import cuts, library
 from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
-from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Tup, Value, join
+from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
 from ddpify.facts.tree import Forest, Tree
 from ddpify.project import Project
 
@@ -24,21 +24,61 @@ class Run:
 
     def __post_init__(self) -> None:
         self.trace = self.interpreter.run()
-        self.memory = self.interpreter.memory.flat()
+        self.memory = dict(self.interpreter.memory)
         self._by_node: dict[ast.AST, list[Call]] = {}
         for call in self.trace.calls:
             self._by_node.setdefault(call.node, []).append(call)
-        self.owner = self._owners()
-        self._parts: dict[object, list[Obj]] = {}
-        self._all_held: dict[object, dict[str, Value]] = {}
+        self._held: dict[object, dict[str, Value]] = {}
         for (holder, name), value in self.memory.items():
-            self._parts.setdefault(holder, []).extend(value.objs)
-            self._all_held.setdefault(holder, {})[name] = value
+            self._held.setdefault(holder, {})[name] = value
+        self.owner = self._owners()
         self._bare: dict[Obj, bool] = {}
 
     def calls(self, node: ast.AST) -> list[Call]:
         """The evaluations of a call expression, one a stack of calls."""
         return self._by_node.get(node, [])
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[Call]]:
+        out: dict[str, list[Call]] = {}
+        for call in self.trace.calls:
+            for path in call.func.paths():
+                out.setdefault(path, []).append(call)
+        return out
+
+    def calls_of(self, path: str) -> list[Call]:
+        """The calls of a function of a library, in their order."""
+        return self._by_path.get(path, [])
+
+    @cached_property
+    def _by_method(self) -> dict[str, list[Call]]:
+        out: dict[str, list[Call]] = {}
+        for call in self.trace.calls:
+            out.setdefault(call.method, []).append(call)
+        return out
+
+    def calls_named(self, method: str) -> list[Call]:
+        """The calls of what has this name, in their order."""
+        return self._by_method.get(method, [])
+
+    @cached_property
+    def writing(self) -> list[tuple[Call, frozenset[Obj]]]:
+        """The calls that may make some model, or write to its parameters, each with the models that it may be about."""
+        return [(c, self.reached((c.result, c.receiver, *c.args, *c.keywords.values()))) for c in self.trace.calls if _may_write(c)]
+
+    @cached_property
+    def storing(self) -> list[tuple[Store, frozenset[Obj]]]:
+        """The stores, each with the models that it may be about."""
+        return [(s, self.reached((s.receiver,))) for s in self.trace.stores]
+
+    def reached(self, values: Iterable[Value]) -> frozenset[Obj]:
+        """All objects that values are, hold in a wrapper, are parts of or are made of the parameters of."""
+        out = set[Obj]()
+        for value in values:
+            for obj in {*self.unwrap(value), *value.objs, *value.of_kind("parameters")}:
+                if obj not in out:
+                    out |= set(self.roots(obj)) if isinstance(obj, (New, Part)) else {obj}
+        return frozenset(out)
 
     def value(self, node: ast.AST) -> Value:
         """All that an expression was seen to be."""
@@ -50,7 +90,11 @@ class Run:
 
     def parts(self, obj: Obj) -> list[Obj]:
         """What a module, or a container, holds."""
-        return self._parts.get(obj, [])
+        return [inner for value in self.of(obj).values() for inner in value.objs]
+
+    def of(self, obj: object) -> Mapping[str, Value]:
+        """All that an object, or a module, holds at the end, by the names it has there."""
+        return self._held.get(obj, {})
 
     def _owners(self) -> dict[Obj, Obj]:
         """For each module inside a module: the one that holds it; for others, the list that does."""
@@ -62,7 +106,7 @@ class Run:
                 )
                 for obj in value.objs if own else ():
                     if isinstance(obj, New) and obj is not owner:
-                        out.setdefault(obj, owner)  # type: ignore[arg-type]
+                        out.setdefault(obj, owner)
         return out
 
     @cached_property
@@ -106,12 +150,11 @@ class Run:
                     for item in obj.items:
                         out |= self.parameters(item, depth + 1)
                 elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
-                    for (owner, _), held in self.memory.items():
-                        if owner == obj:
-                            out |= self.parameters(held, depth + 1)
+                    for held in self.of(obj).values():
+                        out |= self.parameters(held, depth + 1)
                 elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
                     out |= self.parameters(self.held(obj.of, "params"), depth + 1)
-                elif isinstance(obj, New) and ("iterable" in {n for (o, n) in self.memory if o == obj}):
+                elif isinstance(obj, New) and "iterable" in self.of(obj):
                     out |= self.parameters(self.memory[obj, "iterable"], depth + 1)
         inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
         return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))))
@@ -139,9 +182,8 @@ class Run:
                     for item in obj.items:
                         out |= self.loose(item, depth + 1)
                 elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
-                    for (owner, _), held in self.memory.items():
-                        if owner is obj:
-                            out |= self.loose(held, depth + 1)
+                    for held in self.of(obj).values():
+                        out |= self.loose(held, depth + 1)
                 elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
                     out |= self.loose(self.held(obj.of, "params"), depth + 1)
         return frozenset(out)
@@ -170,7 +212,7 @@ class Run:
         return self._bare[obj]
 
     def _is_bare(self, obj: New, depth: int) -> bool:
-        held = self._all_held.get(obj, {})
+        held = self.of(obj)
         if obj.cls is None:
             holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
             inner = [o for o in self.held(obj, "[]").objs if o is not obj] if holds else []
@@ -214,6 +256,26 @@ class Run:
                 if any(self.feeds(v, depth + 1) for v in inner):
                     return True
         return False
+
+
+def run(
+    project: Project,
+    wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+    ignore_dp: bool = False,
+    unwraps: frozenset[ast.expr] = frozenset(),
+    settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
+    agreed: frozenset[ast.AST] = frozenset(),
+    shares: frozenset[New] | None = None,
+    turned: Mapping[ast.expr, str] | None = None,
+    cuts: Mapping[ast.AST, Cut] | None = None,
+) -> Run:
+    """Run a project, as `Interpreter` says; what was run already is not run again."""
+    done: dict[object, Run] = project.memo.setdefault(("runs", project.entry.tree), {})  # type: ignore[assignment]
+    told = (frozenset(given.items()) if given else None for given in (wraps, settled, turned, cuts))
+    key = (*told, ignore_dp, unwraps, agreed, shares)
+    if key not in done:
+        done[key] = Run(Interpreter(project, wraps, ignore_dp, unwraps, settled, agreed, shares, turned, cuts))
+    return done[key]
 
 
 def place_of(obj: Obj) -> tuple[int, int, str]:
@@ -290,7 +352,6 @@ class Facts:
     passed: frozenset[ast.expr] = frozenset()
     cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
     edited: tuple[str, ...] = ()  # the modules that are edited beside the entry
-    tried: dict[frozenset[tuple[ast.expr, str]], Run] = field(default_factory=dict)  # what edits would make of the script
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     averaged: dict[New, Averaged] = field(default_factory=dict)
     through: tuple[Through, ...] = ()
@@ -316,10 +377,14 @@ class Facts:
 
     def tree_of(self, node: ast.AST) -> Tree:
         """The tree that a node stands in."""
-        for tree in self.trees.values():
-            if node in tree.parent or node is tree.root:
-                return tree
-        raise KeyError(ast.dump(node))
+        tree = self._standing.get(node)
+        if tree is None:
+            raise KeyError(ast.dump(node))
+        return tree
+
+    @cached_property
+    def _standing(self) -> dict[ast.AST, Tree]:
+        return {node: tree for tree in self.trees.values() for node in tree.nodes()}
 
     def is_edited(self, node: ast.AST) -> bool:
         """Whether a node stands where edits are made."""
@@ -357,9 +422,9 @@ class Facts:
 
 def collect(project: Project) -> Facts:
     """Read the facts of a project."""
-    before = Run(Interpreter(project))
+    before = run(project)
     files = {"__main__": project.entry, **project.files}
-    trees = {name: Tree(name, f.shown, f.tree) for name, f in files.items()}
+    trees = {name: f.standing for name, f in files.items()}
     facts = Facts(project, trees, before, before)
     facts.loops = [_loop(before, call) for call in _backwards(before)]
     if any(not loop.loaders for loop in facts.loops):
@@ -398,10 +463,10 @@ def _by_hand(facts: Facts) -> None:
     found = cuts.found(facts.before, list(facts.trees.values()))
     if not found:
         return
-    run = Run(Interpreter(facts.project, cuts=found))
-    loops = [_loop(run, call) for call in _backwards(run)]
+    cut = run(facts.project, cuts=found)
+    loops = [_loop(cut, call) for call in _backwards(cut)]
     if any(isinstance(o, New) and o.path in cuts.PATHS for loop in loops for o in loop.loaders):
-        facts.cuts, facts.before, facts.after, facts.loops = found, run, run, loops
+        facts.cuts, facts.before, facts.after, facts.loops = found, cut, cut, loops
 
 
 def _backwards(run: Run) -> list[Call]:
@@ -532,16 +597,17 @@ def place_wraps(facts: Facts) -> None:
         for statement, target in () if model.wrapped or model in facts.plain else islice(candidates(facts, model), most):
             if _part_of_a_module(facts, target, statement):
                 continue
+            target = facts.project.memo.setdefault((f"wraps {ast.unparse(target)}", statement), target)  # type: ignore[assignment]
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
-            run = Run(Interpreter(facts.project, trial, ignore_dp=True, cuts=facts.cuts))
-            if _holds(facts, model, run):
+            tried = run(facts.project, trial, ignore_dp=True, cuts=facts.cuts)
+            if _holds(facts, model, tried):
                 model.wrap = statement, target
                 model.kept_in = kept_in(facts, statement, target)
                 wraps = dict(trial)
-                facts.after = run
+                facts.after = tried
                 break
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
-        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, cuts=facts.cuts))
+        facts.after = run(facts.project, wraps, ignore_dp=True, cuts=facts.cuts)
     facts.wraps = wraps
     for _ in range(4):  # what a call is handed decides what the calls inside it are handed
         found = dict(_passed(facts))
@@ -549,7 +615,7 @@ def place_wraps(facts: Facts) -> None:
         if not set(found) - inner:
             break
         facts.passed |= set(found) - inner
-        facts.after = Run(Interpreter(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts))
+        facts.after = run(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts)
 
 
 def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bool:
@@ -574,7 +640,7 @@ def settle(
     turned: Mapping[ast.expr, str] | None = None,
 ) -> None:
     """Run once more with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
-    interpreter = Interpreter(
+    facts.after = run(
         facts.project,
         facts.wraps,
         ignore_dp=True,
@@ -585,15 +651,11 @@ def settle(
         turned=turned,
         cuts=facts.cuts,
     )
-    facts.after = Run(interpreter)
 
 
 def turned(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
     """A run in which some expressions are what an edit would make of them."""
-    key = frozenset(how.items())
-    if key not in facts.tried:
-        facts.tried[key] = Run(Interpreter(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts, turned=how))
-    return facts.tried[key]
+    return run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts, turned=how)
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:
@@ -678,24 +740,26 @@ def writes(
     run = facts.before
     around_model = run.around(model.objs)
     out: list[tuple[int, ast.AST, tuple[ast.AST, ...]]] = []
-    for call in run.trace.calls:
-        if call.order >= before or any(loop.node in around for loop in call.loops):
+    for call, about in run.writing:
+        if call.order >= before or (about.isdisjoint(around_model) and library.INITIALIZE not in call.func.paths()):
+            continue
+        if any(loop.node in around for loop in call.loops):
             continue
         if call.result.objs & model.objs and any(o.node is call.node for o in model.objs if isinstance(o, New)):
             out.append((call.order, call.node, call.stack))
             continue
-        unwrapped = run.unwrap(call.receiver)
-        mine = unwrapped & around_model or (call.method in library.MODULE_WRITERS and _of(facts, model, call.receiver))
-        if mine and call.method in library.MODULE_WRITERS:
+        writes = call.method in library.MODULE_WRITERS
+        if writes and (run.unwrap(call.receiver) & around_model or _of(facts, model, call.receiver)):
             prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.made())
             if call.method == "load_state_dict" and (prefixed or not loads):
                 continue
             out.append((call.order, call.node, call.stack))
         elif _touches(facts, model, call):
             out.append((call.order, call.node, call.stack))
-    for store in run.trace.stores:
+    for store, about in run.storing:
         if (
             store.order < before
+            and not about.isdisjoint(model.objs)
             and not any(loop.node in around for loop in store.loops)
             and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
         ):
@@ -718,6 +782,17 @@ def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
 
 
 _PRUNE = "torch.nn.utils.prune."
+_PARAMETRIZES = ("torch.nn.utils.parametriz", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", _PRUNE)
+
+
+def _may_write(call: Call) -> bool:
+    """Whether a call makes an object, or is one of those that `_touches` looks at, whatever the model is."""
+    return (
+        any(isinstance(o, (New, Part)) for o in call.result.objs)
+        or call.method in library.MODULE_WRITERS
+        or call.method.endswith("_")
+        or bool(call.func.paths())
+    )
 
 
 def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
@@ -729,9 +804,7 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
         return any(_of(facts, model, a) for a in call.args)
     if call.method.endswith("_") and not call.method.endswith("__"):
         return _of(facts, model, call.receiver)
-    if any(
-        p.startswith(("torch.nn.utils.parametriz", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", _PRUNE)) for p in paths
-    ):
+    if any(p.startswith(_PARAMETRIZES) for p in paths):
         return any(_of(facts, model, a) for a in call.args)
     if paths and not any(isinstance(o, Func) for o in call.func.objs):
         if any(p.startswith(("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.")) for p in paths):
@@ -864,7 +937,7 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
     for text, value in list(named.items()):
         for obj in value.made() if len(value.objs) == 1 and (text == first or others) else ():
             if obj.cls is not None and not (run.interpreter.is_module(obj) and (obj in run.run or _saved(run, obj))):
-                named |= {f"{text}.{name}": held for (owner, name), held in run.memory.items() if owner is obj and name.isidentifier()}
+                named |= {f"{text}.{name}": held for name, held in run.of(obj).items() if name.isidentifier()}
     for text, value in named.items():
         if is_all(run, value, model) and "." in text:
             yield text
@@ -874,8 +947,8 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
             if is_all(run, run.held(obj, "[]"), model) and obj.path in ("list", "dict"):
                 yield text
                 continue
-            for (owner, key), held in run.memory.items():
-                if owner is obj and not key.startswith("[") and is_all(run, held, model):
+            for key, held in run.of(obj).items():
+                if not key.startswith("[") and is_all(run, held, model):
                     yield f"{text}[{key}]" if key.lstrip("-").isdigit() and obj.path != "dict" else f"{text}[{key!r}]"
 
 

@@ -17,7 +17,7 @@ from ddpify.facts import drivers, library, named, scales
 from ddpify.facts.cuts import CUT, DRAW, PATHS, Cut
 from ddpify.facts.flags import flags
 from ddpify.facts.kept import read_back
-from ddpify.facts.memory import Memory, join_all
+from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import (
     NOTHING,
     Call,
@@ -40,8 +40,10 @@ from ddpify.facts.model import (
     Trace,
     Tup,
     Value,
+    forget_unions,
     join,
     just,
+    origins_of,
 )
 from ddpify.facts.names import canonical
 from ddpify.project import Project, SourceFile
@@ -49,7 +51,7 @@ from ddpify.project import Project, SourceFile
 _BUILTINS = frozenset(dir(builtins))
 _DEPTH = 24
 _BUDGET = 150_000
-State = tuple[dict[str, Value] | None, Memory]
+State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
@@ -67,7 +69,7 @@ class _Frame:
         self.globals: set[str] = set()
         self.returned = NOTHING
         self.yielded = NOTHING
-        self.exits: list[Memory] = []
+        self.exits: list[Version] = []
         self.outer: Mapping[str, Value] = {}
         self.cls: Class | None = None
         self.owner: Obj | None = None
@@ -133,6 +135,8 @@ class Interpreter:
     def run(self) -> Trace:
         """Run the entry as `__main__`."""
         self._module(self.project.entry)
+        self.memory.settle()
+        forget_unions()
         self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
         self.trace.stores = sorted(self.stores.values(), key=lambda s: s.order)
         return self.trace
@@ -176,9 +180,8 @@ class Interpreter:
     def _settle(self, target: ast.expr) -> None:
         value = self.expression(target)
         for obj in value.made():
-            for (owner, name), held in self.memory.items():
-                if owner is obj:
-                    self.memory[obj, name] = library.agreed(held, self.shares)
+            for name, held in self.memory.of(obj):
+                self.memory[obj, name] = library.agreed(held, self.shares)
         if not value.made():
             self.assign(target, library.agreed(value, self.shares))
 
@@ -197,7 +200,7 @@ class Interpreter:
     def _wrap_each(self, at: ast.AST, target: ast.expr, held: list[New]) -> None:
         """`nets = [DistributedDataParallel(net) for net in nets]`, or the like for a dict."""
         made = self.objects.new(held[0].path, at, (*self.stack, target))
-        for (owner, key), inner in self.memory.items():
+        for (owner, key), inner in list(self.memory.items()):
             if owner not in held:
                 continue
             around = set[Obj]()
@@ -216,14 +219,18 @@ class Interpreter:
     # ------------------------------------------------------------------------------------------------ state
 
     def _fork(self) -> State:
-        """The state as it is; what runs on writes to a layer of its own."""
-        local, memory = self.frame.local, self.memory
-        self.memory = Memory(memory)
-        return (None if local is None else dict(local)), memory
+        """The state as it is; what runs on writes to another."""
+        local = self.frame.local
+        return (None if local is None else dict(local)), self.memory.fork()
+
+    def _end(self) -> State:
+        """The state at the end of a branch."""
+        return self.frame.local, self.memory.fork()
 
     def _restore(self, state: State) -> None:
-        local, memory = state
-        self.frame.local, self.memory = (None if local is None else dict(local)), Memory(memory)
+        local, version = state
+        self.frame.local = None if local is None else dict(local)
+        self.memory.restore(version)
 
     def _merge(self, states: list[State]) -> bool:
         """Go on with the join of `states`; False when there is none."""
@@ -233,7 +240,8 @@ class Interpreter:
         for other, _ in states[1:]:
             if local is not None and other is not None:
                 _join_into(local, other)
-        self.frame.local, self.memory = local, join_all([memory for _, memory in states])
+        self.frame.local = local
+        self.memory.join([version for _, version in states])
         return True
 
     def lookup(self, name: str) -> Value:
@@ -366,11 +374,17 @@ class Interpreter:
         elif not value.of_kind("batch"):
             return value
         else:
-            part = isinstance(node, ast.AugAssign) or _mentions(node.value, target)
+            part = isinstance(node, ast.AugAssign) or self._mentions(node.value, target)
         if not part:
             return value
         self.kept.add(node)
         return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale)
+
+    def _mentions(self, node: ast.expr, target: ast.expr) -> bool:
+        key = ("mentions", target)
+        if key not in self.project.memo:
+            self.project.memo[key] = _mentions(node, target)
+        return bool(self.project.memo[key])
 
     def _reads_back(self, node: ast.stmt, body: list[ast.stmt]) -> bool:
         """Whether a loop's body reads elsewhere what its statements keep of a batch."""
@@ -398,7 +412,7 @@ class Interpreter:
     def _do_return(self, node: ast.Return) -> bool:
         value = self.expression(node.value) if node.value is not None else NOTHING
         self.frame.returned = self.frame.returned | value
-        self.frame.exits.append(self.memory)
+        self.frame.exits.append(self.memory.fork())
         return False
 
     def _do_raise(self, node: ast.Raise) -> bool:
@@ -440,7 +454,7 @@ class Interpreter:
             saved, self.tests = (self.tests, self.deciding), (*self.tests, (node.test, test))
             self.deciding |= _deciding(test)
             if self.block(branch):
-                ends.append((self.frame.local, self.memory))
+                ends.append(self._end())
             self.tests, self.deciding = saved
         return self._merge(ends)
 
@@ -558,7 +572,7 @@ class Interpreter:
             self.loops = (*outer, loop) if loop is not None else outer
             alive = self.block(body)
             self.loops = outer
-            ends = [zero, *self.breaks[-1]] + ([(self.frame.local, self.memory)] if alive else [])
+            ends = [zero, *self.breaks[-1]] + ([self._end()] if alive else [])
             if endless and (alive or self.breaks[-1]):
                 ends = ends[1:]
             self._merge(ends)
@@ -591,9 +605,8 @@ class Interpreter:
             return
         value = self.trace.values.get(only.value, NOTHING)
         for obj in self.expression(node.iter).made():
-            for owner, name in [key for key, _ in self.memory.items()]:
-                if owner is obj:
-                    self.memory[obj, name] = value
+            for name, _ in self.memory.of(obj):
+                self.memory[obj, name] = value
 
     def _spelled(self, node: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
         """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
@@ -651,7 +664,7 @@ class Interpreter:
             self.loops, self.stack = (*outer, Loop(node, self.frame.file, over, element)), (*calls, item)
             alive = self.block(node.body)
             self.loops, self.stack = outer, calls
-            if not self._merge([*self.breaks[-1], *([(self.frame.local, self.memory)] if alive else [])]):
+            if not self._merge([*self.breaks[-1], *([self._end()] if alive else [])]):
                 self.breaks.pop()
                 return False
         self.breaks.pop()
@@ -689,7 +702,7 @@ class Interpreter:
             alive = self.block(node.orelse)
         if node.handlers:
             self._decide(node, NOTHING)
-        ends = [(self.frame.local, self.memory)] if alive else []
+        ends = [self._end()] if alive else []
         after = self._fork()
         for handler in node.handlers:
             self._merge([before, after])
@@ -698,7 +711,7 @@ class Interpreter:
             if handler.name:
                 self.bind(handler.name, NOTHING)
             if self.block(handler.body):
-                ends.append((self.frame.local, self.memory))
+                ends.append(self._end())
         alive = self._merge(ends)
         if node.finalbody:
             if not alive:
@@ -788,8 +801,8 @@ class Interpreter:
                 for name in library.STARS.get(base, ()):
                     self.bind(name, just(Ext(canonical(f"{base}.{name}"))))
             return
-        for (owner, name), value in list(self.memory.items()):
-            if owner == base and not name.startswith("_"):
+        for name, value in self.memory.of(base):
+            if not name.startswith("_"):
                 self.bind(name, value)
 
     def imports(self, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
@@ -892,7 +905,7 @@ class Interpreter:
     def _all(self, node: ast.AST) -> Value:
         """Something that only mixes its parts."""
         parts = [self.expression(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
-        return Value(frozenset(), frozenset(o for p in parts for o in p.origins), scales.mixed(parts))
+        return Value(frozenset(), origins_of(parts), scales.mixed(parts))
 
     def _ev_constant(self, node: ast.Constant) -> Value:
         return just(Lit(node.value, id(node))) if not isinstance(node.value, bytes) else NOTHING
@@ -1178,7 +1191,7 @@ class Interpreter:
         self.memory[obj, ELEMENT] = join(items)
         for i, item in enumerate(items):
             self.memory[obj, str(i)] = item
-        return Value(frozenset((obj,)), frozenset(o for i in items for o in i.origins))
+        return Value(frozenset((obj,)), origins_of(items))
 
     def _ev_dict(self, node: ast.Dict) -> Value:
         obj = self.objects.new("dict", node, self.stack)
@@ -1199,10 +1212,9 @@ class Interpreter:
 
     def _update(self, obj: Obj, value: Value) -> None:
         for other in value.objs:
-            for (owner, name), held in list(self.memory.items()):
-                if owner == other:
-                    self.set_attribute(obj, name, held, name not in (ELEMENT, UNNAMED))
-                    self.keys.setdefault(obj, set()).add(name)
+            for name, held in self.memory.of(other):
+                self.set_attribute(obj, name, held, name not in (ELEMENT, UNNAMED))
+                self.keys.setdefault(obj, set()).add(name)
 
     def _ev_ifexp(self, node: ast.IfExp) -> Value:
         test = self.expression(node.test)
@@ -1286,7 +1298,7 @@ class Interpreter:
         flag = self._flag(node, NOTHING)
         if flag.objs or all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return flag
-        origins = frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p))
+        origins = origins_of(parts) | frozenset(s for p in parts for s in _sources(p))
         if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
             return Value(frozenset(), frozenset(o for o in origins if o.kind != "batch"))  # the lengths of batches: all ranks' are equal
         return Value(frozenset(), origins, scales.compared(p.scale for p in parts))
@@ -1389,7 +1401,7 @@ class Interpreter:
         pieces = [self.expression(v.value) if isinstance(v, ast.FormattedValue) else self.expression(v) for v in plain]
         return Value(
             (_texts(pieces) or named.text(self, pieces)) if len(plain) == len(node.values) else frozenset(),
-            frozenset(o for p in parts for o in p.origins) | frozenset(s for p in parts for s in _sources(p)),
+            origins_of(parts) | frozenset(s for p in parts for s in _sources(p)),
             scales.mixed(parts),
         )
 
@@ -1545,8 +1557,8 @@ class Interpreter:
         """The keywords that `**value` passes, as far as known; `**` holds the whole."""
         out = {"**": value}
         for obj in value.objs:
-            for (owner, name), held in self.memory.items():
-                if owner == obj and name != ELEMENT:
+            for name, held in self.memory.of(obj):
+                if name != ELEMENT:
                     out[name] = out[name] | held if name in out else held
         return out
 
@@ -1646,7 +1658,7 @@ class Interpreter:
         couples = out.of_kind("coupled") and not flow.of_kind("coupled")
         if out.scale == "other" and flow.scale == "sample" and self.is_network(obj) and not couples:
             out = Value(out.objs, out.origins, "sample")  # what a network makes of a sample is one entry of the batch it returns
-        kept = frozenset(o for o in out.origins if o.kind != "forward" or o in flow.origins)
+        kept = out.origins - _inner_forwards(out, flow)
         mark = frozenset() if self.no_grad else frozenset((Origin("forward", (obj, call.node)),))
         return self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
 
@@ -1659,7 +1671,7 @@ class Interpreter:
                 made = self._output(at, dict(enumerate(obj.items)), flow)
                 objs.add(Tup(tuple(self._part(item, mark | made[n], flow) for n, item in enumerate(obj.items))))
             elif isinstance(obj, New) and obj.path in ("dict", "list"):
-                held = {name: item for (owner, name), item in self.memory.items() if owner == obj}
+                held = dict(self.memory.of(obj))
                 made = self._output(at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
                 for name, item in held.items():
                     self.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale)
@@ -1667,8 +1679,7 @@ class Interpreter:
         return Value(frozenset(objs), value.origins, value.scale)
 
     def _part(self, item: Value, mark: frozenset[Origin], flow: Value) -> Value:
-        kept = frozenset(o for o in item.origins if o.kind != "forward" or o in flow.origins)
-        return Value(item.objs, kept | mark, item.scale)
+        return Value(item.objs, (item.origins - _inner_forwards(item, flow)) | mark, item.scale)
 
     def _output(self, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
         """The marks of a forward's several outputs: which one it is, and which parts of the model each of them comes from."""
@@ -1684,7 +1695,7 @@ class Interpreter:
             self.project.memo[key] = any(
                 isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
                 for file in (self.project.entry, *self.project.files.values())
-                for n in ast.walk(file.tree)
+                for n in file.standing.nodes()
             )
         return bool(self.project.memo[key])
 
@@ -1693,19 +1704,13 @@ class Interpreter:
         if isinstance(obj, Part) or obj.cls is None:
             return True
         return any(
-            owner is obj
-            and any(
-                isinstance(o, New)
-                and (
-                    (self.is_module(o) and o is not obj and self.is_network(o))
-                    or (
-                        o.path.startswith("torch.nn.")
-                        and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid"))
-                    )
-                )
-                for o in held.objs
+            isinstance(o, New)
+            and (
+                (self.is_module(o) and o is not obj and self.is_network(o))
+                or (o.path.startswith("torch.nn.") and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid")))
             )
-            for (owner, _), held in self.memory.items()
+            for _, held in self.memory.of(obj)
+            for o in held.objs
         )
 
     def is_module(self, obj: object) -> bool:
@@ -1759,9 +1764,9 @@ class Interpreter:
             frame.returned = self.expression(func.node.body)
         else:
             if self.block(func.node.body):
-                frame.exits.append(self.memory)
+                frame.exits.append(self.memory.fork())
             if frame.exits:
-                self.memory = join_all(frame.exits) if len(frame.exits) > 1 else frame.exits[0]
+                self.memory.join(frame.exits)
         self.frames.pop()
         self.no_grad -= quiet
         self.stack, self.breaks = saved
@@ -1814,6 +1819,11 @@ def _is_own(obj: Obj) -> bool:
 def _deciding(test: Value) -> frozenset[Origin]:
     """What a value owes to the condition under which it was chosen."""
     return frozenset(o if o.kind == "drawn" else Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided", "drawn"))
+
+
+def _inner_forwards(made: Value, flow: Value) -> frozenset[Origin]:
+    """The forwards that a module ran to make something of `flow`."""
+    return frozenset([o for o in made.origins - flow.origins if o.kind == "forward"])
 
 
 def _turn(value: Value, how: str, node: ast.expr) -> Value:

@@ -7,7 +7,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ddpify.facts import drivers, named, scales
-from ddpify.facts.model import NOTHING, Call, Ext, Func, Lit, Method, Module, New, Obj, Origin, Part, Pick, Super, Tup, Value, join, just
+from ddpify.facts.model import (
+    NOTHING,
+    Call,
+    Ext,
+    Func,
+    Lit,
+    Method,
+    Module,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Pick,
+    Super,
+    Tup,
+    Value,
+    join,
+    just,
+    origins_of,
+)
 from ddpify.facts.names import canonical
 
 if TYPE_CHECKING:
@@ -166,9 +185,8 @@ _RANDOM = frozenset(
 def mixed(args: Sequence[Value], keywords: dict[str, Value]) -> Value:
     """What an unknown function gives: nothing known, from everything that went in."""
     parts = [*args, *keywords.values()]
-    origins = frozenset(o for p in parts for o in p.origins)
-    inner = frozenset(o for p in parts for obj in p.objs if isinstance(obj, Tup) for i in obj.items for o in i.origins)
-    return Value(frozenset(), origins | inner, scales.mixed(_flat(parts)))
+    flat = _flat(parts)
+    return Value(frozenset(), origins_of(flat), scales.mixed(flat))
 
 
 def _flat(parts: Sequence[Value]) -> list[Value]:
@@ -322,7 +340,7 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         run.memory[made, "[]"] = join([*items, *(run.memory.get((o, "[]"), NOTHING) for o in listed)])
         named = {str(i): item for i, item in enumerate(args)} if whole else {}
         for given in args if not whole else ():
-            named |= {n: v for (owner, n), v in run.memory.items() if owner in given.made() and not n.startswith("[") and n != "iterable"}
+            named |= {n: v for o in given.made() for n, v in run.memory.of(o) if not n.startswith("[") and n != "iterable"}
         for name, item in named.items():
             run.memory[made, name] = item
     elif made.path.startswith("torch.nn."):
@@ -444,7 +462,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         made = run.objects.new(path, node, run.stack)
         parts = [run.element(a) for a in args] if path.endswith("from_iterable") else args
         run.memory[made, "iterable"] = join(parts)
-        return Value(frozenset((made,)), frozenset(o for p in parts if not p.objs for o in p.origins))
+        return Value(frozenset((made,)), origins_of(p for p in parts if not p.objs))
     if path in ("torch.split", "torch.chunk") and args:
         cut = in_parts(run, node, args[0], args[1:], keywords)
         if cut is not None:
@@ -633,7 +651,7 @@ def _apex_amp(run: Interpreter, event: Call, path: str, args: list[Value], keywo
 
 
 def _parts(run: Interpreter, obj: Obj) -> list[Obj]:
-    return [o for (owner, _), held in run.memory.items() if owner == obj for o in held.objs if isinstance(o, New)]
+    return [o for _, held in run.memory.of(obj) for o in held.objs if isinstance(o, New)]
 
 
 def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -658,7 +676,7 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
         made = run.objects.new("list", event.node, run.stack)
         run.memory[made, "[]"] = run.element(just(obj))
         return just(made)
-    whole = join([v for (owner, _), v in run.memory.items() if owner == obj])
+    whole = join([v for _, v in run.memory.of(obj)])
     if name == "items":
         made = run.objects.new("list", event.node, run.stack)
         run.memory[made, "[]"] = just(Tup((run.element(just(obj)), whole)))
@@ -676,7 +694,7 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
 
 def _place_model(run: Interpreter, obj: New, value: Value, last: bool) -> None:
     """A network put into a list: known by its place at the end, as long as it is sure how many there are before it."""
-    places = {name for (owner, name), _ in run.memory.items() if owner is obj and name.isdigit()}
+    places = {name for name, _ in run.memory.of(obj) if name.isdigit()}
     sure = last and not run.loops and all("__name__" in ast.unparse(test) for test, _ in run.tests)
     if sure and (obj, "[many]") not in run.memory and (places or not run.memory.get((obj, "[]"), NOTHING).objs):
         run.memory[obj, str(len(places))] = value
@@ -796,7 +814,7 @@ def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
         return join([run.attribute(args[0], n) for n in names] + args[2:])
     own = [o for o in args[0].made() if o.cls is not None]
     if own:  # by a name that is not known: any of the modules that it holds
-        held = [v for (owner, _), v in run.memory.items() if owner in own and any(_is_model(run, o) for o in v.objs)]
+        held = [v for o in own for _, v in run.memory.of(o) if any(_is_model(run, inner) for inner in v.objs)]
         return join(held + args[2:])
     picked = [just(Pick(o)) for o in args[0].objs if isinstance(o, Module)]
     return join([*picked, *(just(Ext(canonical(f"{o.path}.*"))) for o in args[0].objs if isinstance(o, Ext)), *args[2:]])
@@ -888,8 +906,8 @@ def _gathered(run: Interpreter, event: Call, args: list[Value]) -> None:
     if len(args) < 2:
         return
     for parts in args[0].made():
-        for owner, name in [key for key, _ in run.memory.items() if key[0] is parts]:
-            run.memory[owner, name] = whole(args[1])
+        for name, _ in run.memory.of(parts):
+            run.memory[parts, name] = whole(args[1])
     if isinstance(event.node.args[0], ast.Name):
         run.bind(event.node.args[0].id, Value(args[0].objs, whole(args[1]).origins))
 
@@ -901,9 +919,9 @@ def _agreed(run: Interpreter, event: Call) -> None:
         if isinstance(target, ast.Name):
             value = run.lookup(target.id)
             run.bind(target.id, agreed(value))
-            held = [(key, v) for key, v in run.memory.items() if key[0] in value.objs and getattr(key[0], "path", "") == "list"]
-            for key, inner in held:  # a list that is broadcast: what it holds
-                run.memory[key] = agreed(inner)
+            for obj in value.objs:
+                for name, inner in run.memory.of(obj) if getattr(obj, "path", "") == "list" else ():
+                    run.memory[obj, name] = agreed(inner)  # a list that is broadcast: what it holds
 
 
 def _test(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -1,94 +1,117 @@
-"""What objects and modules hold, as layers: taking a branch costs nothing, joining two costs what they wrote."""
+"""What objects and modules hold, in versions: reading is one look-up, taking a branch costs nothing, joining two costs what they wrote."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import overload
+from typing import Any
 
 from ddpify.facts.model import Value
 
-Key = tuple[object, str]
-_DEEP = 12
+Key = tuple[Any, str]
 
 
-class Memory:
-    """A mapping of (object, name) to what it holds. A layer that has children is not written to any more."""
+class Version:
+    """What was written since another version. One that was handed out is not written to any more."""
 
-    __slots__ = ("depth", "own", "parent")
+    __slots__ = ("depth", "new", "old", "parent")
 
-    def __init__(self, parent: Memory | None = None, own: dict[Key, Value] | None = None) -> None:
+    def __init__(self, parent: Version | None = None) -> None:
         self.parent = parent
-        self.own: dict[Key, Value] = {} if own is None else own
+        self.new: dict[Key, Value] = {}
+        self.old: dict[Key, Value | None] = {}
         self.depth: int = 0 if parent is None else parent.depth + 1
 
-    @overload
-    def get(self, key: Key) -> Value | None: ...
-    @overload
-    def get(self, key: Key, default: Value) -> Value: ...
-    def get(self, key: Key, default: Value | None = None) -> Value | None:
-        """The value held, or `default`."""
-        layer: Memory | None = self
-        while layer is not None:
-            value = layer.own.get(key)
-            if value is not None:
-                return value
-            layer = layer.parent
-        return default
 
-    def __contains__(self, key: Key) -> bool:
-        return self.get(key) is not None
+class Memory(dict[Key, Value]):
+    """What each (object, name) holds in the current version; the others are told by what differs on the way there."""
 
-    def __getitem__(self, key: Key) -> Value:
-        value = self.get(key)
-        if value is None:
-            raise KeyError(key)
-        return value
+    __slots__ = ("_owned", "_version")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._owned: dict[Any, dict[str, None]] = {}  # all names that an owner ever held something as
+        self._version = Version()
 
     def __setitem__(self, key: Key, value: Value) -> None:
-        self.own[key] = value
+        version = self._version
+        if key not in version.new:
+            version.old[key] = self.get(key)
+            self._owned.setdefault(key[0], {})[key[1]] = None
+        version.new[key] = value
+        super().__setitem__(key, value)
 
-    def items(self) -> list[tuple[Key, Value]]:
-        """All that is held."""
-        return list(self.flat().items())
+    def of(self, owner: object) -> list[tuple[str, Value]]:
+        """All that one object, or module, holds."""
+        return [(name, self[owner, name]) for name in self._owned.get(owner, ()) if (owner, name) in self]
 
-    def flat(self) -> dict[Key, Value]:
-        """All layers in one."""
-        out: dict[Key, Value] = {}
-        for layer in reversed(list(self._layers())):
-            out.update(layer.own)
-        return out
+    def settle(self) -> None:
+        """Let go of all other versions."""
+        self._version = Version()
 
-    def _layers(self) -> Iterator[Memory]:
-        layer: Memory | None = self
-        while layer is not None:
-            yield layer
-            layer = layer.parent
+    def fork(self) -> Version:
+        """The current version; what is written from now on is written to one of its own."""
+        version = self._version
+        self._version = Version(version)
+        return version
+
+    def restore(self, version: Version) -> None:
+        """Go on from a version, on one of its own."""
+        base = _common(self._version, version)
+        self._back(base)
+        for step in reversed(_path(version, base)):
+            self.update(step.new)
+        self._version = Version(version)
+
+    def join(self, versions: list[Version]) -> None:
+        """Go on from what holds whichever of some versions is the case."""
+        base = versions[0]
+        for version in versions[1:]:
+            base = _common(base, version)
+        if all(version is base for version in versions):
+            self.restore(base)
+            return
+        written: list[dict[Key, Value]] = []
+        for version in versions:
+            all_of: dict[Key, Value] = {}
+            for step in reversed(_path(version, base)):
+                all_of.update(step.new)
+            written.append(all_of)
+        self.restore(base)
+        for key in dict.fromkeys(key for all_of in written for key in all_of):
+            before = self.get(key)
+            value: Value | None = None
+            for all_of in written:
+                held = all_of.get(key, before)
+                if held is not None and held is not value:
+                    value = held if value is None else value | held
+            if value is not None and value is not before:
+                self[key] = value
+
+    def _back(self, base: Version) -> None:
+        version = self._version
+        while version is not base:
+            for key, value in version.old.items():
+                if value is None:
+                    del self[key]
+                else:
+                    super().__setitem__(key, value)
+            version = version.parent  # type: ignore[assignment]
+        self._version = base
 
 
-def join_all(memories: list[Memory]) -> Memory:
-    """What holds whichever of `memories` is the case, on a layer of its own."""
-    first = memories[0]
-    if all(m is first for m in memories):
-        return Memory(first) if first.depth <= _DEEP else Memory(None, first.flat())
-    shared = set(map(id, first._layers()))
-    for memory in memories[1:]:
-        shared &= set(map(id, memory._layers()))
-    base = next((layer for layer in first._layers() if id(layer) in shared), None)
-    keys: set[Key] = set()
-    for memory in memories:
-        for layer in memory._layers():
-            if layer is base:
-                break
-            keys.update(layer.own)
-    own: dict[Key, Value] = {}
-    for key in keys:
-        value = None
-        for memory in memories:
-            held = memory.get(key)
-            if held is not None:
-                value = held if value is None or value is held else value | held
-        if value is not None:
-            own[key] = value
-    if base is not None and base.depth > _DEEP:
-        return Memory(None, {**base.flat(), **own})
-    return Memory(base, own)
+def _path(version: Version, base: Version) -> list[Version]:
+    """The versions from one back to another that it comes from, that one left out."""
+    out = []
+    while version is not base:
+        out.append(version)
+        version = version.parent  # type: ignore[assignment]
+    return out
+
+
+def _common(one: Version, other: Version) -> Version:
+    """The last version that two come from."""
+    while one is not other:
+        if one.depth >= other.depth:
+            one = one.parent  # type: ignore[assignment]
+        else:
+            other = other.parent  # type: ignore[assignment]
+    return one

@@ -74,7 +74,7 @@ def _reaches(facts: Facts, start: Start, site: ast.Call) -> bool:
 def _leaves_out(facts: Facts, module: New, sites: dict[ast.Call, str]) -> bool:
     """Whether some part of the module is not read by what its method runs."""
     run = facts.before
-    parts = {name for (owner, name), held in run.memory.items() if owner is module and any(_trains(run, o) for o in held.objs)}
+    parts = {name for name, held in run.of(module).items() if any(_trains(run, o) for o in held.objs)}
     read: set[str] = set()
     for call in run.trace.calls:
         if any(n in sites for n in (*call.stack, call.node)):

@@ -7,8 +7,9 @@ computed from a batch, how they scale with it. All are immutable; what objects h
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Stack = tuple[ast.AST, ...]
 
@@ -175,8 +176,7 @@ class Objects:
 Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super | Pick | Like"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where the
     first dimension may not be that of the samples, or holds their places in the batch, ("forward", (model, call)),
     ("graded", (model, call)) where only the gradient of a forward was taken, ("parameters", model),
@@ -187,6 +187,30 @@ class Origin:
 
     kind: str
     of: object = None
+
+
+_UNIONS: dict[tuple[frozenset[Origin], frozenset[Origin]], frozenset[Origin]] = {}
+_SMALL = 24
+
+
+def union(one: frozenset[Origin], other: frozenset[Origin]) -> frozenset[Origin]:
+    """Both sets in one; `one` itself where it holds the other. What large sets make is kept until a run is over: few of them differ."""
+    if other is one or not other:
+        return one
+    if not one:
+        return other
+    if len(other) < _SMALL:
+        return one if other <= one else one | other
+    made = _UNIONS.get((one, other))
+    if made is None:
+        made = one if other <= one else one | other
+        made = _UNIONS[one, other] = _UNIONS.setdefault((made, made), made)
+    return made
+
+
+def forget_unions() -> None:
+    """Let go of what `union` keeps."""
+    _UNIONS.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +227,17 @@ class Value:
         if not (self.objs or self.origins or self.scale):
             return other
         scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
+        origins = union(self.origins, other.origins)
+        if scale == self.scale and origins is self.origins and other.objs <= self.objs:
+            return self
         objs = self.objs | other.objs
         if len(objs) > _MANY and objs != _ANYTHING:
             objs = _ANYTHING  # and so it stays, whatever is added
-        return Value(objs if _ANYTHING.isdisjoint(objs) else _ANYTHING, self.origins | other.origins, scale)
+        return Value(objs if _ANYTHING.isdisjoint(objs) else _ANYTHING, origins, scale)
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
-        return frozenset(o.of for o in self.origins if o.kind == kind)
+        return frozenset([o.of for o in self.origins if o.kind == kind]) if self.origins else frozenset()
 
     def batches(self) -> frozenset[Any]:
         """The loaders whose batches it may be, or hold as a tuple."""
@@ -223,7 +250,7 @@ class Value:
 
     def paths(self) -> frozenset[str]:
         """The paths of the library's functions, classes and modules that it may be."""
-        return frozenset(o.path for o in self.objs if isinstance(o, Ext))
+        return frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else frozenset()
 
     def kinds(self) -> frozenset[str]:
         """The paths of the library's classes that it may be an instance of."""
@@ -263,6 +290,14 @@ def join(values: list[Value] | tuple[Value, ...]) -> Value:
     return out
 
 
+def origins_of(values: Iterable[Value]) -> frozenset[Origin]:
+    """What all of `values` were computed from."""
+    out = frozenset[Origin]()
+    for v in values:
+        out = union(out, v.origins)
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A loop being run: its statement (or comprehension), its file and what it iterates over."""
@@ -295,12 +330,11 @@ class Call:
     result: Value = NOTHING
     now: Value = NOTHING
     last: int = 0
+    method: str = field(init=False)  # the name behind the dot, or of the function
 
-    @property
-    def method(self) -> str:
-        """The name behind the dot, or of the function."""
+    def __post_init__(self) -> None:
         f = self.node.func
-        return f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
+        self.method = f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
 
     def argument(self, position: int, keyword: str) -> Value | None:
         """The value passed at `position` or as `keyword`."""

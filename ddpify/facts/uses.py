@@ -44,9 +44,6 @@ class Uses:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.held: dict[object, dict[str, Value]] = {}
-        for (owner, name), value in run.memory.items():
-            self.held.setdefault(owner, {})[name] = value
         self.known: dict[Obj, Parts] = {}
         self.busy: set[Obj] = set()
         self.by_condition: set[Obj] = set()  # what is used under a condition that is the same at every step
@@ -81,7 +78,7 @@ class Uses:
     def inside(self, obj: Obj) -> Parts:
         """What a module or container holds."""
         out: set[Obj] = set()
-        for value in self.held.get(obj, {}).values():
+        for value in self.run.of(obj).values():
             for o in value.objs:
                 out |= {i for item in o.items for i in item.objs} if isinstance(o, Tup) else {o}
         return frozenset(o for o in out if o is not obj and isinstance(o, New))
@@ -108,7 +105,7 @@ class Uses:
         calls = self.run.calls(obj.node)
         if any(len(c.tests) > outer for c in calls):
             return True
-        return any(obj in v.objs and len(v.objs) > 1 for held in self.held.values() for v in held.values())
+        return any(obj in v.objs and len(v.objs) > 1 for v in self.run.memory.values())
 
     # ------------------------------------------------------------------------------------------------ what is used
 
@@ -163,6 +160,9 @@ class _Body:
         self.exits: list[Parts] = []
         self.leaves: list[list[str]] = []
         self.fixed = 0
+        self.kept: dict[str, Parts] = {}  # what made the value of a name, until it is read: it may be dropped
+        self.kept_by_condition: dict[str, Parts] = {}
+        self.kept_where: dict[tuple[str, bool], dict[str, Parts]] = {}  # the same, where a question was answered so
 
     def used(self) -> Parts:
         end = self.block(self.node.body, _NO_PARTS)
@@ -190,7 +190,7 @@ class _Body:
                 self.leaves[-1].append(type(node).__name__)
             return None
         if isinstance(node, ast.If):
-            return self.choice(self.outcome(node.test), lambda: self.block(node.body, used), lambda: self.block(node.orelse, used), used)
+            return self.choice(node.test, lambda: self.block(node.body, used), lambda: self.block(node.orelse, used), used)
         if isinstance(node, (ast.For, ast.AsyncFor)):
             self.go_through(node.target, node.iter)
             return self.loop(node.body, used | self.mentioned_by_iterating(node.iter))
@@ -206,14 +206,27 @@ class _Body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):  # what is computed again, most often
             inner = _Body(self.uses, Func(node, "", None, self.cls), self.owner, [])
             inner.self, inner.local, inner.counted = self.self, dict(self.local), set(self.counted)
+            inner.kept, inner.kept_by_condition = dict(self.kept), dict(self.kept_by_condition)
             return used | inner.used()
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 self.bind(target, self.resolve(node.value) or _NO_PARTS)
+            if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                return used | self.keep(node.targets[0].id, node.value)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 used |= self.mentioned(child)
         return used
+
+    def keep(self, name: str, value: ast.expr) -> Parts:
+        """Let a name hold a value: what is read for it is used; what makes it is once the name is read."""
+        everything = self.mentioned(value)
+        kept, self.kept = self.kept, {}
+        own = self.mentioned(value)
+        self.kept = {**kept, name: own}
+        for known in (self.kept_by_condition, *self.kept_where.values()):
+            known.pop(name, None)
+        return everything - own
 
     def leave(self, used: Parts) -> None:
         if self.fixed:
@@ -221,25 +234,51 @@ class _Body:
         else:
             self.exits.append(used)
 
-    def choice(self, outcome: Outcome, yes: Callable[[], Parts | None], no: Callable[[], Parts | None], used: Parts) -> Parts | None:
+    def choice(self, test: ast.expr, yes: Callable[[], Parts | None], no: Callable[[], Parts | None], used: Parts) -> Parts | None:
         """What two ways use together: one of them where it is known which."""
+        outcome = self.outcome(test)
         if outcome == "true":
             return yes()
         if outcome == "false":
             return no()
         self.fixed += outcome == "fixed"
-        ends = [end for end in (yes(), no()) if end is not None]
+        kept, ends, ways = self.kept, list[Parts](), list[dict[str, Parts]]()
+        for answer, way in ((True, yes), (False, no)):
+            asked = _question(test, answer)
+            self.kept = {**kept, **(self.kept_where.get(asked, {}) if outcome == "fixed" else {})}
+            if (end := way()) is not None:
+                ends.append(end)
+                ways.append(self.kept)
+                if outcome == "fixed":
+                    self.kept_where[asked] = dict(self.kept)
         self.fixed -= outcome == "fixed"
+        self.meet(ways, outcome)
         if outcome == "fixed":
             self.uses.by_condition |= {p for end in ends for p in end}
         if not ends:
             return None if outcome != "fixed" else used
         return frozenset().union(*ends) if outcome == "each" else _both(ends)
 
+    def meet(self, ways: list[dict[str, Parts]], outcome: Outcome) -> None:
+        """What names hold where two ways meet: what both gave them, or either where each is gone."""
+        self.kept = {}
+        for name in {n for way in ways for n in way}:
+            given = [way.get(name, _NO_PARTS) for way in ways]
+            either = _NO_PARTS.union(*given)
+            self.kept[name] = either if outcome == "each" else _both(given)
+            if outcome == "fixed":
+                self.kept_by_condition[name] = self.kept_by_condition.get(name, _NO_PARTS) | either
+
     def loop(self, body: list[ast.stmt], used: Parts) -> Parts:
+        before = dict(self.kept)
         self.leaves.append([])
         end = self.block(body, used)
-        return used if self.leaves.pop() or end is None else end
+        if end is not None:  # what one round leaves in a name, the next one reads
+            end = self.block(body, end)
+        if self.leaves.pop() or end is None:
+            self.meet([before, self.kept], "open")
+            return used
+        return end
 
     def bind(self, target: ast.expr, parts: Parts) -> None:
         for name in ast.walk(target):
@@ -270,11 +309,15 @@ class _Body:
         """The parts that evaluating an expression uses."""
         if node is None:
             return _NO_PARTS
+        if isinstance(node, ast.Name) and node.id in self.kept:
+            self.uses.by_condition |= self.kept_by_condition.get(node.id, _NO_PARTS)
+            return self.kept[node.id] | self.plain(node)
+        return self.plain(node)
+
+    def plain(self, node: ast.AST) -> Parts:
+        """The same, but for what a name may hold."""
         if isinstance(node, ast.IfExp):
-            return (
-                self.choice(self.outcome(node.test), lambda: self.mentioned(node.body), lambda: self.mentioned(node.orelse), _NO_PARTS)
-                or _NO_PARTS
-            )
+            return self.choice(node.test, lambda: self.mentioned(node.body), lambda: self.mentioned(node.orelse), _NO_PARTS) or _NO_PARTS
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
             return self.comprehension(node)
         if isinstance(node, ast.Call):
@@ -386,7 +429,7 @@ class _Body:
             base = self.resolve(node.value)
             if not base:
                 return None
-            found = join([self.uses.held.get(o, {}).get(node.attr, NOTHING) for o in base])
+            found = join([self.uses.run.of(o).get(node.attr, NOTHING) for o in base])
             return self._modules(found.objs) or None
         if isinstance(node, ast.Subscript):
             base = self.resolve(node.value)
@@ -400,7 +443,7 @@ class _Body:
             only = self._only(literal)
             if isinstance(literal, ast.Constant) or only is not None:
                 key = literal.value if isinstance(literal, ast.Constant) else only.value if only is not None else ""
-                exact = [self.uses.held.get(o, {}).get(str(key), NOTHING) for o in base if literal is node.slice]
+                exact = [self.uses.run.of(o).get(str(key), NOTHING) for o in base if literal is node.slice]
                 several = frozenset(i for o in base for i in self.uses.inside(o))
                 return self._modules(join(exact).objs) or (several if isinstance(literal, ast.Constant) else _NO_PARTS)
             if self.outcome(node.slice) in ("open", "fixed"):
@@ -409,7 +452,7 @@ class _Body:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
             base, name = self.resolve(node.args[0]), node.args[1]
             if base and isinstance(name, ast.Constant):
-                return self._modules(join([self.uses.held.get(o, {}).get(str(name.value), NOTHING) for o in base]).objs) or None
+                return self._modules(join([self.uses.run.of(o).get(str(name.value), NOTHING) for o in base]).objs) or None
         if isinstance(node, (ast.List, ast.Tuple)):
             inner = [self.resolve(e) for e in node.elts]
             return None if None in inner else _NO_PARTS.union(*(i for i in inner if i is not None))
@@ -467,7 +510,7 @@ class _Body:
         if isinstance(node, ast.Name) and node.id in self.arguments:
             return self.arguments[node.id]
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self.self:
-            return None if self._changes(node.attr) else self.uses.held.get(self.owner, {}).get(node.attr)
+            return None if self._changes(node.attr) else self.uses.run.of(self.owner).get(node.attr)
         return self.run.value(node) if isinstance(node, ast.Name) else None
 
     def _only(self, node: ast.expr) -> Lit | None:
@@ -536,6 +579,13 @@ def _arguments(run: Run, func: Func, calls: list[Call]) -> dict[str, Value]:
             if given is not None:
                 out[name] = out[name] | given if name in out else given
     return out
+
+
+def _question(test: ast.expr, answer: bool) -> tuple[str, bool]:
+    """A condition and what it is answered, the same for its opposite."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, answer = test.operand, not answer
+    return ast.unparse(test), answer
 
 
 def _both(ways: list[Parts]) -> Parts:

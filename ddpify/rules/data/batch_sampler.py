@@ -23,7 +23,7 @@ _SHARES = (
 def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     """Give each rank its share of each batch."""
     context, run = made.context, made.context.facts.after
-    if any(k.arg is None for k in made.node.keywords) or made.only:
+    if any(k.arg is None for k in made.node.keywords) or made.when:
         yield made.refuse("the loader's arguments cannot be seen")
         return
     found = run.value(given)

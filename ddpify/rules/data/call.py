@@ -37,12 +37,19 @@ class LoaderCall:
     """One `DataLoader(...)` of the entry, or the `super().__init__(...)` of a class derived from it.
 
     `held` is what its change discharges; `only` the condition under which it makes a loader that trains, empty where it always does.
+    `joined` says that other scripts make their loaders by it, too, without a process group.
     """
 
     context: Context
     node: ast.Call
     held: tuple[Obligation, ...]
     only: str = ""
+    joined: bool = False
+
+    @property
+    def when(self) -> str:
+        """The condition under which it makes a loader that trains on several ranks; empty where it always does."""
+        return " and ".join(filter(None, (JOINED if self.joined else "", self.only)))
 
     def argument(self, name: str) -> ast.expr | None:
         """The expression passed as `name`."""
@@ -92,7 +99,7 @@ class LoaderCall:
         size, workers = self.argument("batch_size"), self.argument("num_workers")
         if size is not None:
             share = self.training(size)
-            whole = f" if {escaped(self.only)} else {{0}}" if self.only not in ("", JOINED) and share is size else ""
+            whole = f" if {escaped(self.only)} else {{0}}" if self.only and share is size else ""
             shared, need = self.context.divided(share, whole)
             edits += shared
             needs += need
@@ -106,14 +113,14 @@ class LoaderCall:
     @property
     def imports(self) -> tuple[str, ...]:
         """What the change of the loader must have imported."""
-        return (_SAMPLER, "import torch.distributed as dist") if self.only == JOINED else (_SAMPLER,)
+        return (_SAMPLER, "import torch.distributed as dist") if self.joined else (_SAMPLER,)
 
     @property
     def why(self) -> str:
         """What the change of the loader is for."""
         if self.context.options.batch_size == "per-rank":
             return "each rank loads batches of its own: together they are as many times as large as there are ranks"
-        if self.only in ("", JOINED):
+        if not self.only:
             return WHY
         return "each rank loads its own share of each training batch; the other phases are evaluated whole"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
-from ddpify.facts.model import NOTHING, Class, Ext, Func, Module, New, Obj, Value
+from ddpify.facts.model import NOTHING, Class, Ext, Func, Module, New, Obj
 from ddpify.facts.names import canonical
 from ddpify.rules.context import Context
 
@@ -33,14 +32,6 @@ class Draws:
     workers: bool = False
     seen: set[object] = field(default_factory=set)
 
-    @cached_property
-    def _held(self) -> dict[Obj, list[Value]]:
-        out: dict[Obj, list[Value]] = {}
-        for (owner, _), value in self.context.facts.after.memory.items():
-            if isinstance(owner, New):
-                out.setdefault(owner, []).append(value)
-        return out
-
     def instance(self, obj: Obj) -> None:
         """Follow an object: its class, and the objects that it holds."""
         if obj in self.seen:
@@ -56,7 +47,7 @@ class Draws:
                     self.instance(func)
             else:
                 self._path(obj.path, obj.node)
-            for value in self._held.get(obj, ()):
+            for value in self.context.facts.after.of(obj).values():
                 for inner in value.objs:
                     self.instance(inner)
 

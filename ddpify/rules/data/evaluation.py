@@ -488,7 +488,7 @@ def _follows(context: Context, call: Call) -> bool:
     run = context.facts.after
     if context.facts.model_of(call.func) is not None:
         return True
-    held = [v for o in call.func.made() for (owner, _), v in run.memory.items() if owner is o]
+    held = [v for o in call.func.made() for v in run.of(o).values()]
     return any(o.path in _COPIES for v in (call.func, *held) for o in v.made())
 
 

@@ -100,6 +100,8 @@ def _literal(function: ast.FunctionDef, name: str, call: Call, method: bool) -> 
 
 def negated(condition: str) -> str:
     """The opposite of a condition."""
+    if " and " in condition:
+        return f"not ({condition})"
     if condition.startswith("not "):
         return condition[4:]
     return condition.replace(" == ", " != ") if " == " in condition else f"not {condition}"

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Value
+from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -293,20 +293,28 @@ def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Chang
     only = factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and others and not problem else ""
     if others and not only:
         problem = problem or "this call makes the training loader and an evaluation loader"
-    if facts.is_edited(node) and not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name):
-        problem = problem or ("other scripts make their loaders by this call, too" if only else "")
-        only = JOINED
+    joined = facts.is_edited(node) and not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)
     if problem or not isinstance(node, ast.Call):
         yield context.manual(CODE, node, problem, RECIPE, held)
     else:
-        yield from _shard(LoaderCall(context, node, held, only))
+        yield from _shard(LoaderCall(context, node, held, only, joined))
 
 
 def _others(context: Context) -> list[New]:
     """The loaders that do not train."""
     run, trained = context.facts.after, set(context.facts.loaders)
     made = {o for c in run.trace.calls for o in c.result.made() if o.node is c.node and run.is_loader(o)} - trained
-    return sorted(made, key=lambda o: getattr(o.node, "lineno", 0))
+    return sorted(made & _read(context), key=lambda o: getattr(o.node, "lineno", 0))
+
+
+def _read(context: Context) -> set[Obj]:
+    """What is gone through, handed on, or kept by an object: not what a function makes and leaves."""
+    run = context.facts.after
+    out = {o for c in run.trace.calls for v in (c.receiver, *c.args, *c.keywords.values()) for o in v.objs}
+    out |= {o for store in run.trace.stores for o in store.value.objs}
+    out |= {o for (owner, _), held in run.memory.items() if not isinstance(owner, str) for o in held.objs}
+    through = (n.iter for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, (ast.For, ast.comprehension)))
+    return out | {o for node in through for o in run.value(node).objs}
 
 
 def _several(context: Context, loader: New, node: ast.Call) -> bool:
@@ -409,8 +417,12 @@ def _of_rank(context: Context, given: New) -> bool:
 def _reads_rank(context: Context, obj: New) -> bool:
     if obj.cls is None:
         return False
-    names = {n.id for n in ast.walk(obj.cls.node) if isinstance(n, ast.Name)}
-    return any(context.facts.after.memory.get((obj.cls.file, name), NOTHING).of_kind("rank") for name in names)
+    if obj.cls.file != "__main__" and context.facts.project.is_ours(obj.cls.file):
+        return True  # a conversion has added it, with functions that ask for the rank
+    run, names = context.facts.after, {n.id for n in ast.walk(obj.cls.node) if isinstance(n, ast.Name)}
+    read = [run.memory.get((obj.cls.file, name), NOTHING) for name in names]
+    asking = [n for v in read for o in v.objs if isinstance(o, Func) for n in ast.walk(o.node) if isinstance(n, ast.Call)]
+    return any(v.of_kind("rank") for v in read) or any("torch.distributed.get_rank" in run.value(n.func).paths() for n in asking)
 
 
 def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
@@ -419,7 +431,7 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield made.refuse("the loader's arguments cannot be seen")
         return
     if (given := made.given("sampler")) is not None:
-        if _maybe_none(context, given) and not made.only:
+        if _maybe_none(context, given) and not made.when:
             yield from _either(made, given)
         else:
             yield from sampler.changes(made, given)
@@ -438,7 +450,7 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield from stream.changes(made, dataset)
         return
     spread = next((k for k in node.keywords if k.arg is None), None)
-    if made.only and spread is not None and _harmless(context, spread.value):
+    if made.when and spread is not None and _harmless(context, spread.value):
         spread = None
     if spread is None and (finding := made.unbatched()) is not None:
         yield finding
@@ -504,7 +516,7 @@ def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[s
     if isinstance(dataset, ast.NamedExpr):
         return dataset.target.id, [], []
     statement = tree.statement(made.node)
-    name = context.fresh(*(("dataset",) if made.only else ()), "train_dataset", "train_set", "training_data")
+    name = context.fresh(*(("dataset",) if made.when else ()), "train_dataset", "train_set", "training_data")
     if isinstance(statement, (ast.If, ast.While, ast.With)) or _conditional(context, made.node):  # it is made here, and only here
         return name, [Replace(dataset, f"({name} := {{0}})", (dataset,))], []
     line = f"{name} = {{0}}"
@@ -520,16 +532,18 @@ def _sampler_edits(made: LoaderCall, name: str) -> list[Edit]:
     shuffles = shuffle is not None and (made.is_(shuffle, True) or made.same(shuffle))
     how = "" if shuffles else f", shuffle={made.source(shuffle)}" if shuffle is not None else ", shuffle=False"
     text = f"DistributedSampler({escaped(name)}{how}{made.dropping()})"
-    if made.only:
-        text += f" if {escaped(made.only)} else None"
+    if made.when:
+        text += f" if {escaped(made.when)} else None"
     given = SetArgument(node, "sampler", text)
     if shuffle is None:
         return [given]
-    if made.only and not made.same(shuffle) and not made.is_(shuffle, False):
-        left = factory.negated(made.only) if shuffles else f"{factory.negated(made.only)} and {{0}}"
-        return [Replace(shuffle, left, () if shuffles else (shuffle,)), given]
-    if made.only and not made.same(shuffle):
+    if made.when and made.is_(shuffle, False):
         return [given]
+    if made.when and made.same(shuffle):
+        return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given] if made.joined else [given]
+    if made.when:
+        left = factory.negated(made.when)
+        return [Replace(shuffle, left if shuffles else f"{left} and {{0}}", () if shuffles else (shuffle,)), given]
     if any(k.arg == "shuffle" for k in node.keywords):
         return [DropArgument(node, "shuffle"), given]
     later = {p: n for n, p in POSITIONS.items()}  # positional: what follows must be named
@@ -542,7 +556,7 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     context, node = made.context, made.node
     given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
     run = context.facts.after
-    hidden = {name for (owner, name) in run.memory if owner in run.value(spread.value).objs} & {"sampler", "batch_sampler"}
+    hidden = {name for o in run.value(spread.value).objs for name in run.of(o)} & {"sampler", "batch_sampler"}
     if len(node.args) > 1 or made.only or hidden or any(k.arg is None and k is not spread for k in node.keywords):
         yield made.refuse("the loader's arguments cannot be seen")
         return
@@ -573,7 +587,7 @@ def _harmless(context: Context, options: ast.expr) -> bool:
     """Whether options that are passed on do not say what a loader draws."""
     run = context.facts.after
     given = run.value(options)
-    keys = {name for (owner, name) in run.memory if owner in given.objs and not name.startswith("[")}
+    keys = {name for o in given.objs for name in run.of(o) if not name.startswith("[")}
     return bool(given.objs) and all(isinstance(o, New) and o.path == "dict" for o in given.objs) and keys <= _PASSED_ON
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, Replace
 from ddpify.facts.model import Class, Func, New, Value
 from ddpify.rules.base import Change, Finding, Safety
-from ddpify.rules.context import Context
+from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
 from ddpify.rules.data.call import CODE, LoaderCall
 from ddpify.rules.loop import loss
@@ -16,6 +16,7 @@ from ddpify.rules.loop import loss
 _TORCH = frozenset(f"torch.utils.data.{name}Sampler" for name in ("Random", "SubsetRandom", "WeightedRandom", "Sequential", "Batch"))
 _LISTS = frozenset(("list", "range", "generator", "map", "filter", "zip", "itertools.chain"))
 _FIX = "give each rank every N-th index of the same draw: indices[rank::world_size]"
+_MOST = 10**7  # indices that a rank draws at once
 _ROOTS = {"numpy": "import numpy as np", "random": "import random"}
 
 
@@ -34,8 +35,8 @@ def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     divided, needs = made.divided()
     key = "endless_rank_sampler" if any(endless(made.context, o) for o in made.context.facts.after.value(given).made()) else "rank_sampler"
     sampler = f"{made.name(key)}({{0}}{made.dropping() if key == 'rank_sampler' else ''})"
-    if made.only:
-        sampler = f"{sampler} if {made.only} else {{0}}"
+    if made.when:
+        sampler = f"{sampler} if {made.when} else {{0}}"
     edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(made, "sampler", "sampler")]
     yield Change(
         CODE,
@@ -105,7 +106,7 @@ def _regrouped(context: Context, loaders: frozenset[ast.AST]) -> bool:
 def _learns(context: Context, sampler: New) -> bool:
     """Whether a sampler is told of a rank's own share of the data."""
     run = context.facts.after
-    if any(owner is sampler and context.local(value) for (owner, _), value in run.memory.items()):
+    if any(context.local(value) for value in run.of(sampler).values()):
         return True
     for call in run.trace.calls:
         if sampler in call.receiver.objs and any(context.local(v) for v in (*call.args, *call.keywords.values())):
@@ -118,14 +119,28 @@ def _learns(context: Context, sampler: New) -> bool:
 
 
 def endless(context: Context, sampler: New) -> bool:
-    """Whether iterating over a sampler does not end."""
+    """Whether iterating over a sampler does not end, or gives more than can be drawn at once."""
     run = context.facts.after
+    if sampler.path.endswith(".RandomSampler") and isinstance(sampler.node, ast.Call):
+        number = argument(sampler.node, 2, "num_samples")
+        return number is not None and _count(number) > _MOST
     if sampler.cls is not None:
         found = run.interpreter.find(sampler.cls, "__iter__")
         return found is not None and any(_forever(context, f) for f in found.objs if isinstance(f, Func))
     if sampler.path == "generator" and isinstance(sampler.node, ast.Call):
         return any(_forever(context, f) for f in run.value(sampler.node.func).objs if isinstance(f, Func))
     return False
+
+
+def _count(node: ast.expr) -> float:
+    """The number that an expression such as `int(1e10)` spells out; 0 where it depends on more."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int" and len(node.args) == 1:
+        return _count(node.args[0])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Pow)):
+        left, right = _count(node.left), _count(node.right)
+        return left * right if isinstance(node.op, ast.Mult) else left ** min(right, 20)
+    number = node.value if isinstance(node, ast.Constant) else 0
+    return number if isinstance(number, (int, float)) else 0
 
 
 def _forever(context: Context, func: Func, depth: int = 0) -> bool:

@@ -1,6 +1,7 @@
 """One progress bar.
 
-What it does: `tqdm(...)`, `rich`'s and `alive_progress`'s bars get `disable=rank != 0`, beside the condition that the script gives itself.
+What it does: `tqdm(...)`, `rich`'s and `alive_progress`'s bars get `disable=rank != 0`, beside the condition that the script gives itself;
+    the bars of the package `progress` are drawn to nowhere on other ranks.
 Why: N bars write over each other.
 Safety: safe; a disabled bar's methods do nothing. REVIEW for a bar that cannot be disabled.
 References: https://tqdm.github.io/docs/tqdm/
@@ -12,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import SetArgument
+from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
@@ -88,6 +90,7 @@ _BARS = frozenset(
         "alive_progress.alive_it",
     )
 )
+_TO_A_FILE = ("progress.bar.", "progress.spinner.", "progress.counter.")
 _FIXED = ("progressbar.", "progress.bar.", "progress.spinner.", "fastprogress.", "pkbar.", "keras.utils.Progbar", "enlighten.")
 
 
@@ -100,8 +103,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 continue
             paths = run.value(node.func).paths()
             if any(p.startswith(_FIXED) for p in paths) and not _drawn_by_output(context, node):
-                fix = f"wrap it only if rank is 0, as in `bar(items) if {rank} == 0 else items`"
-                yield context.manual(CODE, node, "every rank draws this progress bar", fix, level=Safety.REVIEW)
+                yield from _fixed(context, tree, node, any(p.startswith(_TO_A_FILE) for p in paths))
             if not paths & _BARS:
                 continue
             given = argument(node, None, "disable")
@@ -114,6 +116,19 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             elif not _disabled(context, given) and not _drawn_by_output(context, node):
                 edit = SetArgument(node, "disable", *_condition(given, rank))
                 yield Change(CODE, "one progress bar, on rank 0", tree.shown, node, (edit,), group="guards")
+
+
+def _fixed(context: Context, tree: Tree, node: ast.Call, to_a_file: bool) -> Iterator[Change | Finding]:
+    """A bar that cannot be disabled: on other ranks it is drawn to nowhere."""
+    rank, where = context.names["rank"], argument(node, None, "file")
+    if where is not None and any(o.kind == "rank" for n in ast.walk(where) for o in context.facts.after.value(n).origins):
+        return
+    if to_a_file and where is None and tree in context.tree.trees and not any(k.arg is None for k in node.keywords):
+        edit = SetArgument(node, "file", f'sys.stderr if {rank} == 0 else open(os.devnull, "w")')
+        yield Change(CODE, "one progress bar, on rank 0", tree.shown, node, (edit,), ("import os", "import sys"), group="guards")
+        return
+    fix = f"wrap it only if rank is 0, as in `bar(items) if {rank} == 0 else items`"
+    yield context.manual(CODE, node, "every rank draws this progress bar", fix, level=Safety.REVIEW)
 
 
 def _drawn_by_output(context: Context, node: ast.Call) -> bool:

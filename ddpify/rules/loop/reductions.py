@@ -240,7 +240,7 @@ def reduce(context: Context, loop: Batches, left: Left, loader: str, dealt: bool
     if "cells" in left.hows:
         return _cells(context, loop, left, element, dealt, out)
     if "object" in left.hows and made:
-        own = {n for (o, n), v in context.facts.after.memory.items() if o in made and context.shared(v)}
+        own = {n for o in made for n, v in context.facts.after.of(o).items() if context.shared(v)}
         if not own or (all(o.cls is not None for o in made) and not _read_elsewhere(context, loop, own)):
             return None
         return _told(left, out)
@@ -364,7 +364,7 @@ def _list(context: Context, loop: Batches, left: Left, element: Value, dealt: bo
 def _entries_of_dicts(context: Context, loop: Batches, left: Left, element: Value, out: Reduction) -> Reduction:
     """A list of dicts of averages, one for each batch: each average becomes that of all ranks as it is appended."""
     run, total = context.facts.after, context.names["sum_over_ranks"]
-    held = [v for o in element.made() for (owner, name), v in run.memory.items() if owner is o and not name.startswith("[")]
+    held = [v for o in element.made() for name, v in run.of(o).items() if not name.startswith("[")]
     held = held or [run.held(o, "[]") for o in element.made()]
     dicts = all(o.path in DICTS for o in element.made())
     added = [w.added for w in left.writes if w.added is not None]

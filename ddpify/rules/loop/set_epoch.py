@@ -360,7 +360,7 @@ def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
         made = run.value(part).made()
         if len(made) == 1 and loader not in made:  # an object of the script's own around it
             (around,) = made
-            held = [n for (o, n), v in run.memory.items() if o is around and v.made() == {loader} and n.isidentifier()]
+            held = [n for n, v in run.of(around).items() if v.made() == {loader} and n.isidentifier()]
             if around.cls is not None and held:
                 return _Text(f"{context.source(part)}.{held[0]}")
         if loader not in made or not all(run.is_loader(o) for o in made):
@@ -368,8 +368,8 @@ def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
         if made <= set(context.facts.loaders):
             return _Text(context.source(part), loop=_comprehended(context, part))
         for holder in run.value(part.value).made() if isinstance(part, ast.Subscript) else ():
-            for (owner, name), value in run.memory.items():
-                if owner is holder and not name.startswith("[") and value.made() == {loader}:
+            for name, value in run.of(holder).items():
+                if not name.startswith("[") and value.made() == {loader}:
                     return _Text(f"{context.source(part.value)}[{context.quoted(name)}]")  # type: ignore[union-attr]
         kind = sampler_name(context, frozenset((loader,)))
         if isinstance(part, (ast.Name, ast.Attribute)) and kind and part in tree.parent:

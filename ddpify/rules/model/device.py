@@ -258,23 +258,36 @@ def _to(context: Context, node: ast.Call) -> Iterator[Change]:
 
 
 def _elsewhere(context: Context) -> Iterator[Finding]:
-    """Device indices in the other modules that the script runs."""
+    """Device indices in the modules that are not edited."""
     visited = context.facts.after.trace.visited
     for tree in context.facts.trees.values():
         if tree in context.tree.trees:
             continue
+        told: set[ast.stmt] = set()
         for node in tree.nodes():
-            bad = ""
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INDEXED.match(node.value):
-                bad = f'"{node.value}"'
-            elif (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "cuda"
-                and node.args
-                and isinstance(node.args[0], ast.Constant)
-                and type(node.args[0].value) is int
-            ):
-                bad = ast.unparse(node)
-            if bad and tree.statement(node) in visited:
-                yield context.manual(CODE, node, f"{bad} is the same device on every rank", 'the device of the model, or plain "cuda"')
+            if _names_one(context, node) and (statement := tree.statement(node)) in visited and statement not in told:
+                told.add(statement)
+                yield context.manual(
+                    CODE, node, f"{ast.unparse(node)} is the same device on every rank", 'the device of the model, or plain "cuda"'
+                )
+
+
+def _names_one(context: Context, node: ast.AST) -> bool:
+    """Whether an expression names one device by its number, whatever the rank."""
+    run = context.facts.after
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and bool(_INDEXED.match(node.value))
+    if not isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
+        return False
+    parts = [run.value(n) for n in ast.walk(node) if isinstance(n, ast.expr)]
+    if any("torch.cuda.current_device" in v.paths() or v.of_kind("rank") or v.of_kind("local") for v in parts):
+        return False
+    if not isinstance(node, ast.Call) or _built(node):
+        return _built(node)
+    if "torch.cuda.set_device" in run.value(node.func).paths():
+        return True
+    moved = isinstance(node.func, ast.Attribute) and node.func.attr == "cuda" and bool(node.args)
+    own = any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs)
+    return (moved and not own and not isinstance(getattr(node.args[0], "value", 0), bool)) or (
+        "torch.device" in run.value(node.func).paths() and _fixed(node)
+    )

@@ -70,12 +70,9 @@ def changes(context: Context) -> Iterator[Finding]:
         elif any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
             what = "a lazy layer has no parameters yet when the model is wrapped"
         elif (
-            (inside or _trained_before(context, call))
-            and (
-                call.method in ("reset_parameters", "init_weights", "apply")
-                or any(p.startswith("torch.nn.init.") for p in call.func.paths())
-            )
+            (call.method in ("reset_parameters", "init_weights", "apply") or any(p.startswith("torch.nn.init.") for p in call.func.paths()))
             and any(v.of_kind("parameters") or _belongs(context, v) for v in (call.receiver, *call.args))
+            and (inside or _trained_before(context, call))
         ):
             what = "the model is initialised again after the wrap: each rank draws its own weights"
         elif (

@@ -107,8 +107,8 @@ class Names:
             first = function.args.args[0]
             if isinstance(tree.parent[function], ast.ClassDef):
                 for owner in run.value(first).made():
-                    for (holder, name), value in run.memory.items():
-                        if holder is owner and value.objs == {optimizer} and name.isidentifier():
+                    for name, value in run.of(owner).items():
+                        if value.objs == {optimizer} and name.isidentifier():
                             return f"{first.arg}.{name}"
         bound = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         bound |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}

@@ -43,6 +43,7 @@ _ASKED = {
 }
 _ALONE = {  # what a function that asks other ranks does where there are none
     "first_on_node": "yield\n        return",
+    "sharded": "return options",
     "sum_over_ranks": "return value",
     "gather_over_ranks": "return values",
     "reduce_meter": "return",
@@ -59,6 +60,7 @@ _IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))
 _GROUP = re.compile(r"\.set_epoch\(|\bDistributedDataParallel\(")
 _WRAPPED = re.compile(r"^(\S+) = DistributedDataParallel\((.+?), (?:device_ids|delay_allreduce)=.*\n?\Z", re.M)
 _INSIDE = "{0}.module"
+_PLAIN = re.compile(r"""((?<![\w"'{}])(?:"[^"{}\n]*"|'[^'{}\n]*'))""")  # a string that holds no values
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,12 @@ def _worded(context: Context, edit: Edit) -> Edit:
 
 
 def _asked(context: Context, text: str) -> str:
+    """The text with names made calls, but for what stands in plain strings."""
+    parts = _PLAIN.split(text)
+    return "".join(part if i % 2 else _called_for(context, part) for i, part in enumerate(parts))
+
+
+def _called_for(context: Context, text: str) -> str:
     for key, (function, _) in _ASKED.items():
         if key != "device" or context.own_device is None:
             text = re.sub(rf"(?<![\w.\"']){context.names[key]}(?!\w|\s*=(?!=)|\()", f"{function}()", text)
