@@ -539,9 +539,9 @@ def _sampler_edits(made: LoaderCall, name: str) -> list[Edit]:
         return [given]
     if made.when and made.is_(shuffle, False):
         return [given]
-    if made.when and made.same(shuffle):
-        return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given] if made.joined else [given]
-    if made.when:
+    if made.joined and made.same(shuffle):
+        return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given]
+    if made.when and not made.same(shuffle):
         left = factory.negated(made.when)
         return [Replace(shuffle, left if shuffles else f"{left} and {{0}}", () if shuffles else (shuffle,)), given]
     if any(k.arg == "shuffle" for k in node.keywords):
