@@ -868,6 +868,8 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
         if is_all(run, value, model) and "." in text:
             yield text
         for obj in value.made() if len(value.objs) == 1 else ():
+            if obj.path in library.HOLDERS:
+                yield from (f"{text}.{key}" for key, held in run.of(obj).items() if key.isidentifier() and is_all(run, held, model))
             if obj.path not in ("list", "dict") and (obj.path not in library.CONTAINERS or _saved(run, obj)):
                 continue
             if is_all(run, run.held(obj, "[]"), model) and obj.path in ("list", "dict"):

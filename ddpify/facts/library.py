@@ -135,7 +135,7 @@ _DESCRIBES = ("functools.", "inspect.")  # these do not call what they are given
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
 # how a configuration is asked, beside by attribute and key
 _ASKS = frozenset(("get", "getint", "getfloat", "getboolean"))
-_HOLDERS = frozenset(
+HOLDERS = frozenset(
     """
         argparse.Namespace types.SimpleNamespace easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict
         attrdict.AttrDict yacs.config.CfgNode
@@ -313,7 +313,7 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
             if name in keywords or i < len(args):
                 given = keywords.get(name, args[i] if i < len(args) else NOTHING)
                 run.memory[made, name] = run.memory.get((made, name), NOTHING) | given if name == "dataset" else given
-    elif made.path in _HOLDERS:
+    elif made.path in HOLDERS:
         for value in args:
             run._update(made, value)
         for name, value in keywords.items():
