@@ -391,7 +391,9 @@ def _edited(facts: Facts) -> Iterator[str]:
     nodes += [n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack)]
     around = [loop for call in run.trace.calls for loop in call.loops]
     nodes += [loop.node for loop in around if run.feeds(loop.over)]
-    nodes += [c.node for c in run.trace.calls if any(p.startswith("tqdm.") for p in c.func.paths())]
+    nodes += [c.node for c in run.trace.calls if any(p.startswith(("tqdm.", "progress.")) for p in c.func.paths())]
+    loaders = set(facts.loaders)
+    nodes += [c.node for c in run.trace.calls if "iter" in c.func.paths() and c.args and loaders & c.args[0].objs]  # a prefetcher
     wanted = set(nodes)
     for name, tree in facts.trees.items():
         if name != "__main__" and project.may_edit(name) and any(n in tree.parent for n in wanted):
