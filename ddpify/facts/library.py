@@ -141,7 +141,7 @@ _DESCRIBES = ("functools.", "inspect.")  # these do not call what they are given
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
 # how a configuration is asked, beside by attribute and key
 _ASKS = frozenset(("get", "getint", "getfloat", "getboolean"))
-HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace", "ml_collections.ConfigDict", "yacs.config.CfgNode"}
+HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
 AGREEING = frozenset(
