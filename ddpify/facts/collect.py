@@ -451,7 +451,9 @@ def _edited(facts: Facts) -> Iterator[str]:
     nodes += [n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack)]
     around = [loop for call in run.trace.calls for loop in call.loops]
     nodes += [loop.node for loop in around if run.feeds(loop.over)]
-    nodes += [c.node for c in run.trace.calls if any(p.startswith("tqdm.") for p in c.func.paths())]
+    nodes += [c.node for c in run.trace.calls if any(p.startswith(("tqdm.", "progress.")) for p in c.func.paths())]
+    loaders = set(facts.loaders)
+    nodes += [c.node for c in run.trace.calls if "iter" in c.func.paths() and c.args and loaders & c.args[0].objs]  # a prefetcher
     wanted = set(nodes)
     for name, tree in facts.trees.items():
         if name != "__main__" and project.may_edit(name) and any(n in tree.parent for n in wanted):
@@ -942,6 +944,8 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
         if is_all(run, value, model) and "." in text:
             yield text
         for obj in value.made() if len(value.objs) == 1 else ():
+            if obj.path in library.HOLDERS:
+                yield from (f"{text}.{key}" for key, held in run.of(obj).items() if key.isidentifier() and is_all(run, held, model))
             if obj.path not in ("list", "dict") and (obj.path not in library.CONTAINERS or _saved(run, obj)):
                 continue
             if is_all(run, run.held(obj, "[]"), model) and obj.path in ("list", "dict"):

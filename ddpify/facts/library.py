@@ -142,7 +142,7 @@ _FROM_FILES = frozenset(("importlib.util.spec_from_file_location", "importlib.ma
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
 # how a configuration is asked, beside by attribute and key
 _ASKS = frozenset(("get", "getint", "getfloat", "getboolean"))
-_HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
+HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
 AGREEING = frozenset(
@@ -323,7 +323,7 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
             if name in keywords or i < len(args):
                 given = keywords.get(name, args[i] if i < len(args) else NOTHING)
                 run.memory[made, name] = run.memory.get((made, name), NOTHING) | given if name == "dataset" else given
-    elif made.path in _HOLDERS:
+    elif made.path in HOLDERS:
         for value in args:
             run._update(made, value)
         for name, value in keywords.items():
