@@ -37,7 +37,15 @@ DATAPARALLEL = "torch.nn.DataParallel"
 JOINED = frozenset(("torch.distributed.is_initialized", "torch.distributed.is_available"))
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 SETTINGS = frozenset(("absl.flags.FLAGS",))  # what the command line fills
-DICTS = frozenset(("dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"))
+HOLDERS = frozenset(
+    """
+        argparse.Namespace types.SimpleNamespace easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict
+        attrdict.AttrDict yacs.config.CfgNode
+    """.split()
+)
+OF_DICTS = frozenset(("keys", "values", "items", "get", "pop", "update", "copy", "setdefault"))
+_PLAIN_DICTS = frozenset(("dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"))
+DICTS = _PLAIN_DICTS | (HOLDERS - {"argparse.Namespace", "types.SimpleNamespace"})
 PARTS = "torch.Tensor.split"  # the parts of a batch that are trained on one after another
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
 _KNOWN = (
@@ -135,12 +143,6 @@ _DESCRIBES = ("functools.", "inspect.")  # these do not call what they are given
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
 # how a configuration is asked, beside by attribute and key
 _ASKS = frozenset(("get", "getint", "getfloat", "getboolean"))
-HOLDERS = frozenset(
-    """
-        argparse.Namespace types.SimpleNamespace easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict
-        attrdict.AttrDict yacs.config.CfgNode
-    """.split()
-)
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
 AGREEING = frozenset(
@@ -316,9 +318,14 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
     elif made.path in HOLDERS:
         for value in args:
             run._update(made, value)
+            if not value.objs and made.path in DICTS:  # a batch that is a dict
+                run.memory[made, "[?]"] = run.memory.get((made, "[?]"), NOTHING) | value
         for name, value in keywords.items():
             if name != "**":
                 run.memory[made, name] = value
+        if made.path in DICTS:
+            run.keys.setdefault(made, set()).update(n for n in keywords if n != "**")
+            run.memory[made, "[]"] = join([run.memory.get((made, n), NOTHING) for n in (*run.keys[made], "[?]")])
     elif made.path == DISTRIBUTED_SAMPLER:
         run.memory[made, "shuffle"] = keywords.get("shuffle", just(Lit(True)))
     elif made.path == "torch.utils.data.BatchSampler":
@@ -584,7 +591,9 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return NOTHING
     if name in ("__call__", "forward") and isinstance(obj, (New, Part)) and not (isinstance(obj, New) and obj.cls is not None):
         return run.invoke(event, just(obj), args, keywords)
-    if isinstance(obj, New) and (obj.path in COLLECTIONS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))):
+    if isinstance(obj, New) and (
+        obj.path in COLLECTIONS or obj.path in DICTS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))
+    ):
         return _collection(run, event, obj, name, args, keywords)
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
         return Value(args[0].objs, args[0].origins | {Origin("scaled", obj)}, args[0].scale)
