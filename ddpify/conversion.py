@@ -195,6 +195,8 @@ def _output(project: Project, path: Path | None, code: str, modules: tuple[Modul
     output = of_source(replace(entry.source, text=code, original=code, mended=()), path, entry.shown)
     for module in modules:
         output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
+    unchanged = {m.path for m in modules if not m.changed and not m.source.mended}
+    output.parsed = {file.path: file for file in project.files.values() if file.path in unchanged}
     return output
 
 

@@ -6,7 +6,8 @@ import itertools
 from pathlib import Path
 
 from ddpify.errors import DdpifyError
-from ddpify.project import MAIN, Project, load, scripts_below
+from ddpify.project import Project, load
+from ddpify.sharing import MAIN, scripts_below
 
 _MOST = 1000  # files that are looked at
 _TESTS = frozenset(("test", "tests", "testing", "docs", "build", "dist"))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import itertools
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from ddpify.errors import DdpifyError
 from ddpify.search_path import additions
+from ddpify.sharing import NOT_OURS, shared
 from ddpify.source import Source, parse, read
 
 if TYPE_CHECKING:
     from ddpify.facts.model import Objects
+    from ddpify.facts.tree import Tree
 
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
-NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
-MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)
 _MARKS = ("setup.py", "setup.cfg", "pyproject.toml", ".git")
 
 
@@ -47,6 +45,13 @@ class SourceFile:
         """Whether relative imports start at the module itself."""
         return self.path.name == "__init__.py"
 
+    @cached_property
+    def standing(self) -> Tree:
+        """Where its nodes stand."""
+        from ddpify.facts.tree import Tree
+
+        return Tree(self.name, self.shown, self.tree)
+
 
 @dataclass(eq=False)
 class Project:
@@ -62,6 +67,7 @@ class Project:
     broken: dict[str, DdpifyError] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
+    parsed: dict[Path, SourceFile] = field(default_factory=dict)  # modules that need not be read again
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
     _missing: set[str] = field(default_factory=set)
 
@@ -72,13 +78,14 @@ class Project:
         if name in self._missing:
             return None
         for path in self._candidates(name):
+            file = self.parsed.get(path)
             try:
-                source = self.overlay.get(path) or read(path)
-                tree = parse(source, str(path))
+                source = file.source if file is not None else self.overlay.get(path) or read(path)
+                tree = file.tree if file is not None else parse(source, str(path))
             except DdpifyError as error:  # its values are unknown, and the plan says so
                 self.broken[name] = error
                 break
-            self.files[name] = SourceFile(name, path, shown(path), source, tree)
+            self.files[name] = file if file is not None and file.name == name else SourceFile(name, path, shown(path), source, tree)
             self._search(_additions(source, tree, path))
             return self.files[name]
         self._missing.add(name)
@@ -139,70 +146,56 @@ class Project:
         file = self.module(name)
         return file is not None and file.source.text.startswith(f'"""{ADDED}"""')
 
-    @cached_property
-    def scripts(self) -> dict[Path, str]:
-        """The texts of the project's other scripts, and of the modules that the entry does not import."""
-        known = {f.path: f.source.text for f in self.files.values()}
-        out = {path: text for path, text in known.items() if MAIN.search(text)}
-        for path in itertools.islice(scripts_below(self.top), 1000) if self.files else ():
-            if path not in known and path != self.entry.path:
-                with contextlib.suppress(OSError):
-                    out[path] = path.read_text(encoding="utf-8", errors="replace")
-        return out
-
     def is_shared(self, name: str) -> bool:
-        """Whether a module is a script, too, or other scripts than the entry may import it, or a module that imports it."""
+        """Whether other scripts than the entry use a module, too."""
         return name in self._shared
 
     @cached_property
     def _shared(self) -> frozenset[str]:
-        found = [name for name in self.files if self._is_imported(name)]
-        shared = dict.fromkeys(found)
-        while found:
-            file = self.files[found.pop()]
-            further = [n for n in _imported(file, self.package) if n not in shared and n in self.files]
-            further += [up for n in _imported(file, self.package) if (up := n.rpartition(".")[0]) in self.files and up not in shared]
-            shared |= dict.fromkeys(further)
-            found += further
-        return frozenset(shared)
-
-    def _is_imported(self, name: str) -> bool:
-        """Whether a module is a script, or a script of the project imports it."""
-        top, _, rest = name.partition(".")
-        last, root = re.escape(rest.rpartition(".")[2] or top), self.root_of(name)
-        imports = re.compile(rf"^\s*(?:from\s+[\w.]*\b{last}\s+import|import\s+.*\b{last}\b|from\s+[\w.]+\s+import\s+.*\b{last}\b)", re.M)
-        if MAIN.search(self.files[name].source.text):
-            return True
-        return any(imports.search(text) and _finds(path, text, root, top) for path, text in self.scripts.items())
+        return shared(self)
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""
         return self.module(name) is not None or any((root / name.replace(".", "/")).is_dir() for root in self.roots)
 
+    def imports(self, file: SourceFile) -> list[str]:
+        """The modules that a file may import, wherever it says so, and the packages around them; there may be none of a name."""
+        here = f"{self.package}.{file.name}".lstrip(".") if file is self.entry else file.name
+        inside = here.split(".") if file.is_package and file is not self.entry else here.split(".")[:-1]
+        names: list[str] = []
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                start = inside[: len(inside) - node.level + 1] if node.level else []
+                base = ".".join([*start, *([node.module] if node.module else [])])
+                names += [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names if alias.name != "*")]
+            elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__"):
+                names += self._chosen(node.args[0])
+        parts = [name.split(".") for name in names]
+        return list(dict.fromkeys(".".join(part[: i + 1]) for part in parts for i in range(len(part)) if part[0]))
+
+    def _chosen(self, name: ast.expr) -> list[str]:
+        """The module of a name that is spelled out, or all of a package, where only that is."""
+        parts = [part for part in ast.walk(name) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        known = str(parts[0].value) if parts else ""
+        if isinstance(name, ast.Constant) or not known.endswith("."):
+            return [known.lstrip(".")] if isinstance(name, ast.Constant) else []
+        folders = (root / known[:-1].replace(".", "/") for root in self.roots)
+        return [f"{known}{path.stem}" for folder in folders for path in sorted(folder.glob("*.py"))]
+
     def reachable(self) -> list[Path]:
         """The files of the project that imports lead to, wherever these stand, in their order; those that cannot be parsed, too."""
         found: dict[Path, None] = {}
-        todo, seen = [("__main__", self.entry)], {"__main__"}
+        todo, seen = [self.entry], {""}
         while todo:
-            _, here = todo.pop(0)
-            for name in self._chosen(_imported(here, self.package)):
-                parts = name.split(".")
-                for name_here in (".".join(parts[: i + 1]) for i in range(len(parts))):
-                    if name_here not in seen:
-                        seen.add(name_here)
-                        file = self.module(name_here)
-                        found.update(dict.fromkeys(itertools.islice(self._candidates(name_here), 1)))
-                        todo += [(name_here, file)] if file is not None else []
+            for name in self.imports(todo.pop(0)):
+                if name not in seen:
+                    seen.add(name)
+                    file = self.module(name)
+                    found.update(dict.fromkeys(itertools.islice(self._candidates(name), 1)))
+                    todo += [file] if file is not None else []
         return [path for path in found if self.top in path.parents and not NOT_OURS & set(path.relative_to(self.top).parts)]
-
-    def _chosen(self, names: Iterable[str]) -> Iterator[str]:
-        """The names of modules, with all of a package for `package.*`."""
-        for name in names:
-            if not name.endswith(".*"):
-                yield name
-                continue
-            folders = (root / name[:-2].replace(".", "/") for root in self.roots)
-            yield from (f"{name[:-2]}.{path.stem}" for folder in folders for path in sorted(folder.glob("*.py")))
 
     def base(self, files: Iterable[Path]) -> Path:
         """The folder that holds the entry and `files`, and the package that the entry is a part of."""
@@ -223,42 +216,6 @@ def shown(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def _finds(script: Path, text: str, root: Path, top: str) -> bool:
-    """Whether a script of the project may find the module or package `top` of the folder `root`, and no other of that name."""
-    folder = script.parent
-    if folder == root:
-        return True
-    own = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
-    return not own and (root in folder.parents or folder in root.parents or "sys.path" in text)
-
-
-def _imported(file: SourceFile, package: str) -> Iterator[str]:
-    """The names of the modules that a file may import; of a package whose modules it chooses by name, all."""
-    here = f"{package}.{file.name}".lstrip(".") if file.name == "__main__" else file.name
-    inside = here.split(".") if file.is_package and file.name != "__main__" else here.split(".")[:-1]
-    for node in ast.walk(file.tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            start = inside[: len(inside) - node.level + 1] if node.level else []
-            base = ".".join([*start, *([node.module] if node.module else [])])
-            yield from (".".join(filter(None, (base, alias.name if alias.name != "*" else ""))) for alias in node.names)
-        elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__"):
-            parts = [part for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-            known = str(parts[0].value) if parts else ""
-            if isinstance(node.args[0], ast.Constant):
-                yield known.lstrip(".")
-            elif known.endswith("."):
-                yield f"{known}*"  # chosen by name
-
-
-def scripts_below(folder: Path) -> Iterator[Path]:
-    """The Python files of a folder and those in it, installed packages and hidden folders left out."""
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in NOT_OURS)
-        yield from (Path(here, name) for name in sorted(names) if name.endswith(".py"))
 
 
 def load(path: Path) -> Project:

@@ -359,7 +359,7 @@ SCRIPTS = {
                 optimizer.step()
 
         if __name__ == "__main__":
-            globals()[sys.argv[1]]()
+            exec(sys.argv[1] + "()")
         """,
     "a loader made in another module, by arguments that cannot be seen": {
         "data.py": """

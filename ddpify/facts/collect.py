@@ -11,7 +11,7 @@ from itertools import islice
 from ddpify.facts import cuts, library
 from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Tup, Value, join
+from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
 from ddpify.facts.tree import Forest, Tree
 from ddpify.project import Project
 
@@ -32,10 +32,53 @@ class Run:
         for (holder, name), value in self.memory.items():
             self._held.setdefault(holder, {})[name] = value
         self.owner = self._owners()
+        self._bare: dict[Obj, bool] = {}
 
     def calls(self, node: ast.AST) -> list[Call]:
         """The evaluations of a call expression, one a stack of calls."""
         return self._by_node.get(node, [])
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[Call]]:
+        out: dict[str, list[Call]] = {}
+        for call in self.trace.calls:
+            for path in call.func.paths():
+                out.setdefault(path, []).append(call)
+        return out
+
+    def calls_of(self, path: str) -> list[Call]:
+        """The calls of a function of a library, in their order."""
+        return self._by_path.get(path, [])
+
+    @cached_property
+    def _by_method(self) -> dict[str, list[Call]]:
+        out: dict[str, list[Call]] = {}
+        for call in self.trace.calls:
+            out.setdefault(call.method, []).append(call)
+        return out
+
+    def calls_named(self, method: str) -> list[Call]:
+        """The calls of what has this name, in their order."""
+        return self._by_method.get(method, [])
+
+    @cached_property
+    def writing(self) -> list[tuple[Call, frozenset[Obj]]]:
+        """The calls that may make some model, or write to its parameters, each with the models that it may be about."""
+        return [(c, self.reached((c.result, c.receiver, *c.args, *c.keywords.values()))) for c in self.trace.calls if _may_write(c)]
+
+    @cached_property
+    def storing(self) -> list[tuple[Store, frozenset[Obj]]]:
+        """The stores, each with the models that it may be about."""
+        return [(s, self.reached((s.receiver,))) for s in self.trace.stores]
+
+    def reached(self, values: Iterable[Value]) -> frozenset[Obj]:
+        """All objects that values are, hold in a wrapper, are parts of or are made of the parameters of."""
+        out = set[Obj]()
+        for value in values:
+            for obj in {*self.unwrap(value), *value.objs, *value.of_kind("parameters")}:
+                if obj not in out:
+                    out |= set(self.roots(obj)) if isinstance(obj, (New, Part)) else {obj}
+        return frozenset(out)
 
     def value(self, node: ast.AST) -> Value:
         """All that an expression was seen to be."""
@@ -164,18 +207,31 @@ class Run:
         """Whether a module surely has no parameters, as most losses have none."""
         if not isinstance(obj, New) or depth > 6:
             return False
+        if obj not in self._bare:
+            self._bare[obj] = self._is_bare(obj, depth)
+        return self._bare[obj]
+
+    def _is_bare(self, obj: New, depth: int) -> bool:
+        held = self.of(obj)
         if obj.cls is None:
             holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
             inner = [o for o in self.held(obj, "[]").objs if o is not obj] if holds else []
-            seen = all(value.objs for name, value in self.of(obj).items() if name.isdigit())
+            seen = all(value.objs for name, value in held.items() if name.isdigit())
             return seen and library.bare(obj.path) and all(self.bare(o, depth + 1) for o in inner)
         if not self.interpreter.is_module(obj):
             return True
         if any(not b.startswith("torch.nn.") or not library.bare(b) for b in self.interpreter.library_bases(obj.cls)):
             return False
-        makes = any(isinstance(n, ast.Attribute) and n.attr.endswith(("Parameter", "register_parameter")) for n in ast.walk(obj.cls.node))
-        held = self.parts(obj)
-        return not makes and all(self.bare(o, depth + 1) for o in held if isinstance(o, (New, Part)) and o is not obj)
+        parts = [o for value in held.values() for o in value.objs]
+        return not self._makes(obj.cls) and all(self.bare(o, depth + 1) for o in parts if isinstance(o, (New, Part)) and o is not obj)
+
+    def _makes(self, cls: Class) -> bool:
+        """Whether a class makes parameters of itself."""
+        key, memo = ("makes parameters", cls.node), self.interpreter.project.memo
+        if key not in memo:
+            names = (n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute))
+            memo[key] = any(name.endswith(("Parameter", "register_parameter")) for name in names)
+        return bool(memo[key])
 
     def is_optimizer(self, obj: object) -> bool:
         """Whether an object is an optimizer."""
@@ -321,10 +377,14 @@ class Facts:
 
     def tree_of(self, node: ast.AST) -> Tree:
         """The tree that a node stands in."""
-        for tree in self.trees.values():
-            if node in tree.parent or node is tree.root:
-                return tree
-        raise KeyError(ast.dump(node))
+        tree = self._standing.get(node)
+        if tree is None:
+            raise KeyError(ast.dump(node))
+        return tree
+
+    @cached_property
+    def _standing(self) -> dict[ast.AST, Tree]:
+        return {node: tree for tree in self.trees.values() for node in tree.nodes()}
 
     def is_edited(self, node: ast.AST) -> bool:
         """Whether a node stands where edits are made."""
@@ -364,7 +424,7 @@ def collect(project: Project) -> Facts:
     """Read the facts of a project."""
     before = run(project)
     files = {"__main__": project.entry, **project.files}
-    trees = {name: Tree(name, f.shown, f.tree) for name, f in files.items()}
+    trees = {name: f.standing for name, f in files.items()}
     facts = Facts(project, trees, before, before)
     facts.loops = [_loop(before, call) for call in _backwards(before)]
     if any(not loop.loaders for loop in facts.loops):
@@ -460,7 +520,10 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
         together = {obj}
         for node in nodes:
             for call in run.calls(node):
-                together |= {o for o in run.unwrap(Value(_called(call))) if o in touched}
+                called = run.unwrap(Value(_called(call)))
+                together |= {o for o in called if o in touched}
+                if len(called) > 8:  # one of many by its name: those without parameters cannot be meant
+                    together |= {o for o in called if isinstance(o, New) and run.bare(o)}
         merged = (together, set(nodes))
         rest = []
         for objs, ns in groups:
@@ -679,24 +742,26 @@ def writes(
     run = facts.before
     around_model = run.around(model.objs)
     out: list[tuple[int, ast.AST, tuple[ast.AST, ...]]] = []
-    for call in run.trace.calls:
-        if call.order >= before or any(loop.node in around for loop in call.loops):
+    for call, about in run.writing:
+        if call.order >= before or (about.isdisjoint(around_model) and library.INITIALIZE not in call.func.paths()):
+            continue
+        if any(loop.node in around for loop in call.loops):
             continue
         if call.result.objs & model.objs and any(o.node is call.node for o in model.objs if isinstance(o, New)):
             out.append((call.order, call.node, call.stack))
             continue
-        unwrapped = run.unwrap(call.receiver)
-        mine = unwrapped & around_model or (call.method in library.MODULE_WRITERS and _of(facts, model, call.receiver))
-        if mine and call.method in library.MODULE_WRITERS:
+        writes = call.method in library.MODULE_WRITERS
+        if writes and (run.unwrap(call.receiver) & around_model or _of(facts, model, call.receiver)):
             prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.made())
             if call.method == "load_state_dict" and (prefixed or not loads):
                 continue
             out.append((call.order, call.node, call.stack))
         elif _touches(facts, model, call):
             out.append((call.order, call.node, call.stack))
-    for store in run.trace.stores:
+    for store, about in run.storing:
         if (
             store.order < before
+            and not about.isdisjoint(model.objs)
             and not any(loop.node in around for loop in store.loops)
             and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
         ):
@@ -719,6 +784,17 @@ def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
 
 
 _PRUNE = "torch.nn.utils.prune."
+_PARAMETRIZES = ("torch.nn.utils.parametriz", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", _PRUNE)
+
+
+def _may_write(call: Call) -> bool:
+    """Whether a call makes an object, or is one of those that `_touches` looks at, whatever the model is."""
+    return (
+        any(isinstance(o, (New, Part)) for o in call.result.objs)
+        or call.method in library.MODULE_WRITERS
+        or call.method.endswith("_")
+        or bool(call.func.paths())
+    )
 
 
 def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
@@ -730,9 +806,7 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
         return any(_of(facts, model, a) for a in call.args)
     if call.method.endswith("_") and not call.method.endswith("__"):
         return _of(facts, model, call.receiver)
-    if any(
-        p.startswith(("torch.nn.utils.parametriz", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", _PRUNE)) for p in paths
-    ):
+    if any(p.startswith(_PARAMETRIZES) for p in paths):
         return any(_of(facts, model, a) for a in call.args)
     if paths and not any(isinstance(o, Func) for o in call.func.objs):
         if any(p.startswith(("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.")) for p in paths):

@@ -32,6 +32,7 @@ def adopt(run: Interpreter, node: ast.AST, decorator: Value, value: Value) -> No
             run.driven.add(func.node)
             for group in groups:
                 run.set_attribute(group, "[]", just(func), False)
+                run.commands.add(func.node)
 
 
 def grouped(run: Interpreter, node: ast.AST, decorator: Value, value: Value) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 
-from ddpify.project import Project
+from ddpify.project import Project, SourceFile
 
 _Calls = dict[str, list[ast.Call]]
 
@@ -28,7 +28,7 @@ def _flags(project: Project, func: ast.FunctionDef | ast.AsyncFunctionDef) -> li
     defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)}
     given: dict[str, set[object]] = defaultdict(set)
     for file in (project.entry, *project.files.values()):
-        for call in _calls(project, file.tree).get(func.name, ()):
+        for call in _calls(project, file).get(func.name, ()):
             passed = dict(zip(names[1:] if names[:1] == ["self"] else names, call.args, strict=False))
             passed |= {k.arg: k.value for k in call.keywords if k.arg is not None}
             for name in (*names, *(p.arg for p in spec.kwonlyargs)):
@@ -38,11 +38,11 @@ def _flags(project: Project, func: ast.FunctionDef | ast.AsyncFunctionDef) -> li
     return [name for name, values in given.items() if len(values) > 1]
 
 
-def _calls(project: Project, tree: ast.Module) -> _Calls:
-    key = ("calls", tree)
+def _calls(project: Project, file: SourceFile) -> _Calls:
+    key = ("calls", file.tree)
     if key not in project.memo:
         found: _Calls = defaultdict(list)
-        for node in ast.walk(tree):
+        for node in file.standing.nodes():
             if isinstance(node, ast.Call):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 found[name].append(node)

@@ -40,6 +40,7 @@ from ddpify.facts.model import (
     Trace,
     Tup,
     Value,
+    forget_unions,
     join,
     just,
     origins_of,
@@ -120,6 +121,7 @@ class Interpreter:
         self.stores: dict[tuple[ast.AST, Stack], Store] = {}
         self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
         self.driven: set[ast.AST] = set()  # the functions whose parameters are settings
+        self.commands: set[ast.AST] = set()  # those that their group runs
         self.imported: set[str] = set()
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
@@ -133,6 +135,8 @@ class Interpreter:
     def run(self) -> Trace:
         """Run the entry as `__main__`."""
         self._module(self.project.entry)
+        self.memory.settle()
+        forget_unions()
         self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
         self.trace.stores = sorted(self.stores.values(), key=lambda s: s.order)
         return self.trace
@@ -373,11 +377,17 @@ class Interpreter:
         elif not value.of_kind("batch"):
             return value
         else:
-            part = isinstance(node, ast.AugAssign) or _mentions(node.value, target)
+            part = isinstance(node, ast.AugAssign) or self._mentions(node.value, target)
         if not part:
             return value
         self.kept.add(node)
         return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale)
+
+    def _mentions(self, node: ast.expr, target: ast.expr) -> bool:
+        key = ("mentions", target)
+        if key not in self.project.memo:
+            self.project.memo[key] = _mentions(node, target)
+        return bool(self.project.memo[key])
 
     def _reads_back(self, node: ast.stmt, body: list[ast.stmt]) -> bool:
         """Whether a loop's body reads elsewhere what its statements keep of a batch."""
@@ -1690,7 +1700,7 @@ class Interpreter:
             self.project.memo[key] = any(
                 isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
                 for file in (self.project.entry, *self.project.files.values())
-                for n in ast.walk(file.tree)
+                for n in file.standing.nodes()
             )
         return bool(self.project.memo[key])
 

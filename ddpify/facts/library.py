@@ -37,15 +37,14 @@ DATAPARALLEL = "torch.nn.DataParallel"
 JOINED = frozenset(("torch.distributed.is_initialized", "torch.distributed.is_available"))
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 SETTINGS = frozenset(("absl.flags.FLAGS",))  # what the command line fills
-HOLDERS = frozenset(
+# dicts whose entries are attributes, too
+ATTRIBUTE_DICTS = frozenset(
     """
-        argparse.Namespace types.SimpleNamespace easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict
-        attrdict.AttrDict yacs.config.CfgNode
+        easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict attrdict.AttrDict yacs.config.CfgNode
     """.split()
 )
 OF_DICTS = frozenset(("keys", "values", "items", "get", "pop", "update", "copy", "setdefault"))
-_PLAIN_DICTS = frozenset(("dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"))
-DICTS = _PLAIN_DICTS | (HOLDERS - {"argparse.Namespace", "types.SimpleNamespace"})
+DICTS = ATTRIBUTE_DICTS | {"dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"}
 PARTS = "torch.Tensor.split"  # the parts of a batch that are trained on one after another
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
 _KNOWN = (
@@ -143,6 +142,7 @@ _DESCRIBES = ("functools.", "inspect.")  # these do not call what they are given
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
 # how a configuration is asked, beside by attribute and key
 _ASKS = frozenset(("get", "getint", "getfloat", "getboolean"))
+HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace", "ml_collections.ConfigDict", "yacs.config.CfgNode"}
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
 AGREEING = frozenset(
@@ -323,9 +323,9 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         for name, value in keywords.items():
             if name != "**":
                 run.memory[made, name] = value
-        if made.path in DICTS:
-            run.keys.setdefault(made, set()).update(n for n in keywords if n != "**")
-            run.memory[made, "[]"] = join([run.memory.get((made, n), NOTHING) for n in (*run.keys[made], "[?]")])
+                run.keys.setdefault(made, set()).add(name)
+                if made.path in DICTS:
+                    run.set_attribute(made, "[]", value, False)
     elif made.path == DISTRIBUTED_SAMPLER:
         run.memory[made, "shuffle"] = keywords.get("shuffle", just(Lit(True)))
     elif made.path == "torch.utils.data.BatchSampler":
@@ -433,14 +433,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     driven = drivers.call(run, event, path, args, keywords)
     if driven is not None:
         return driven
-    if path in _IMPORTS:
-        found = (
-            named.imported(
-                run, args[0], args[1] if path != "__import__" and len(args) > 1 else keywords.get("package", NOTHING), path == "__import__"
-            )
-            if args
-            else None
-        )
+    if path in _IMPORTS and args:
+        own = path == "__import__"
+        package = keywords.get("package", args[1] if len(args) > 1 and not own else NOTHING)
+        found = named.imported(run, args[0], package, own and "fromlist" not in keywords and len(args) < 4)
         if found is not None:
             return found
     if path in ("hydra.utils.instantiate", "hydra.utils.call"):
@@ -591,9 +587,8 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return NOTHING
     if name in ("__call__", "forward") and isinstance(obj, (New, Part)) and not (isinstance(obj, New) and obj.cls is not None):
         return run.invoke(event, just(obj), args, keywords)
-    if isinstance(obj, New) and (
-        obj.path in COLLECTIONS or obj.path in DICTS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))
-    ):
+    known = isinstance(obj, New) and obj.path in ATTRIBUTE_DICTS and (name != "get" or not args or not _texts_of(args[0]))
+    if isinstance(obj, New) and (known or obj.path in COLLECTIONS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))):
         return _collection(run, event, obj, name, args, keywords)
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
         return Value(args[0].objs, args[0].origins | {Origin("scaled", obj)}, args[0].scale)
@@ -624,7 +619,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return _setting(run, obj, name, keys, args, keywords)
     for value in (*args, *keywords.values()):
         for f in value.objs:
-            if isinstance(f, Func):
+            if isinstance(f, Func) and f.node not in run.commands:
                 run.call_function(f, event.node, [], {})
     whole = mixed([*args], keywords)
     if isinstance(obj, New) and obj.cls is None and obj.path and whole.of_kind("batch") and not obj.path.startswith(_KNOWN):
@@ -868,6 +863,10 @@ def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
     run.memory[made, "[]"] = join([v for k, v in keywords.items() if k != "**"])
     for a in args:
         run._update(made, a)
+        pairs = [o.items for o in run.element(a).objs if isinstance(o, Tup) and len(o.items) == 2] if a.objs else []
+        for _, value in pairs:  # dict(zip(names, losses))
+            for place in ("[]", "[?]"):
+                run.set_attribute(made, place, value, False)
         if not a.objs and a.origins:  # dict(model.named_parameters())
             for place in ("[]", "[?]"):
                 run.set_attribute(made, place, a, False)

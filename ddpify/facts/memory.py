@@ -43,6 +43,10 @@ class Memory(dict[Key, Value]):
         """All that one object, or module, holds."""
         return [(name, self[owner, name]) for name in self._owned.get(owner, ()) if (owner, name) in self]
 
+    def settle(self) -> None:
+        """Let go of all other versions."""
+        self._version = Version()
+
     def fork(self) -> Version:
         """The current version; what is written from now on is written to one of its own."""
         version = self._version

@@ -189,6 +189,30 @@ class Origin(NamedTuple):
     of: object = None
 
 
+_UNIONS: dict[tuple[frozenset[Origin], frozenset[Origin]], frozenset[Origin]] = {}
+_SMALL = 24
+
+
+def union(one: frozenset[Origin], other: frozenset[Origin]) -> frozenset[Origin]:
+    """Both sets in one; `one` itself where it holds the other. What large sets make is kept until a run is over: few of them differ."""
+    if other is one or not other:
+        return one
+    if not one:
+        return other
+    if len(other) < _SMALL:
+        return one if other <= one else one | other
+    made = _UNIONS.get((one, other))
+    if made is None:
+        made = one if other <= one else one | other
+        made = _UNIONS[one, other] = _UNIONS.setdefault((made, made), made)
+    return made
+
+
+def forget_unions() -> None:
+    """Let go of what `union` keeps."""
+    _UNIONS.clear()
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """What an expression may be."""
@@ -203,10 +227,13 @@ class Value:
         if not (self.objs or self.origins or self.scale):
             return other
         scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
-        if scale == self.scale and other.objs <= self.objs and len(self.objs) <= 60 and other.origins <= self.origins:
+        origins = union(self.origins, other.origins)
+        if scale == self.scale and origins is self.origins and other.objs <= self.objs:
             return self
         objs = self.objs | other.objs
-        return Value(objs if len(objs) <= 60 else frozenset(), self.origins | other.origins, scale)
+        if len(objs) > _MANY and objs != _ANYTHING:
+            objs = _ANYTHING  # and so it stays, whatever is added
+        return Value(objs if _ANYTHING.isdisjoint(objs) else _ANYTHING, origins, scale)
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
@@ -223,7 +250,7 @@ class Value:
 
     def paths(self) -> frozenset[str]:
         """The paths of the library's functions, classes and modules that it may be."""
-        return frozenset(o.path for o in self.objs if isinstance(o, Ext))
+        return frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else frozenset()
 
     def kinds(self) -> frozenset[str]:
         """The paths of the library's classes that it may be an instance of."""
@@ -234,6 +261,8 @@ class Value:
         return frozenset(o for o in self.objs if isinstance(o, New))
 
 
+_MANY = 240  # so many alternatives are followed
+_ANYTHING: frozenset[Obj] = frozenset((Like("*"),))
 NOTHING = Value()
 
 
@@ -263,7 +292,10 @@ def join(values: list[Value] | tuple[Value, ...]) -> Value:
 
 def origins_of(values: Iterable[Value]) -> frozenset[Origin]:
     """What all of `values` were computed from."""
-    return frozenset[Origin]().union(*[v.origins for v in values])
+    out = frozenset[Origin]()
+    for v in values:
+        out = union(out, v.origins)
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,12 +330,11 @@ class Call:
     result: Value = NOTHING
     now: Value = NOTHING
     last: int = 0
+    method: str = field(init=False)  # the name behind the dot, or of the function
 
-    @property
-    def method(self) -> str:
-        """The name behind the dot, or of the function."""
+    def __post_init__(self) -> None:
         f = self.node.func
-        return f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
+        self.method = f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
 
     def argument(self, position: int, keyword: str) -> Value | None:
         """The value passed at `position` or as `keyword`."""

@@ -67,7 +67,7 @@ def _modules_like(run: Interpreter, pattern: str) -> list[str]:
     shape = re.compile(pattern.replace(".", r"\.").replace("*", r"\w+"))
     found: set[str] = set()
     for root in run.project.roots:
-        for path in itertools.islice(root.glob(pattern.replace(".", "/") + "*"), _FILES):
+        for path in itertools.islice(root.glob(f"{pattern.replace('.', '/').rstrip('*')}*"), _FILES):
             name = path.relative_to(root).with_suffix("" if path.suffix == ".py" else path.suffix).as_posix().replace("/", ".")
             if shape.fullmatch(name) and (path.suffix == ".py" or (path / "__init__.py").is_file()):
                 found.add(name)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Value
+from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -244,16 +244,23 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _made_by(context: Context, loader: New) -> ast.AST:
     """The call that is edited for a loader: the one that makes it, or the one that its class hands its arguments on by."""
-    find = context.facts.after.interpreter.find
-    found = find(loader.cls, "__init__") if loader.cls is not None else None
-    for func in found.objs if found is not None else ():
-        if isinstance(func, Func):
-            inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".__init__")]
-            plain = [n for n in inits if isinstance(n.func, ast.Attribute) and ast.unparse(n.func.value).startswith("super(")]
-            if len(inits) == 1 and plain and _hands_on(func.node, plain[0], loader.node):
-                return loader.node
-            return plain[0] if len(inits) == 1 and plain else func.node
-    return loader.node
+    run = context.facts.after.interpreter
+    cls, node = loader.cls, loader.node
+    while cls is not None:
+        found = run.find(cls, "__init__")
+        func = next((f for f in found.objs if isinstance(f, Func)), None) if found is not None else None
+        if func is None or func.cls is None:
+            return node
+        inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".__init__")]
+        plain = [n for n in inits if isinstance(n.func, ast.Attribute) and ast.unparse(n.func.value).startswith("super(")]
+        if len(inits) == 1 and plain and _hands_on(func.node, plain[0], node):
+            return node
+        if len(inits) != 1 or not plain:
+            return func.node
+        node = plain[0]
+        above = [b for base in func.cls.bases for b in base.objs if isinstance(b, Class)]
+        cls = next((b for b in above if run.find(b, "__init__") is not None), None)  # a class of the project's own, between it and torch's
+    return node
 
 
 def _hands_on(function: ast.AST, init: ast.Call, made: ast.AST) -> bool:
@@ -437,6 +444,9 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield from batch_sampler.changes(made, given)
         return
     dataset = made.argument("dataset")
+    if dataset is None and (spread := _with_dataset(made)) is not None:
+        yield from _options(made, spread, f'{ast.unparse(spread.value)}["dataset"]', [], [])
+        return
     if dataset is None:
         yield made.refuse("the loader's data set cannot be seen")
         return
@@ -533,9 +543,9 @@ def _sampler_edits(made: LoaderCall, name: str) -> list[Edit]:
         return [given]
     if made.when and made.is_(shuffle, False):
         return [given]
-    if made.when and made.same(shuffle):
-        return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given] if made.joined else [given]
-    if made.when:
+    if made.joined and made.same(shuffle):
+        return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given]
+    if made.when and not made.same(shuffle):
         left = factory.negated(made.when)
         return [Replace(shuffle, left if shuffles else f"{left} and {{0}}", () if shuffles else (shuffle,)), given]
     if any(k.arg == "shuffle" for k in node.keywords):
@@ -561,6 +571,17 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
     wanted = ("per_rank" if context.options.batch_size == "global" else "sharded:whole", *needs, "sharded")
     yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), made.imports, made.level, discharges=made.held, needs=wanted)
+
+
+def _with_dataset(made: LoaderCall) -> ast.keyword | None:
+    """The options that a loader is made with, where its data set is among them."""
+    run, spread = made.context.facts.after, [k for k in made.node.keywords if k.arg is None]
+    if len(spread) != 1 or made.node.args or not isinstance(spread[0].value, (ast.Name, ast.Attribute)):
+        return None
+    options = run.value(spread[0].value).objs
+    data = [run.held(o, "dataset") for o in options]
+    known = bool(options) and all(isinstance(o, New) and o.path == "dict" for o in options) and all(v.objs for v in data)
+    return spread[0] if known and not any(stream.is_stream(made.context, v) for v in data) else None
 
 
 _PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))

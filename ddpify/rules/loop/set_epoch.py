@@ -171,13 +171,12 @@ def _restarted(
     if any("itertools.cycle" in c.func.paths() for c in calls) and not any("iter" in c.func.paths() for c in calls):
         yield Proof(held[0], "itertools.cycle goes through the first pass again and again, as it did")
         return
-    starts = [
-        (tree.statement(c.node), found)
-        for c in calls
-        if context.facts.is_edited(c.node) and _starts(context, c) and (found := _loader_text(context, c.node.args[0], loader)) is not None
-    ]
-    loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n.iter).objs]
-    starts += [(loop, found) for loop in loops if (found := _loader_text(context, loop.iter, loader)) is not None]
+    begun = [(c.node, c.node.args[0]) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
+    away = [n for n, _ in begun if not context.facts.is_edited(n)]
+    if away:
+        yield context.manual(CODE, away[0], "batches of the training loader are drawn here", _AGAIN, held)
+        return
+    starts = [(tree.statement(n), found) for n, what in begun if (found := _guarded(context, what, loader)) is not None]
     inline = [c for c in calls if _starts(context, c) and c.node.args[0] is loader.node and not c.loops]
     if inline and len(inline) == len([c for c in calls if "len" not in c.func.paths()]):
         yield Proof(held[0], "it starts once")
@@ -190,7 +189,7 @@ def _restarted(
             CODE,
             training.backward.node,
             "batches are drawn from this training loader without a loop over it",
-            "loader.sampler.set_epoch(n) with a new n each time the loader starts again",
+            _AGAIN,
             held,
         )
         return
@@ -202,6 +201,28 @@ def _restarted(
             yield _change(context, why, place, text, f"{at}.set_epoch({at}.epoch + 1)", held)
         else:
             yield Proof(held[0], "set where it starts again")
+
+
+_AGAIN = "loader.sampler.set_epoch(n) with a new n each time the loader starts again"
+
+
+def _guarded(context: Context, node: ast.expr, loader: New) -> _Text | None:
+    """The text of a loader, asked for its sampler first where scripts that are not converted draw their batches there, too."""
+    found, facts = _loader_text(context, node, loader), context.facts
+    if found is None or found.guard or facts.in_main(node) or not facts.project.is_shared(facts.tree_of(node).name):
+        return found
+    kind = sampler_name(context, frozenset((loader,)))
+    return _Text(found.code, f"if isinstance({found.code}.sampler, {kind})", found.loop) if kind else None
+
+
+def _gone_through(context: Context, loader: New) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Where a loader's batches are handed on one by one: a loop of a generator, or `yield from loader`."""
+    run = context.facts.after
+    for tree in context.facts.trees.values():
+        for node in tree.nodes():
+            over = node.iter if isinstance(node, ast.For) else node.value if isinstance(node, ast.YieldFrom) else None
+            if over is not None and loader in run.value(over).objs:
+                yield node, over
 
 
 def _starts(context: Context, call: Call) -> bool:

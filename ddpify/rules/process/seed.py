@@ -150,20 +150,17 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
             ):
                 continue
             out.append((call, root))
-    out += [
-        (call, "torch")
-        for call in run.trace.calls
-        if any(loop.node in training for loop in call.loops) and any(_random_network(context, obj) for obj in call.func.objs)
-    ][:1]
-    return out
+    trains = [call for call in run.trace.calls if any(loop.node in training for loop in call.loops)]
+    drawn = {obj: _random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
+    return out + [(call, "torch") for call in trains if any(drawn[obj] for obj in call.func.objs)][:1]
 
 
 def _seeded(context: Context, seed: str, draw: Call) -> bool:
     """Whether a generator has been seeded by the script when something is drawn, whatever it was asked to do."""
     tests = {node for node, _ in draw.tests}
     return any(
-        seed in c.func.paths() and c.order < draw.order and all(node in tests or "__name__" in ast.unparse(node) for node, _ in c.tests)
-        for c in context.facts.after.trace.calls
+        c.order < draw.order and all(node in tests or "__name__" in ast.unparse(node) for node, _ in c.tests)
+        for c in context.facts.after.calls_of(seed)
     )
 
 
@@ -178,9 +175,7 @@ def _random_network(context: Context, obj: object) -> bool:
         return False
     made = run.calls(obj.node)
     tests = {node for call in made for node, _ in call.tests}
-    loaded = any(
-        c.method == "load_state_dict" and obj in c.receiver.objs and all(node in tests for node, _ in c.tests) for c in run.trace.calls
-    )
+    loaded = any(obj in c.receiver.objs and all(node in tests for node, _ in c.tests) for c in run.calls_named("load_state_dict"))
     known = loaded or (bool(made) and all(_seeded(context, _SEEDS["torch"], call) for call in made))
     return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not known
 

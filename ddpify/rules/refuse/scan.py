@@ -33,6 +33,7 @@ class Uses:
     looks_up_globals: bool = False
     looks_up_self: bool = False
     looks_up_others: bool = False
+    imports_by_name: bool = False
 
     @property
     def dynamic(self) -> bool:
@@ -293,6 +294,12 @@ def _note_name(uses: Uses, unit: Unit, node: ast.Name) -> None:
 
 def _note_call(uses: Uses, unit: Unit, node: ast.Call) -> None:
     uses.calls.append(node)
+    if node.args and (chain_of(node.func) or ("",))[-1] in ("import_module", "__import__"):
+        name = node.args[0]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and not name.value.startswith("."):
+            uses.modules.append(name.value)
+        else:
+            uses.imports_by_name = True
     if not isinstance(node.func, ast.Name):
         return
     if node.func.id == "getattr" and len(node.args) > 1:

@@ -1,0 +1,67 @@
+"""Which modules of a project other scripts use, too: edits there must also hold for these."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ddpify.project import Project
+
+NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
+MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.M)
+_MOST = 1000  # scripts that are looked at
+
+
+def shared(project: Project) -> frozenset[str]:
+    """The modules that are scripts, too, that other scripts than the entry may import, or that such modules import."""
+    imported = [(path, "sys.path" in text, _words(text)) for path, text in scripts(project)]
+    found = []
+    for name, file in project.files.items():
+        last, root = name.rpartition(".")[2], project.root_of(name)
+        users = (path for path, searches, words in imported if last in words and _finds(path, searches, root, name.partition(".")[0]))
+        if MAIN.search(file.source.text) or next(users, None) is not None:
+            found.append(name)
+    out = dict.fromkeys(found)
+    while found:
+        further = [n for n in project.imports(project.files[found.pop()]) if n in project.files and n not in out]
+        out |= dict.fromkeys(further)
+        found += further
+    return frozenset(out)
+
+
+def scripts(project: Project) -> Iterator[tuple[Path, str]]:
+    """The project's other scripts, and the modules that the entry does not import, with their texts."""
+    known = {file.path: file.source.text for file in project.files.values()}
+    yield from ((path, text) for path, text in known.items() if MAIN.search(text))
+    for path in itertools.islice(scripts_below(project.top), _MOST) if known else ():
+        if path not in known and path != project.entry.path:
+            with contextlib.suppress(OSError):
+                yield path, path.read_text(encoding="utf-8", errors="replace")
+
+
+def scripts_below(folder: Path) -> Iterator[Path]:
+    """The Python files of a folder and those in it, installed packages and hidden folders left out."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in NOT_OURS)
+        yield from (Path(here, name) for name in sorted(names) if name.endswith(".py"))
+
+
+def _words(text: str) -> set[str]:
+    """The words of a script's import statements."""
+    return {word for found in _IMPORT.finditer(text) for part in found.groups() if part for word in re.findall(r"\w+", part)}
+
+
+def _finds(script: Path, searches: bool, root: Path, top: str) -> bool:
+    """Whether a script of the project may find the module or package `top` of the folder `root`, and no other of that name."""
+    folder = script.parent
+    if folder == root:
+        return True
+    own = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+    return not own and (root in folder.parents or folder in root.parents or searches)
