@@ -286,6 +286,9 @@ class Interpreter:
             strong = len(receiver.objs) == 1
             for obj in receiver.objs:
                 self.set_attribute(obj, target.attr, value, strong)
+                if isinstance(obj, New) and obj.path in library.DICTS:
+                    self.keys.setdefault(obj, set()).add(target.attr)
+                    self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
         elif isinstance(target, ast.Subscript):
             receiver, index = self.expression(target.value), self.expression(target.slice)
             self._store(target, receiver, value)
@@ -983,6 +986,8 @@ class Interpreter:
             held = self.memory.get((obj, name)) if name != "batch_size" or not self.is_a(obj, library.DATALOADER) else None
             if held is not None:
                 return held
+            if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in self.memory:
+                return self.memory[obj, UNNAMED] | just(self.objects.method(obj, name))  # put in by a key that is not known
             if isinstance(obj, New) and obj.path in library.WRAPPERS:
                 inner = self.memory.get((obj, "module"), NOTHING)
                 if name == "module":
