@@ -178,6 +178,42 @@ parser.add_argument("--batch_size", type=int, default=4)
 for rows, kinds in loaders.fetch("rest", parser.parse_args()):
     print(rows.sum().item())
 """
+FETCH = """\
+class Feed:
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        try:
+            rows, kinds = next(self.drawn)
+        except (AttributeError, StopIteration):
+            self.drawn = iter(self.loader)
+            rows, kinds = next(self.drawn)
+        return rows, kinds
+"""
+NETS = """\
+from types import SimpleNamespace
+
+import torch.nn as nn
+
+
+def build(width):
+    return SimpleNamespace(body=nn.Linear(8, width), head=nn.Linear(width, 2))
+"""
+MUNCH = """\
+class Munch(dict):
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name)
+
+    def __setattr__(self, name, value):
+        self[name] = value
+"""
 SCRIPTS: dict[str, Script] = {
     "loaders, loops and meters in three modules": Script(
         MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
@@ -610,5 +646,79 @@ class Trainer:
         """,
         files={"loaders.py": LOADERS, "look.py": OTHER},
         same=("round",),
+    ),
+    "networks in a namespace that a module makes": Script(
+        """
+        from types import SimpleNamespace
+
+        from feeding import Feed
+        from nets import build
+
+
+        class Solver:
+            def __init__(self, width):
+                self.nets = build(width)
+                self.sgds = SimpleNamespace(
+                    body=torch.optim.SGD(self.nets.body.parameters(), lr=0.1), head=torch.optim.SGD(self.nets.head.parameters(), lr=0.05)
+                )
+
+            def run(self, loaders):
+                feed = Feed(loaders.train)
+                for nr in range(8):
+                    rows, kinds = next(feed)
+                    loss = F.cross_entropy(self.nets.head(self.nets.body(rows).relu()), kinds)
+                    self.sgds.body.zero_grad()
+                    self.sgds.head.zero_grad()
+                    loss.backward()
+                    self.sgds.body.step()
+                    self.sgds.head.step()
+                torch.save({"body": self.nets.body.state_dict(), "head": self.nets.head.state_dict()}, "nets.pt")
+
+
+        loaders = SimpleNamespace(train=DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True))
+        Solver(6).run(loaders)
+        print("keys", {k: sorted(v) for k, v in torch.load("nets.pt").items()})
+        """,
+        files={"feeding.py": FETCH, "nets.py": NETS},
+        same=("keys",),
+    ),
+    "batches and networks in dicts read by attribute": Script(
+        """
+        from munch import Munch
+
+
+        class Feed:
+            def __init__(self, loader):
+                self.loader = loader
+
+            def __next__(self):
+                try:
+                    rows, kinds = next(self.drawn)
+                except (AttributeError, StopIteration):
+                    self.drawn = iter(self.loader)
+                    rows, kinds = next(self.drawn)
+                drawn = Munch(rows=rows, kinds=kinds)
+                return Munch({name: part.to("cpu") for name, part in drawn.items()})
+
+
+        loaders = Munch(train=DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True))
+        nets = Munch(body=nn.Linear(8, 6), head=nn.Linear(6, 2))
+        sgds = Munch()
+        for name in nets.keys():
+            sgds[name] = torch.optim.SGD(params=nets[name].parameters(), lr=0.1)
+        feed = Feed(loaders.train)
+        for nr in range(10):
+            sample = next(feed)
+            loss = F.cross_entropy(nets.head(nets.body(sample.rows).relu()), sample.kinds)
+            for sgd in sgds.values():
+                sgd.zero_grad()
+            loss.backward()
+            sgds.body.step()
+            sgds.head.step()
+        torch.save({name: net.state_dict() for name, net in nets.items()}, "nets.pt")
+        print("keys", {k: sorted(v) for k, v in torch.load("nets.pt").items()})
+        """,
+        stand_ins={"munch.py": MUNCH},
+        same=("keys",),
     ),
 }

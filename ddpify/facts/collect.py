@@ -11,7 +11,7 @@ from itertools import islice
 from ddpify.facts import cuts, library
 from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
+from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
 from ddpify.facts.tree import Forest, Tree
 from ddpify.project import Project
 
@@ -32,6 +32,7 @@ class Run:
         for (holder, name), value in self.memory.items():
             self._held.setdefault(holder, {})[name] = value
         self.owner = self._owners()
+        self._bare: dict[Obj, bool] = {}
 
     def calls(self, node: ast.AST) -> list[Call]:
         """The evaluations of a call expression, one a stack of calls."""
@@ -206,18 +207,31 @@ class Run:
         """Whether a module surely has no parameters, as most losses have none."""
         if not isinstance(obj, New) or depth > 6:
             return False
+        if obj not in self._bare:
+            self._bare[obj] = self._is_bare(obj, depth)
+        return self._bare[obj]
+
+    def _is_bare(self, obj: New, depth: int) -> bool:
+        held = self.of(obj)
         if obj.cls is None:
             holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
             inner = [o for o in self.held(obj, "[]").objs if o is not obj] if holds else []
-            seen = all(value.objs for name, value in self.of(obj).items() if name.isdigit())
+            seen = all(value.objs for name, value in held.items() if name.isdigit())
             return seen and library.bare(obj.path) and all(self.bare(o, depth + 1) for o in inner)
         if not self.interpreter.is_module(obj):
             return True
         if any(not b.startswith("torch.nn.") or not library.bare(b) for b in self.interpreter.library_bases(obj.cls)):
             return False
-        makes = any(isinstance(n, ast.Attribute) and n.attr.endswith(("Parameter", "register_parameter")) for n in ast.walk(obj.cls.node))
-        held = self.parts(obj)
-        return not makes and all(self.bare(o, depth + 1) for o in held if isinstance(o, (New, Part)) and o is not obj)
+        parts = [o for value in held.values() for o in value.objs]
+        return not self._makes(obj.cls) and all(self.bare(o, depth + 1) for o in parts if isinstance(o, (New, Part)) and o is not obj)
+
+    def _makes(self, cls: Class) -> bool:
+        """Whether a class makes parameters of itself."""
+        key, memo = ("makes parameters", cls.node), self.interpreter.project.memo
+        if key not in memo:
+            names = (n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute))
+            memo[key] = any(name.endswith(("Parameter", "register_parameter")) for name in names)
+        return bool(memo[key])
 
     def is_optimizer(self, obj: object) -> bool:
         """Whether an object is an optimizer."""
@@ -438,7 +452,9 @@ def _edited(facts: Facts) -> Iterator[str]:
     nodes += [n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack)]
     around = [loop for call in run.trace.calls for loop in call.loops]
     nodes += [loop.node for loop in around if run.feeds(loop.over)]
-    nodes += [c.node for c in run.trace.calls if any(p.startswith("tqdm.") for p in c.func.paths())]
+    nodes += [c.node for c in run.trace.calls if any(p.startswith(("tqdm.", "progress.")) for p in c.func.paths())]
+    loaders = set(facts.loaders)
+    nodes += [c.node for c in run.trace.calls if "iter" in c.func.paths() and c.args and loaders & c.args[0].objs]  # a prefetcher
     wanted = set(nodes)
     for name, tree in facts.trees.items():
         if name != "__main__" and project.may_edit(name) and any(n in tree.parent for n in wanted):
@@ -505,7 +521,10 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
         together = {obj}
         for node in nodes:
             for call in run.calls(node):
-                together |= {o for o in run.unwrap(Value(_called(call))) if o in touched}
+                called = run.unwrap(Value(_called(call)))
+                together |= {o for o in called if o in touched}
+                if len(called) > 8:  # one of many by its name: those without parameters cannot be meant
+                    together |= {o for o in called if isinstance(o, New) and run.bare(o)}
         merged = (together, set(nodes))
         rest = []
         for objs, ns in groups:
@@ -939,6 +958,8 @@ def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, ot
         if is_all(run, value, model) and "." in text:
             yield text
         for obj in value.made() if len(value.objs) == 1 else ():
+            if obj.path in library.HOLDERS:
+                yield from (f"{text}.{key}" for key, held in run.of(obj).items() if key.isidentifier() and is_all(run, held, model))
             if obj.path not in ("list", "dict") and (obj.path not in library.CONTAINERS or _saved(run, obj)):
                 continue
             if is_all(run, run.held(obj, "[]"), model) and obj.path in ("list", "dict"):

@@ -292,6 +292,9 @@ class Interpreter:
             strong = len(receiver.objs) == 1
             for obj in receiver.objs:
                 self.set_attribute(obj, target.attr, value, strong)
+                if isinstance(obj, New) and obj.path in library.DICTS:
+                    self.keys.setdefault(obj, set()).add(target.attr)
+                    self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
         elif isinstance(target, ast.Subscript):
             receiver, index = self.expression(target.value), self.expression(target.slice)
             self._store(target, receiver, value)
@@ -302,7 +305,7 @@ class Interpreter:
                 for key in _keys(index):
                     self.set_attribute(obj, key, value, len(receiver.objs) == 1)
                     self.keys.setdefault(obj, set()).add(key)
-                if _keys(index) and isinstance(obj, New) and (obj.path in library.DICTS or self._listed(obj, _keys(index))):
+                if _keys(index) and isinstance(obj, New) and (self.is_a(obj, *library.DICTS) or self._listed(obj, _keys(index))):
                     self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
                     continue
                 self.set_attribute(obj, ELEMENT, value, False)
@@ -701,6 +704,27 @@ class Interpreter:
         self.no_grad -= quiet
         return alive
 
+    def _do_match(self, node: ast.Match) -> bool:
+        """`match subject:`, as a chain of branches."""
+        subject = self.expression(node.subject)
+        before, ends, whole = self._fork(), [], False
+        for case in node.cases:
+            self._restore(before)
+            for part in ast.walk(case.pattern):
+                name = getattr(part, "name", None) or getattr(part, "rest", None)
+                if isinstance(part, ast.MatchValue):
+                    self.expression(part.value)
+                elif isinstance(name, str):
+                    self.bind(name, subject if part is case.pattern else self.element(subject))
+            test = self.expression(case.guard) if case.guard is not None else NOTHING
+            saved, self.tests = (self.tests, self.deciding), (*self.tests, (node.subject, subject))
+            self.deciding |= _deciding(subject) | _deciding(test)
+            if self.block(case.body):
+                ends.append(self._end())
+            self.tests, self.deciding = saved
+            whole |= case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
+        return self._merge(ends if whole else [*ends, before])
+
     def _do_try(self, node: ast.Try) -> bool:
         before = self._fork()
         alive = self.block(node.body)
@@ -970,6 +994,8 @@ class Interpreter:
             held = self.memory.get((obj, name)) if name != "batch_size" or not self.is_a(obj, library.DATALOADER) else None
             if held is not None:
                 return held
+            if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in self.memory:
+                return self.memory[obj, UNNAMED] | just(self.objects.method(obj, name))  # put in by a key that is not known
             if isinstance(obj, New) and obj.path in library.WRAPPERS:
                 inner = self.memory.get((obj, "module"), NOTHING)
                 if name == "module":
@@ -1487,7 +1513,7 @@ class Interpreter:
                 return just(Tup(tuple(self.element(i, node) for i in self._zipped(obj))))
             if inner is not None:
                 return self.element(inner, node)
-            if obj.path in library.DICTS and (obj, ELEMENT) in self.memory:
+            if self.is_a(obj, *library.DICTS) and (obj, ELEMENT) in self.memory and self._own(obj, "__iter__") is None:
                 return self._keys_of(obj)
             if (obj, ELEMENT) in self.memory:
                 return self.memory[obj, ELEMENT]
@@ -1500,6 +1526,9 @@ class Interpreter:
         if isinstance(obj, (New, Part)):
             return Value(frozenset((self.objects.part(obj, ELEMENT),)), over.origins, over.scale)
         return Value(frozenset(), over.origins, over.scale)
+
+    def _own(self, obj: New, name: str) -> Value | None:
+        return self.find(obj.cls, name) if obj.cls is not None else None
 
     def _keys_of(self, obj: New) -> Value:
         """The keys of a dict, where they are known names."""
@@ -1964,6 +1993,7 @@ _STATEMENTS: dict[type, Callable[..., bool]] = {
     ast.With: Interpreter._do_with,
     ast.AsyncWith: Interpreter._do_with,
     ast.Try: Interpreter._do_try,
+    ast.Match: Interpreter._do_match,
     ast.FunctionDef: Interpreter._do_def,
     ast.AsyncFunctionDef: Interpreter._do_def,
     ast.ClassDef: Interpreter._do_class,

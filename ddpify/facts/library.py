@@ -37,7 +37,14 @@ DATAPARALLEL = "torch.nn.DataParallel"
 JOINED = frozenset(("torch.distributed.is_initialized", "torch.distributed.is_available"))
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 SETTINGS = frozenset(("absl.flags.FLAGS",))  # what the command line fills
-DICTS = frozenset(("dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"))
+# dicts whose entries are attributes, too
+ATTRIBUTE_DICTS = frozenset(
+    """
+        easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict attrdict.AttrDict yacs.config.CfgNode
+    """.split()
+)
+OF_DICTS = frozenset(("keys", "values", "items", "get", "pop", "update", "copy", "setdefault"))
+DICTS = ATTRIBUTE_DICTS | {"dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"}
 PARTS = "torch.Tensor.split"  # the parts of a batch that are trained on one after another
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
 _KNOWN = (
@@ -132,15 +139,11 @@ _PASSING = frozenset(
     """.split()
 )
 _DESCRIBES = ("functools.", "inspect.")  # these do not call what they are given
+_FROM_FILES = frozenset(("importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader", "imp.load_source"))
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
 # how a configuration is asked, beside by attribute and key
 _ASKS = frozenset(("get", "getint", "getfloat", "getboolean"))
-_HOLDERS = frozenset(
-    """
-        argparse.Namespace types.SimpleNamespace easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict
-        attrdict.AttrDict yacs.config.CfgNode
-    """.split()
-)
+HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
 AGREEING = frozenset(
@@ -308,17 +311,30 @@ def _is_index(value: Value, index: int) -> bool:
 
 def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str, Value]) -> None:
     """Let an instance hold what its library constructor was given."""
-    if run.is_a(made, DATALOADER):
-        for i, name in enumerate(_LOADER_ARGUMENTS):
-            if name in keywords or i < len(args):
-                given = keywords.get(name, args[i] if i < len(args) else NOTHING)
-                run.memory[made, name] = run.memory.get((made, name), NOTHING) | given if name == "dataset" else given
-    elif made.path in _HOLDERS:
+    if made.cls is not None and run.is_a(made, *DICTS):
         for value in args:
             run._update(made, value)
         for name, value in keywords.items():
             if name != "**":
                 run.memory[made, name] = value
+                run.keys.setdefault(made, set()).add(name)
+                run.set_attribute(made, "[]", value, False)
+    elif run.is_a(made, DATALOADER):
+        for i, name in enumerate(_LOADER_ARGUMENTS):
+            if name in keywords or i < len(args):
+                given = keywords.get(name, args[i] if i < len(args) else NOTHING)
+                run.memory[made, name] = run.memory.get((made, name), NOTHING) | given if name == "dataset" else given
+    elif made.path in HOLDERS:
+        for value in args:
+            run._update(made, value)
+            if not value.objs and made.path in DICTS:  # a batch that is a dict
+                run.memory[made, "[?]"] = run.memory.get((made, "[?]"), NOTHING) | value
+        for name, value in keywords.items():
+            if name != "**":
+                run.memory[made, name] = value
+                run.keys.setdefault(made, set()).add(name)
+                if made.path in DICTS:
+                    run.set_attribute(made, "[]", value, False)
     elif made.path == DISTRIBUTED_SAMPLER:
         run.memory[made, "shuffle"] = keywords.get("shuffle", just(Lit(True)))
     elif made.path == "torch.utils.data.BatchSampler":
@@ -426,20 +442,22 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     driven = drivers.call(run, event, path, args, keywords)
     if driven is not None:
         return driven
-    if path in _IMPORTS:
-        found = (
-            named.imported(
-                run, args[0], args[1] if path != "__import__" and len(args) > 1 else keywords.get("package", NOTHING), path == "__import__"
-            )
-            if args
-            else None
-        )
+    if path in _IMPORTS and args:
+        own = path == "__import__"
+        package = keywords.get("package", args[1] if len(args) > 1 and not own else NOTHING)
+        found = named.imported(run, args[0], package, own and "fromlist" not in keywords and len(args) < 4)
         if found is not None:
             return found
     if path in ("hydra.utils.instantiate", "hydra.utils.call"):
         built = named.instantiated(run, event, args, keywords)
         if built is not None:
             return built
+    if path in _FROM_FILES and (place := keywords.get("location", args[1] if len(args) > 1 else args[0] if args else NOTHING)).objs:
+        found = named.from_file(run, place)
+        if found is not None:
+            return found
+    if path == "importlib.util.module_from_spec" and args and any(isinstance(o, Module) for o in args[0].objs):
+        return args[0]
     if path == "eval":
         value = named.evaluated(run, event)
         if value is not None:
@@ -584,7 +602,10 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return NOTHING
     if name in ("__call__", "forward") and isinstance(obj, (New, Part)) and not (isinstance(obj, New) and obj.cls is not None):
         return run.invoke(event, just(obj), args, keywords)
-    if isinstance(obj, New) and (obj.path in COLLECTIONS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))):
+    known = run.is_a(obj, *(DICTS if getattr(obj, "cls", None) is not None else ATTRIBUTE_DICTS)) and (
+        name != "get" or not args or not _texts_of(args[0])
+    )
+    if isinstance(obj, New) and (known or obj.path in COLLECTIONS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))):
         return _collection(run, event, obj, name, args, keywords)
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
         return Value(args[0].objs, args[0].origins | {Origin("scaled", obj)}, args[0].scale)
@@ -816,11 +837,13 @@ def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
         return join(inner)
     if names:
         return join([run.attribute(args[0], n) for n in names] + args[2:])
+    pattern = named.pattern(run, event.node.args[1])
     own = [o for o in args[0].made() if o.cls is not None]
-    if own:  # by a name that is not known: any of the modules that it holds
-        held = [v for o in own for _, v in run.memory.of(o) if any(_is_model(run, inner) for inner in v.objs)]
-        return join(held + args[2:])
-    picked = [just(Pick(o)) for o in args[0].objs if isinstance(o, Module)]
+    if own:  # by a name that is not known: any of the modules that it holds, or a method
+        inside = [v for (owner, n), v in run.memory.items() if owner in own and named.like(n, pattern)]
+        held = [v for v in inside if any(_is_model(run, o) for o in v.objs)]
+        return join([*held, *(just(Pick(o, pattern)) for o in own if not held), *args[2:]])
+    picked = [just(Pick(o, pattern)) for o in args[0].objs if isinstance(o, Module)]
     return join([*picked, *(just(Ext(canonical(f"{o.path}.*"))) for o in args[0].objs if isinstance(o, Ext)), *args[2:]])
 
 
@@ -859,6 +882,10 @@ def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
     run.memory[made, "[]"] = join([v for k, v in keywords.items() if k != "**"])
     for a in args:
         run._update(made, a)
+        pairs = [o.items for o in run.element(a).objs if isinstance(o, Tup) and len(o.items) == 2] if a.objs else []
+        for _, value in pairs:  # dict(zip(names, losses))
+            for place in ("[]", "[?]"):
+                run.set_attribute(made, place, value, False)
         if not a.objs and a.origins:  # dict(model.named_parameters())
             for place in ("[]", "[?]"):
                 run.set_attribute(made, place, a, False)

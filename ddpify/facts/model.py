@@ -95,9 +95,10 @@ class Tup:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One of the things that a module holds, by a name that only the run tells."""
+    """One of the things that a module or an object of the project holds, by a name of which only a pattern is known."""
 
-    of: Module
+    of: Module | New
+    pattern: str = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +229,12 @@ class Value:
             return other
         scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
         origins = union(self.origins, other.origins)
-        if scale == self.scale and origins is self.origins and other.objs <= self.objs and len(self.objs) <= 60:
+        if scale == self.scale and origins is self.origins and other.objs <= self.objs:
             return self
         objs = self.objs | other.objs
-        return Value(objs if len(objs) <= 60 else frozenset(), origins, scale)
+        if len(objs) > _MANY and objs != _ANYTHING:
+            objs = _ANYTHING  # and so it stays, whatever is added
+        return Value(objs if _ANYTHING.isdisjoint(objs) else _ANYTHING, origins, scale)
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
@@ -259,6 +262,8 @@ class Value:
         return frozenset(o for o in self.objs if isinstance(o, New))
 
 
+_MANY = 240  # so many alternatives are followed
+_ANYTHING: frozenset[Obj] = frozenset((Like("*"),))
 NOTHING = Value()
 
 

@@ -142,7 +142,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     seen |= {part} if found else set()
                     yield from found
     yield from _rows(context, sources)
-    for name, file in context.facts.trees.items():
+    for file in context.facts.trees.values():
         for node in file.nodes():
             if isinstance(node, ast.Compare):
                 sides = [node.left, *node.comparators]
@@ -157,7 +157,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 length = run.value(node.left)
                 if length.scale == "count" and length.of_kind("batch") and length.of_kind("batch") <= trained:
                     yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
-            elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)) and name == "__main__":
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
                 left, right = run.value(node.left), run.value(node.right)
                 own = left.of_kind("batch")
                 if (

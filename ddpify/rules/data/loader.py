@@ -340,13 +340,17 @@ def _several(context: Context, loader: New, node: ast.Call) -> bool:
 
 
 def _evaluates(context: Context, loader: New) -> bool:
-    """Whether a loop over a loader does not train."""
-    training = context.facts.training_loops
-    return any(
-        loader in loop.element.of_kind("batch") | loop.element.batches() and loop.node not in training
-        for call in context.facts.after.trace.calls
-        for loop in call.loops
-    )
+    """Whether a loop over a loader, or over something of the project's own that draws from it, does not train."""
+    run, training = context.facts.after, context.facts.training_loops
+    loops = {loop.node: loop for call in run.trace.calls for loop in call.loops if loop.node not in training}
+    for node, loop in loops.items():
+        if loader not in loop.element.of_kind("batch") | loop.element.batches():
+            continue
+        over = [g.iter for g in getattr(node, "generators", ())] or [getattr(node, "iter", None)]
+        drawn = [o for n in over if n is not None for part in ast.walk(n) for o in run.value(part).made()]
+        if over == [None] or any(o == loader or o.cls is not None for o in drawn):
+            return True  # not over what is in a batch
+    return False
 
 
 def _in_turn(context: Context, loop: TrainingLoop) -> bool:
@@ -539,9 +543,9 @@ def _sampler_edits(made: LoaderCall, name: str) -> list[Edit]:
         return [given]
     if made.when and made.is_(shuffle, False):
         return [given]
-    if made.when and made.same(shuffle):
-        return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given] if made.joined else [given]
-    if made.when:
+    if made.joined and made.same(shuffle):
+        return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given]
+    if made.when and not made.same(shuffle):
         left = factory.negated(made.when)
         return [Replace(shuffle, left if shuffles else f"{left} and {{0}}", () if shuffles else (shuffle,)), given]
     if any(k.arg == "shuffle" for k in node.keywords):

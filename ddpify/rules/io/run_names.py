@@ -19,6 +19,7 @@ from ddpify.facts.disk import Touch
 from ddpify.facts.model import NOTHING, Func, Origin, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
+from ddpify.rules.io import run_folder
 from ddpify.rules.process.setup import works_at_import
 
 CODE = "DDP506"
@@ -151,6 +152,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             "this name comes from the time, from chance or from a listing, so that every rank has its own",
             f"make it in a statement of its own: name = {helper}(...)",
         )
+    yield from run_folder.findings(context, CODE)
 
 
 def momentary(value: Value) -> bool:
