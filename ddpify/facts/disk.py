@@ -197,12 +197,23 @@ class Paths:
                 return self._text(given, stack[:-1], depth + 1) if given is not None else frozenset((ANY,))
         scopes = [function] if isinstance(node, ast.Name) else [tree.root]
         for scope in (*scopes, tree.root):
-            stored = [n for n in ast.walk(scope) if stores(n, node)]
+            stored = self._stores(scope).get((type(node), node.id if isinstance(node, ast.Name) else node.attr), [])
             if stored:
                 statement = tree.parent[stored[0]]
                 alone = len(stored) == 1 and isinstance(statement, ast.Assign) and stored[0] in statement.targets
                 return self._text(statement.value, stack, depth + 1) if alone else frozenset((ANY,))  # type: ignore[attr-defined]
         return frozenset((ANY,))
+
+    def _stores(self, scope: ast.AST) -> dict[tuple[type, str], list[ast.AST]]:
+        """The stores into names, and into attributes, anywhere inside."""
+        key = "stores", scope
+        if key not in self.facts.known:
+            found: dict[tuple[type, str], list[ast.AST]] = {}
+            for n in ast.walk(scope):
+                if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store):
+                    found.setdefault((type(n), n.id if isinstance(n, ast.Name) else n.attr), []).append(n)
+            self.facts.known[key] = found
+        return self.facts.known[key]  # type: ignore[return-value]
 
 
 def stores(node: ast.AST, name: ast.Name | ast.Attribute) -> bool:
