@@ -13,6 +13,7 @@ from ddpify.facts.collect import Facts
 from ddpify.launchers import start
 from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
+from ddpify.progress import doing
 from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
@@ -155,6 +156,7 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     done: set[Obligation] = set()
     first = _agree(context)
     for rule in registry.PLANNING:
+        doing("planning")
         for item in first.get(rule, ()) if rule in first else rule.changes(context):
             if isinstance(item, Change):
                 changes.append(item)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddpify.errors import DdpifyError
+from ddpify.progress import doing
 from ddpify.search_path import additions
 from ddpify.sharing import NOT_OURS, shared
 from ddpify.source import Source, parse, read
@@ -79,6 +80,7 @@ class Project:
             return None
         for path in self._candidates(name):
             file = self.parsed.get(path)
+            doing(f"reading {shown(path)}")
             try:
                 source = file.source if file is not None else self.overlay.get(path) or read(path)
                 tree = file.tree if file is not None else parse(source, str(path))
