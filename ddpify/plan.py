@@ -243,8 +243,9 @@ def _unread(context: Context) -> Iterator[Finding]:
     """Modules that cannot be read. Raises DdpifyError where the script would fail by that, too."""
     facts = context.facts
     for tree in facts.trees.values():
-        for node in tree.nodes():
-            if not isinstance(node, (ast.Import, ast.ImportFrom)) or node not in facts.after.trace.visited:
+        imports: list[ast.Import | ast.ImportFrom] = tree.of(ast.Import, ast.ImportFrom)
+        for node in imports:
+            if node not in facts.after.trace.visited:
                 continue
             for name in facts.project.broken.keys() & facts.after.interpreter.imports(node, tree.name):
                 if all(isinstance(up, ast.Module) for up in tree.ancestors(node)):

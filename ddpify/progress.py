@@ -32,7 +32,8 @@ def shown() -> Iterator[None]:
         nonlocal last
         now = time.monotonic()
         if now - begun > AFTER and now - last > _EVERY:
-            text = what[: shutil.get_terminal_size((80, 24)).columns - 1]
+            room = shutil.get_terminal_size((80, 24)).columns - 1
+            text = what if len(what) <= room else f"{what[: room // 3]}...{what[len(what) - room // 2 :]}"
             sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()
             last = now

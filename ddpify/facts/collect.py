@@ -547,7 +547,7 @@ def moved_by_hand(facts: Facts) -> Iterator[ast.expr]:
 
 
 def _moved_by_hand(tree: Tree) -> Iterator[ast.expr]:
-    if not any(_is_grad(node) for node in tree.nodes()):
+    if not any(map(_is_grad, tree.of(ast.Attribute))):
         return
     for node in tree.nodes():
         target: ast.expr | None = None

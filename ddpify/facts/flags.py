@@ -42,9 +42,8 @@ def _calls(project: Project, file: SourceFile) -> _Calls:
     key = ("calls", file.tree)
     if key not in project.memo:
         found: _Calls = defaultdict(list)
-        for node in file.standing.nodes():
-            if isinstance(node, ast.Call):
-                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                found[name].append(node)
+        for node in file.standing.of(ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            found[name].append(node)
         project.memo[key] = found
     return project.memo[key]  # type: ignore[return-value]

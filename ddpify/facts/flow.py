@@ -1730,9 +1730,9 @@ class Interpreter:
         key = ("ignores", self.project.entry.tree)
         if key not in self.project.memo:
             self.project.memo[key] = any(
-                isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
+                isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
                 for file in (self.project.entry, *self.project.files.values())
-                for n in file.standing.nodes()
+                for n in file.standing.of(ast.UnaryOp)
             )
         return bool(self.project.memo[key])
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Node = TypeVar("_Node", bound=ast.AST)
 _SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # one object each in all trees
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -36,6 +38,18 @@ class Tree:
     def nodes(self) -> list[ast.AST]:
         """All nodes, breadth first."""
         return self._order
+
+    def of(self, *kinds: type[_Node]) -> list[_Node]:
+        """The nodes of some classes, breadth first; not of those derived from them."""
+        places = sorted(i for kind in kinds for i in self._places.get(kind, ()))
+        return [self._order[i] for i in places]  # type: ignore[misc]
+
+    @cached_property
+    def _places(self) -> dict[type[ast.AST], list[int]]:
+        out: dict[type[ast.AST], list[int]] = {}
+        for i, node in enumerate(self._order):
+            out.setdefault(type(node), []).append(i)
+        return out
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around `node`, innermost first."""

@@ -143,7 +143,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     yield from found
     yield from _rows(context, sources)
     for file in context.facts.trees.values():
-        for node in file.nodes():
+        for node in file.of(ast.Compare, ast.BinOp):
             if isinstance(node, ast.Compare):
                 sides = [node.left, *node.comparators]
                 lengths = [run.value(s).of_kind("batch") for s in sides if run.value(s).scale == "count"]
@@ -392,10 +392,9 @@ def _indivisible(context: Context) -> Iterator[Finding]:
 def _default(context: Context, name: str) -> object:
     """The literal default of a command-line option."""
     for tree in context.facts.trees.values():
-        for node in tree.nodes():
+        for node in tree.of(ast.Call):
             if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
+                isinstance(node.func, ast.Attribute)
                 and node.func.attr == "add_argument"
                 and any(isinstance(a, ast.Constant) and str(a.value).lstrip("-").replace("-", "_") == name for a in node.args)
             ):

@@ -57,12 +57,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if n is not loader.node
     }
     for tree in context.facts.trees.values():
-        for node in tree.nodes():
-            if (
-                not (isinstance(node, ast.Call) and _downloads(node))
-                or node in extracted
-                or tree.statement(node) not in context.facts.after.trace.visited
-            ):
+        for node in tree.of(ast.Call):
+            if not _downloads(node) or node in extracted or tree.statement(node) not in context.facts.after.trace.visited:
                 continue
             statement = tree.statement(node)
             if any(isinstance(o, (Class, Func)) for o in context.facts.after.value(node.func).objs):

@@ -275,7 +275,7 @@ def _seen(context: Context, loader: New) -> bool:
         if takes and "len" in paths and not _divides(context, call.node, loader):
             return False
     for tree in context.facts.trees.values():
-        for node in tree.nodes():
+        for node in tree.of(ast.Attribute, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp):
             if isinstance(node, ast.Attribute) and loader in run.value(node.value).objs:
                 up = tree.parent[node]
                 measured = isinstance(up, ast.Call) and "len" in run.value(up.func).paths()

@@ -313,7 +313,8 @@ def _read(context: Context) -> set[Obj]:
     out = {o for c in run.trace.calls for v in (c.receiver, *c.args, *c.keywords.values()) for o in v.objs}
     out |= {o for store in run.trace.stores for o in store.value.objs}
     out |= {o for (owner, _), held in run.memory.items() if not isinstance(owner, str) for o in held.objs}
-    through = (n.iter for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, (ast.For, ast.comprehension)))
+    trees = context.facts.trees.values()
+    through = [*(n.iter for t in trees for n in t.of(ast.For)), *(n.iter for t in trees for n in t.of(ast.comprehension))]
     return out | {o for node in through for o in run.value(node).objs}
 
 

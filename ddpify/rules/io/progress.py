@@ -98,8 +98,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Disable bars on other ranks; report bars in other modules."""
     run, rank = context.facts.after, context.names["rank"]
     for tree in context.facts.trees.values():
-        for node in tree.nodes():
-            if not isinstance(node, ast.Call) or not run.calls(node):
+        for node in tree.of(ast.Call):
+            if not run.calls(node):
                 continue
             paths = run.value(node.func).paths()
             if any(p.startswith(_FIXED) for p in paths) and not _drawn_by_output(context, node):

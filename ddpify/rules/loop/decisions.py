@@ -348,8 +348,8 @@ def _handlers(context: Context) -> Iterator[Change | Finding]:
     """`except` around training that goes on as if nothing had happened."""
     training = context.training
     for tree in context.facts.trees.values():
-        for node in tree.nodes():
-            if not (isinstance(node, ast.Try) and any(n in training for s in node.body for n in ast.walk(s))):
+        for node in tree.of(ast.Try):
+            if not any(n in training for s in node.body for n in ast.walk(s)):
                 continue
             for handler in node.handlers:
                 caught = ast.unparse(handler.type) if handler.type is not None else "everything"

@@ -267,8 +267,8 @@ def _elsewhere(context: Context) -> Iterator[Finding]:
         if tree in context.tree.trees:
             continue
         told: set[ast.stmt] = set()
-        for node in tree.nodes():
-            if not isinstance(node, _NAMING) or (statement := tree.statement(node)) not in visited or statement in told:
+        for node in tree.of(*_NAMING):
+            if (statement := tree.statement(node)) not in visited or statement in told:
                 continue
             if _names_one(context, node):
                 told.add(statement)

@@ -37,8 +37,8 @@ def told(context: Context) -> Iterator[Finding]:
             if isinstance(method, ast.FunctionDef) and method.name == "backward" and (at := _bounds(method)):
                 yield _larger(context, at, "this backward bounds")
     for tree in context.facts.trees.values():
-        for read in tree.nodes():
-            if isinstance(read, ast.Attribute) and read.attr == "grad" and isinstance(read.ctx, ast.Load):
+        for read in tree.of(ast.Attribute):
+            if read.attr == "grad" and isinstance(read.ctx, ast.Load):
                 base = run.value(read.value)
                 of_batch = base.scale == "sample" and not base.of_kind("parameters") and base.batches() & set(context.facts.feeding)
                 if of_batch and not _direction(tree, read):
