@@ -1957,6 +1957,26 @@ class Coupled(nn.Module):
         told=("DDP506",),
         files={**THREE, "conf/config.yaml": "size: 6\n"},
     ),
+    "a device that a file names": Script(
+        HEADER
+        + """
+    from omegaconf import OmegaConf
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", default="here.yaml")
+    cfg = OmegaConf.load(parser.parse_args().config)
+    device = torch.device(cfg.train.device)
+    loader = DataLoader(Waves(), batch_size=cfg.train.size, shuffle=True)
+    model = Wide().to(cfg["train"]["device"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows.to(device)), labels.to(device)).backward()
+            optimizer.step()
+""",
+        files={**THREE, "here.yaml": "train: {size: 6, device: cpu}\n", "there.yaml": "train: {size: 12, device: 'cuda:1'}\n"},
+    ),
     "a module of which nothing is known": Script(
         HEADER
         + """
