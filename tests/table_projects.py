@@ -203,6 +203,17 @@ import torch.nn as nn
 def build(width):
     return SimpleNamespace(body=nn.Linear(8, width), head=nn.Linear(width, 2))
 """
+MUNCH = """\
+class Munch(dict):
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name)
+
+    def __setattr__(self, name, value):
+        self[name] = value
+"""
 SCRIPTS: dict[str, Script] = {
     "loaders, loops and meters in three modules": Script(
         MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
@@ -669,6 +680,45 @@ class Trainer:
         print("keys", {k: sorted(v) for k, v in torch.load("nets.pt").items()})
         """,
         files={"feeding.py": FETCH, "nets.py": NETS},
+        same=("keys",),
+    ),
+    "batches and networks in dicts read by attribute": Script(
+        """
+        from munch import Munch
+
+
+        class Feed:
+            def __init__(self, loader):
+                self.loader = loader
+
+            def __next__(self):
+                try:
+                    rows, kinds = next(self.drawn)
+                except (AttributeError, StopIteration):
+                    self.drawn = iter(self.loader)
+                    rows, kinds = next(self.drawn)
+                drawn = Munch(rows=rows, kinds=kinds)
+                return Munch({name: part.to("cpu") for name, part in drawn.items()})
+
+
+        loaders = Munch(train=DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True))
+        nets = Munch(body=nn.Linear(8, 6), head=nn.Linear(6, 2))
+        sgds = Munch()
+        for name in nets.keys():
+            sgds[name] = torch.optim.SGD(params=nets[name].parameters(), lr=0.1)
+        feed = Feed(loaders.train)
+        for nr in range(10):
+            sample = next(feed)
+            loss = F.cross_entropy(nets.head(nets.body(sample.rows).relu()), sample.kinds)
+            for sgd in sgds.values():
+                sgd.zero_grad()
+            loss.backward()
+            sgds.body.step()
+            sgds.head.step()
+        torch.save({name: net.state_dict() for name, net in nets.items()}, "nets.pt")
+        print("keys", {k: sorted(v) for k, v in torch.load("nets.pt").items()})
+        """,
+        stand_ins={"munch.py": MUNCH},
         same=("keys",),
     ),
 }

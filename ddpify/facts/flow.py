@@ -46,11 +46,13 @@ from ddpify.facts.model import (
     origins_of,
 )
 from ddpify.facts.names import canonical
+from ddpify.progress import doing
 from ddpify.project import Project, SourceFile
 
 _BUILTINS = frozenset(dir(builtins))
 _DEPTH = 24
 _BUDGET = 150_000
+_TOLD = 500  # after so many statements
 State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
@@ -160,7 +162,7 @@ class Interpreter:
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Run statements; False when control does not come out at the end."""
-        return all(self.statement(statement) for statement in body)
+        return all(map(self.statement, body))
 
     def statement(self, node: ast.stmt) -> bool:
         """Run one statement; False when control does not pass it."""
@@ -168,13 +170,17 @@ class Interpreter:
         if self.spent > _BUDGET:
             self.trace.exhausted = True
             return False
+        if not self.spent % _TOLD:
+            doing(f"following {self._file(self.frame.file).shown}")
         self.trace.visited.add(node)
         run = _STATEMENTS.get(type(node))
         alive = True if run is None else run(self, node)
-        for target in self.wraps.get(node, ()) if alive else ():
-            self._wrap(node, target)
-        for text in self.settled.get(node, ()) if alive else ():
-            self._settle(ast.parse(text, mode="eval").body)
+        if alive and node in self.wraps:
+            for target in self.wraps[node]:
+                self._wrap(node, target)
+        if alive and node in self.settled:
+            for text in self.settled[node]:
+                self._settle(ast.parse(text, mode="eval").body)
         return alive
 
     def _settle(self, target: ast.expr) -> None:
@@ -246,15 +252,15 @@ class Interpreter:
 
     def lookup(self, name: str) -> Value:
         """What a name holds here."""
-        frame = self.frame
+        frame = self.frames[-1]
         if frame.local is not None and name not in frame.globals:
             if name in frame.local:
                 return frame.local[name]
             if name in frame.outer:
                 return frame.outer[name]
-        key = (frame.file, name)
-        if key in self.memory:
-            return self.memory[key]
+        held = self.memory.get((frame.file, name))
+        if held is not None:
+            return held
         if name == "__name__":
             return just(Lit(frame.file))
         return just(Ext(name)) if name in _BUILTINS else NOTHING
@@ -286,6 +292,9 @@ class Interpreter:
             strong = len(receiver.objs) == 1
             for obj in receiver.objs:
                 self.set_attribute(obj, target.attr, value, strong)
+                if isinstance(obj, New) and obj.path in library.DICTS:
+                    self.keys.setdefault(obj, set()).add(target.attr)
+                    self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
         elif isinstance(target, ast.Subscript):
             receiver, index = self.expression(target.value), self.expression(target.slice)
             self._store(target, receiver, value)
@@ -877,7 +886,9 @@ class Interpreter:
         how = self.turned.get(node)
         if how is not None:
             value = _turn(value, how, node)
-        self._note(node, value)
+        seen = self.trace.values.get(node)
+        if seen is not value:
+            self.trace.values[node] = value if seen is None else seen | value
         return value
 
     def _cut(self, cut: Cut, value: Value) -> Value:
@@ -983,6 +994,8 @@ class Interpreter:
             held = self.memory.get((obj, name)) if name != "batch_size" or not self.is_a(obj, library.DATALOADER) else None
             if held is not None:
                 return held
+            if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in self.memory:
+                return self.memory[obj, UNNAMED] | just(self.objects.method(obj, name))  # put in by a key that is not known
             if isinstance(obj, New) and obj.path in library.WRAPPERS:
                 inner = self.memory.get((obj, "module"), NOTHING)
                 if name == "module":

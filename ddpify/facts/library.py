@@ -43,6 +43,7 @@ ATTRIBUTE_DICTS = frozenset(
         easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict attrdict.AttrDict yacs.config.CfgNode
     """.split()
 )
+OF_DICTS = frozenset(("keys", "values", "items", "get", "pop", "update", "copy", "setdefault"))
 DICTS = ATTRIBUTE_DICTS | {"dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"}
 PARTS = "torch.Tensor.split"  # the parts of a batch that are trained on one after another
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
@@ -326,6 +327,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
     elif made.path in HOLDERS:
         for value in args:
             run._update(made, value)
+            if not value.objs and made.path in DICTS:  # a batch that is a dict
+                run.memory[made, "[?]"] = run.memory.get((made, "[?]"), NOTHING) | value
         for name, value in keywords.items():
             if name != "**":
                 run.memory[made, name] = value
