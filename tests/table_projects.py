@@ -225,6 +225,36 @@ def forget(folder, step):
     if os.path.exists(path):
         os.remove(path)
 """
+LOOP = """\
+import torch
+import torch.nn.functional as F
+
+
+class Runner:
+    def __init__(self, net, feed):
+        self.net, self.feed = net, feed
+        self.sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def run(self, rounds):
+        for nr in range(rounds):
+            for rows, kinds in self.feed:
+                loss = F.cross_entropy(self.net(rows), kinds)
+                self.sgd.zero_grad()
+                loss.backward()
+                self.sgd.step()
+"""
+SEEDS = """\
+import random
+
+import numpy as np
+import torch
+
+
+def start(number):
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
+"""
 SCRIPTS: dict[str, Script] = {
     "loaders, loops and meters in three modules": Script(
         MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
@@ -769,5 +799,16 @@ class Trainer:
         """,
         files={"keeping.py": KEEPING},
         same=("step", "kept"),
+    ),
+    "seeds of modules that the training's own does not import": Script(
+        """
+        from runner import Runner
+        from seeds import start
+
+        start(3)
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        Runner(nn.Linear(8, 2), feed).run(2)
+        """,
+        files={"runner.py": LOOP, "seeds.py": SEEDS},
     ),
 }
