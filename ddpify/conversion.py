@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
+from ddpify.progress import doing
 from ddpify.project import Project, load, of_source, shown
+from ddpify.room import with_room
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.source import Source, from_bytes, from_text
 
@@ -144,6 +146,7 @@ def _text(source: str | bytes, shown: str) -> Source:
     return from_text(source, shown)
 
 
+@with_room
 def _in_steps(project: Project, options: Options, path: Path | None, most: int = 4) -> Conversion:
     """The conversion, in several steps where something is done to the script first."""
     from ddpify.plan import first
@@ -248,6 +251,7 @@ def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], t
     unapplied: list[Change] = []
     for file in (project.entry, *project.files.values()):
         here = tuple(change for change in plan.changes if change.file == file.shown)
+        doing(f"rewriting {file.shown}")
         code, left = rewrite(file.source.text, file.tree, here) if here else (file.source.original, ())
         if here:
             ast.parse(code)

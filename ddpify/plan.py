@@ -13,6 +13,7 @@ from ddpify.facts.collect import Facts
 from ddpify.launchers import start
 from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
+from ddpify.progress import doing
 from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
@@ -71,7 +72,7 @@ def make_plan(project: Project, options: Options) -> Plan:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
     changes, place = module.by_file(context, changes)
     first, added = setup.change(context, changes, place)
-    findings = sorted([*findings, *spawn.one_by_default(context)], key=_rank)
+    findings = sorted([*findings, *module.apart(context, changes), *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
         (*changes, *first, *spawn.change(context)),
@@ -155,6 +156,7 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     done: set[Obligation] = set()
     first = _agree(context)
     for rule in registry.PLANNING:
+        doing("planning")
         for item in first.get(rule, ()) if rule in first else rule.changes(context):
             if isinstance(item, Change):
                 changes.append(item)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddpify.errors import DdpifyError
+from ddpify.progress import doing
 from ddpify.search_path import additions
 from ddpify.sharing import NOT_OURS, shared
 from ddpify.source import Source, parse, read
@@ -79,6 +80,7 @@ class Project:
             return None
         for path in self._candidates(name):
             file = self.parsed.get(path)
+            doing(f"reading {shown(path)}")
             try:
                 source = file.source if file is not None else self.overlay.get(path) or read(path)
                 tree = file.tree if file is not None else parse(source, str(path))
@@ -150,8 +152,12 @@ class Project:
         """Whether other scripts than the entry use a module, too."""
         return name in self._shared
 
+    def known_apart(self, name: str) -> Path | None:
+        """A script that knows a module by another name than the entry does, as a part of a package."""
+        return self._shared.get(name)
+
     @cached_property
-    def _shared(self) -> frozenset[str]:
+    def _shared(self) -> dict[str, Path | None]:
         return shared(self)
 
     def is_local(self, name: str) -> bool:

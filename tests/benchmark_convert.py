@@ -1,7 +1,9 @@
 """How long `ddpify convert` takes: `python tests/benchmark_convert.py [--runs N]`.
 
 First the whole process on a 300-line script beside its floor (start Python, import libcst, parse, generate), taken in turn.
-Then `convert` alone on generated scripts of 100 to 10000 lines: the time for 100 lines must not grow.
+Then on a project of 30 modules and 6000 lines, beside its entry with all that it needs written into it and no modules, and beside one
+file of as many lines. Then `convert` alone on generated scripts of 100 to 10000 lines and projects of 1500 to 24000: the time for 100
+lines must not grow.
 """
 
 import argparse
@@ -11,6 +13,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import big_project
 
 HEAD = """\
 import argparse
@@ -87,45 +91,72 @@ def process(command: list[str]) -> float:
     return seconds
 
 
-def whole_process(folder: Path, runs: int) -> None:
-    """Prints the medians of `ddpify convert` and of its floor."""
-    path = folder / "train.py"
-    path.write_text(script(300))
-    commands = {
-        "floor": [sys.executable, "-c", FLOOR, str(path)],
-        "ddpify convert": [sys.executable, "-m", "ddpify", "convert", str(path)],
-        "ddpify --help": [sys.executable, "-m", "ddpify", "--help"],
-        "python -c pass": [sys.executable, "-c", "pass"],
-    }
+def in_turn(commands: dict[str, list[str]], runs: int) -> None:
+    """Prints the medians of whole processes, and their ratios to the first."""
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(runs + 1):
         for name, command in commands.items():
             taken = process(command)
             if turn:  # the first turn warms the caches
                 seconds[name].append(taken)
-    floor = statistics.median(seconds["floor"])
-    print(f"whole process, {len(path.read_text().splitlines())} lines, {runs} runs each in turn")
-    print(f"{'':16}{'median ms':>10}{'min':>8}{'max':>8}{'/ floor':>9}")
+    first = statistics.median(next(iter(seconds.values())))
+    print(f"{'':24}{'median ms':>10}{'min':>8}{'max':>8}{'ratio':>9}")
     for name, values in seconds.items():
         median = statistics.median(values)
-        print(f"{name:16}{1e3 * median:10.0f}{1e3 * min(values):8.0f}{1e3 * max(values):8.0f}{median / floor:9.2f}")
+        print(f"{name:24}{1e3 * median:10.0f}{1e3 * min(values):8.0f}{1e3 * max(values):8.0f}{median / first:9.2f}")
 
 
-def by_lines(runs: int) -> None:
-    """Prints the time of `convert` inside a warm process, for growing scripts."""
+def convert(path: Path) -> list[str]:
+    """The command that converts a script."""
+    return [sys.executable, "-m", "ddpify", "convert", str(path)]
+
+
+def whole_process(folder: Path, runs: int) -> None:
+    """Prints the medians of `ddpify convert` and of its floor."""
+    path = folder / "train.py"
+    path.write_text(script(300))
+    print(f"whole process, {len(path.read_text().splitlines())} lines, {runs} runs each in turn")
+    commands = {
+        "floor": [sys.executable, "-c", FLOOR, str(path)],
+        "ddpify convert": convert(path),
+        "ddpify --help": [sys.executable, "-m", "ddpify", "--help"],
+        "python -c pass": [sys.executable, "-c", "pass"],
+    }
+    in_turn(commands, runs)
+
+
+def project(folder: Path, runs: int) -> None:
+    """Prints the medians for a project, its entry alone and one file of as many lines."""
+    entry, alone, single = big_project.write(folder / "project"), folder / "alone" / "train.py", folder / "single" / "train.py"
+    lines = [len(text.splitlines()) for text in big_project.files().values()]
+    for path, text in ((alone, big_project.ALONE), (single, script(sum(lines)))):
+        path.parent.mkdir()
+        path.write_text(text)
+    print(f"\nwhole process, {sum(1 for n in lines if n) - 1} modules and {sum(lines)} lines, {runs} runs each in turn")
+    in_turn({"entry alone": convert(alone), "project": convert(entry), "one file as long": convert(single)}, runs)
+
+
+def by_lines(folder: Path, runs: int) -> None:
+    """Prints the time of `convert` inside a warm process, for growing scripts and growing projects."""
     import ddpify
 
     ddpify.convert(script(100))
-    print(f"\n{'lines':>6}{'ms':>9}{'ms per 100 lines':>18}{'changes':>9}")
-    for lines in (100, 300, 1000, 3000, 10000):
-        text = script(lines)
-        taken = []
-        for _ in range(max(3, runs * 300 // lines) if lines > 300 else runs):
-            start = time.perf_counter()
-            done = ddpify.convert(text)
-            taken.append(time.perf_counter() - start)
-        count, milliseconds = len(text.splitlines()), 1e3 * statistics.median(taken)
-        print(f"{count:6}{milliseconds:9.1f}{100 * milliseconds / count:18.2f}{len(done.changes):9}")
+    for of, sizes in (("one file", (100, 300, 1000, 3000, 10000)), ("project", (1500, 3000, 6000, 12000, 24000))):
+        print(f"\n{of:>8} lines{'ms':>9}{'ms per 100 lines':>18}{'changes':>9}")
+        for lines in sizes:
+            if of == "project":
+                source: str | Path = big_project.write(folder / f"project{lines}", lines)
+                count = sum(len(text.splitlines()) for text in big_project.files(lines).values())
+            else:
+                source = script(lines)
+                count = len(source.splitlines())
+            taken = []
+            for _ in range(max(3, runs * 300 // lines) if lines > 300 else runs):
+                start = time.perf_counter()
+                done = ddpify.convert(source)
+                taken.append(time.perf_counter() - start)
+            milliseconds = 1e3 * statistics.median(taken)
+            print(f"{count:14}{milliseconds:9.1f}{100 * milliseconds / count:18.2f}{len(done.changes):9}")
 
 
 if __name__ == "__main__":
@@ -134,4 +165,5 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         whole_process(Path(name), arguments.runs)
-    by_lines(arguments.runs)
+        project(Path(name), arguments.runs)
+        by_lines(Path(name), arguments.runs)

@@ -1269,3 +1269,707 @@ class Trainer:
         files={**THREE, "settings.json": '{"size": 6, "rate": 0.1}\n'},
     ),
 }
+HEADER = """
+    from nets import *
+    from rows import Waves
+"""
+STEPS = """
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), labels)
+            loss.backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+"""
+TAIL = (
+    """
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+    + STEPS
+)
+SCRIPTS |= {
+    "a decorator that steps twice": Script(
+        HEADER
+        + """
+    def twice(f):
+        def inner(*args, **kw):
+            f(*args, **kw)
+            return f(*args, **kw)
+        return inner
+
+    @twice
+    def step(model, rows, labels, optimizer):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(rows), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(3):
+        total = 0.0
+        for rows, labels in loader:
+            total += step(model, rows, labels, optimizer)
+        print(f"loss {total / len(loader):.6f}")
+""",
+        ("loss",),
+        files=THREE,
+    ),
+    "methods that are logged, and inherited": Script(
+        HEADER
+        + """
+    import functools
+
+    def logged(method):
+        @functools.wraps(method)
+        def inner(self, *args, **kw):
+            out = method(self, *args, **kw)
+            print(method.__name__, "done")
+            return out
+        return inner
+
+    class Base:
+        def __init__(self, model):
+            self.model = model
+            self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        @logged
+        def fit(self, loader):
+            for epoch in range(3):
+                self.epoch(loader)
+
+    class Trainer(Base):
+        def __init__(self, model):
+            super().__init__(model)
+            self.best = 1e9
+
+        @logged
+        def epoch(self, loader):
+            total = 0.0
+            for rows, labels in loader:
+                self.optimizer.zero_grad()
+                loss = F.cross_entropy(self.model(rows), labels)
+                loss.backward()
+                self.optimizer.step()
+                total += loss.item()
+            if total < self.best:
+                self.best = total
+                torch.save(self.model.state_dict(), "best.pt")
+            print(f"loss {total / len(loader):.6f}")
+
+    Trainer(Wide()).fit(DataLoader(Waves(), batch_size=6, shuffle=True))
+""",
+        ("loss",),
+        files=THREE,
+    ),
+    "data classes made of a file": Script(
+        HEADER
+        + """
+    import yaml
+    from dataclasses import dataclass, field
+
+    @dataclass
+    class Train:
+        batch_size: int = 2
+        start: str = None
+    @dataclass
+    class Config:
+        train: Train = field(default_factory=Train)
+        rate: float = 0.5
+
+    raw = yaml.safe_load(open("c.yaml"))
+    cfg = Config(train=Train(**raw["train"]), rate=raw["rate"])
+    loader = DataLoader(Waves(), batch_size=cfg.train.batch_size, shuffle=True)
+    model = Wide()
+    if cfg.train.start is not None:
+        model.load_state_dict(torch.load(cfg.train.start))
+    optimizer = torch.optim.SGD(model.parameters(), lr=cfg.rate)
+"""
+        + STEPS.replace(
+            "F.cross_entropy(model(rows), labels)", "F.cross_entropy(model(rows), labels, reduction='sum') / cfg.train.batch_size"
+        ),
+        files={**THREE, "c.yaml": "train: {batch_size: 6}\nrate: 0.1\n"},
+    ),
+    "two steps by one maker": Script(
+        HEADER
+        + """
+    def stepper(model, optimizer):
+        def step(rows, labels):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), labels)
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+        return step
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    first, second = Wide(), Narrow()
+    a = stepper(first, torch.optim.SGD(first.parameters(), lr=0.1))
+    b = stepper(second, torch.optim.SGD(second.parameters(), lr=0.2))
+    for epoch in range(3):
+        for rows, labels in loader:
+            a(rows, labels)
+            b(rows, labels)
+""",
+        files=THREE,
+    ),
+    "a registry that an object fills": Script(
+        HEADER
+        + """
+    REG = {}
+    class register:
+        def __init__(self, name):
+            self.name = name
+        def __call__(self, cls):
+            REG[self.name] = cls
+            return cls
+
+    @register("a")
+    class A(nn.Module):
+        def __init__(self, k):
+            super().__init__()
+            self.l = nn.Linear(8, k)
+        def forward(self, x):
+            return self.l(x)
+
+    @register("b")
+    class B(A):
+        def forward(self, x):
+            return self.l(x) * 2
+
+    name = os.environ.get("NET", "b")
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = REG.get(name)(2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS,
+        files=THREE,
+    ),
+    "namespaces inside a namespace": Script(
+        HEADER
+        + """
+    import json
+    from types import SimpleNamespace
+    cfg = json.load(open("c.json"), object_hook=lambda d: SimpleNamespace(**d))
+    loader = DataLoader(Waves(), batch_size=cfg.train.bs, shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS.replace("F.cross_entropy(model(rows), labels)", "F.cross_entropy(model(rows), labels, reduction='sum') / cfg.train.bs"),
+        files={**THREE, "c.json": '{"train": {"bs": 6}}'},
+    ),
+    "constants of a class as a dict": Script(
+        HEADER
+        + """
+    class C:
+        bs = 6
+        rate = 0.1
+    cfg = {k: v for k, v in vars(C).items() if not k.startswith("_")}
+    print("cfg", cfg)
+    loader = DataLoader(Waves(), batch_size=cfg["bs"], shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=cfg["rate"])
+"""
+        + STEPS.replace("F.cross_entropy(model(rows), labels)", "F.cross_entropy(model(rows), labels, reduction='sum') / cfg['bs']"),
+        ("cfg",),
+        files=THREE,
+    ),
+    "all arguments as keywords": Script(
+        HEADER
+        + """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch_size", type=int, default=6)
+    parser.add_argument("--rate", type=float, default=0.1)
+    args = parser.parse_args()
+
+    def main(batch_size, rate):
+        loader = DataLoader(Waves(), batch_size=batch_size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        for epoch in range(3):
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                (F.cross_entropy(model(rows), labels, reduction="sum") / batch_size).backward()
+                optimizer.step()
+
+    main(**vars(args))
+""",
+        files=THREE,
+    ),
+    "a function that typer calls": Script(
+        HEADER
+        + """
+    import typer
+
+    def main(batch_size: int = 6, rate: float = 0.1):
+        loader = DataLoader(Waves(), batch_size=batch_size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        for epoch in range(3):
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                (F.cross_entropy(model(rows), labels, reduction="sum") / batch_size).backward()
+                optimizer.step()
+
+    if __name__ == "__main__":
+        typer.run(main)
+""",
+        files=THREE,
+    ),
+    "a command of typer's": Script(
+        HEADER
+        + """
+    import typer
+    app = typer.Typer()
+
+    @app.command()
+    def fit(batch_size: int = typer.Option(6), rate: float = 0.1):
+        loader = DataLoader(Waves(), batch_size=batch_size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        for epoch in range(3):
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                (F.cross_entropy(model(rows), labels, reduction="sum") / batch_size).backward()
+                optimizer.step()
+
+    @app.command()
+    def show():
+        print(Wide())
+
+    if __name__ == "__main__":
+        app()
+""",
+        args=("fit",),
+        files=THREE,
+    ),
+    "a dict of functions that fire calls": Script(
+        HEADER
+        + """
+    import fire
+
+    def fit(batch_size=6):
+        loader = DataLoader(Waves(), batch_size=batch_size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                (F.cross_entropy(model(rows), labels, reduction="sum") / batch_size).backward()
+                optimizer.step()
+
+    def check():
+        print(Wide()(torch.zeros(1, 8)))
+
+    fire.Fire({"fit": fit, "check": check})
+""",
+        args=("fit",),
+        files=THREE,
+    ),
+    "whatever fire is told to call": Script(
+        HEADER
+        + """
+    import fire
+
+    def fit(batch_size=6):
+        loader = DataLoader(Waves(), batch_size=batch_size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                (F.cross_entropy(model(rows), labels, reduction="sum") / batch_size).backward()
+                optimizer.step()
+
+    if __name__ == "__main__":
+        fire.Fire()
+""",
+        args=("fit",),
+        files=THREE,
+    ),
+    "a holder of a flag in a module": Script(
+        """
+    from absl import app
+    import run
+
+    if __name__ == "__main__":
+        app.run(run.main)
+""",
+        files={
+            **THREE,
+            "run.py": """\
+import torch
+import torch.nn.functional as F
+from absl import flags
+from torch.utils.data import DataLoader
+from nets import Wide
+from rows import Waves
+
+_SIZE = flags.DEFINE_integer("size", 6, "samples")
+
+
+def main(_):
+    loader = DataLoader(Waves(), batch_size=_SIZE.value, shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            (F.cross_entropy(model(rows), labels, reduction="sum") / _SIZE.value).backward()
+            optimizer.step()
+""",
+        },
+    ),
+    "a class by its name in the script's own module": Script(
+        _built("model = getattr(sys.modules[__name__], args.arch)(num_classes=2)", "import sys\nfrom nets import *"), SAME, files=THREE
+    ),
+    "a name that is evaluated in a text": Script(
+        _built('model = eval(f"nets.{args.arch}")(num_classes=2)', "import nets"), SAME, files=THREE
+    ),
+    "a module imported by the built-in function": Script(
+        _built('zoo = __import__("zoo." + args.kind, fromlist=["x"])\nmodel = getattr(zoo, args.arch)(2)', "").replace(
+            'parser.add_argument("--arch"', 'parser.add_argument("--kind", default="nets")\nparser.add_argument("--arch"'
+        ),
+        SAME,
+        files={**THREE, "zoo/__init__.py": "", "zoo/nets.py": NETS},
+    ),
+    "losses by their names, of which one sums": Script(
+        HEADER
+        + """
+    import losses
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--loss", default="total")
+    args = parser.parse_args()
+    criterion = getattr(losses, args.loss)
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+"""
+        + TAIL.replace("F.cross_entropy(", "criterion("),
+        files={
+            **THREE,
+            "losses.py": """\
+import torch.nn.functional as F
+
+
+def plain(a, b):
+    return F.cross_entropy(a, b)
+
+
+def total(a, b):
+    return F.cross_entropy(a, b, reduction='sum')
+""",
+        },
+    ),
+    "losses in a dictionary, of which one sums": Script(
+        HEADER
+        + """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--loss", default="sum")
+    args = parser.parse_args()
+    LOSSES = {"mean": nn.CrossEntropyLoss, "sum": lambda: nn.CrossEntropyLoss(reduction="sum")}
+    criterion = LOSSES[args.loss]()
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+"""
+        + TAIL.replace("F.cross_entropy(", "criterion(").replace("lr=0.1", "lr=0.01"),
+        files=THREE,
+    ),
+    "the name of the model's class": Script(
+        HEADER
+        + """
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS.replace(
+            'torch.save(model.state_dict(), "last.pt")',
+            'torch.save({"arch": type(model).__name__, "cls": model.__class__.__name__, "w": model.state_dict()}, "last.pt")\n'
+            '    print("arch", type(model).__name__)',
+        ),
+        ("arch",),
+        files=THREE,
+    ),
+    "networks and optimizers in a dict of the project's own": Script(
+        HEADER
+        + """
+    class Munch(dict):
+        __getattr__ = dict.__getitem__
+        __setattr__ = dict.__setitem__
+    cfg = Munch(batch=6)
+    nets = Munch(a=Wide(), b=Narrow())
+    optims = Munch()
+    for name in nets.keys():
+        optims[name] = torch.optim.SGD(nets[name].parameters(), lr=0.1)
+    loader = DataLoader(Waves(), batch_size=cfg.batch, shuffle=True)
+    for epoch in range(3):
+        for rows, labels in loader:
+            loss = F.cross_entropy(nets.a(rows) + nets.b(rows), labels)
+            for o in optims.values():
+                o.zero_grad()
+            loss.backward()
+            for o in optims.values():
+                o.step()
+""",
+        files=THREE,
+    ),
+    "modules that are found in a folder": Script(
+        HEADER
+        + """
+    import importlib
+    import pkgutil
+    import zoo
+    for info in pkgutil.iter_modules(zoo.__path__):
+        importlib.import_module(f"zoo.{info.name}")
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = zoo.FOUND["wide"]()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS,
+        files={
+            **THREE,
+            "zoo/__init__.py": "FOUND = {}\n\n\ndef found(cls):\n    FOUND[cls.__name__.lower()] = cls\n    return cls\n",
+            "zoo/first.py": "from nets import Wide as Base\nfrom zoo import found\n\n\n@found\nclass Wide(Base):\n    pass\n",
+        },
+    ),
+    "modules that a package lists": Script(
+        HEADER
+        + """
+    import zoo
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = zoo.FOUND["wide"]()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS,
+        files={
+            **THREE,
+            "zoo/__init__.py": """\
+import importlib
+import os
+
+FOUND = {}
+
+
+def found(cls):
+    FOUND[cls.__name__.lower()] = cls
+    return cls
+
+
+for name in sorted(os.listdir(os.path.dirname(__file__))):
+    if name.endswith('.py') and not name.startswith('_'):
+        importlib.import_module('zoo.' + name[:-3])
+""",
+            "zoo/first.py": "from nets import Wide as Base\nfrom zoo import found\n\n\n@found\nclass Wide(Base):\n    pass\n",
+        },
+    ),
+    "a module from a file": Script(
+        HEADER
+        + """
+    import importlib.util
+    spec = importlib.util.spec_from_file_location("thing", "thing.py")
+    thing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(thing)
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = thing.make()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS,
+        files={**THREE, "thing.py": "from nets import Wide\n\n\ndef make():\n    return Wide()\n"},
+    ),
+    "settings of a file that is run": Script(
+        HEADER
+        + """
+    import runpy
+    cfg = runpy.run_path("conf.py")
+    loader = DataLoader(Waves(), batch_size=cfg["batch"], shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=cfg["rate"])
+"""
+        + STEPS.replace("F.cross_entropy(model(rows), labels)", "F.cross_entropy(model(rows), labels, reduction='sum') / cfg['batch']"),
+        files={**THREE, "conf.py": "batch = 6\nrate = 0.1\n"},
+    ),
+    "settings of a module by its name": Script(
+        HEADER
+        + """
+    import importlib
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", default="conf")
+    args = parser.parse_args()
+    cfg = importlib.import_module(args.config).Config()
+    loader = DataLoader(Waves(), batch_size=cfg.batch, shuffle=True)
+    model = Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=cfg.rate)
+"""
+        + STEPS.replace("F.cross_entropy(model(rows), labels)", "F.cross_entropy(model(rows), labels, reduction='sum') / cfg.batch"),
+        files={**THREE, "conf.py": "class Config:\n    batch = 6\n    rate = 0.1\n"},
+    ),
+    "settings that a group hands on": Script(
+        HEADER
+        + """
+    import click
+
+    @click.group()
+    @click.option("--rate", default=0.1)
+    @click.pass_context
+    def cli(ctx, rate):
+        ctx.obj = {"rate": rate}
+
+    @cli.command()
+    @click.option("--size", default=6)
+    @click.pass_context
+    def fit(ctx, size):
+        loader = DataLoader(Waves(), batch_size=size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=ctx.obj["rate"])
+        for epoch in range(3):
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                (F.cross_entropy(model(rows), labels, reduction="sum") / size).backward()
+                optimizer.step()
+
+    @cli.command()
+    def info():
+        print(Wide())
+
+    if __name__ == "__main__":
+        cli()
+""",
+        args=("fit",),
+        files=THREE,
+    ),
+    "a decorator that reads the settings": Script(
+        HEADER
+        + """
+    def with_config(path):
+        def wrap(f):
+            def inner():
+                import json
+                with open(path) as h:
+                    return f(**json.load(h))
+            return inner
+        return wrap
+
+    @with_config("c.json")
+    def main(size, rate=0.5, start=None):
+        loader = DataLoader(Waves(), batch_size=size, shuffle=True)
+        model = Wide()
+        if start is not None:
+            model.load_state_dict(torch.load(start))
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        for epoch in range(3):
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                (F.cross_entropy(model(rows), labels, reduction="sum") / size).backward()
+                optimizer.step()
+
+    if __name__ == "__main__":
+        main()
+""",
+        files={**THREE, "c.json": '{"size": 6, "rate": 0.1}'},
+    ),
+    "kinds that are enumerated": Script(
+        HEADER
+        + """
+    from enum import Enum
+
+    class Kind(Enum):
+        NARROW = "narrow"
+        WIDE = "wide"
+
+        def build(self):
+            return {Kind.NARROW: Narrow, Kind.WIDE: Wide}[self]()
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = Kind(os.environ.get("KIND", "wide")).build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS,
+        files=THREE,
+    ),
+    "a match by name": Script(
+        HEADER
+        + """
+    def build(name):
+        match name:
+            case "narrow":
+                return Narrow()
+            case "wide":
+                return Wide()
+            case _:
+                raise ValueError(name)
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = build(os.environ.get("KIND", "wide"))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS,
+        files=THREE,
+    ),
+    "one of several couples the samples of a batch": Script(
+        _built("model = getattr(nets, args.arch)(num_classes=2)", "import nets"),
+        told=("DDP402",),
+        files={
+            **THREE,
+            "nets.py": NETS
+            + """
+
+class Coupled(nn.Module):
+    def __init__(self, num_classes=2):
+        super().__init__()
+        self.head = nn.Linear(8, num_classes)
+
+    def forward(self, x):
+        return self.head(x - x.mean(0))
+""",
+        },
+    ),
+    "a partial loader": Script(
+        HEADER
+        + """
+    from functools import partial
+
+    make = partial(DataLoader, batch_size=6, shuffle=True)
+    loader = make(Waves())
+"""
+        + TAIL,
+        told=("DDP301",),
+        files=THREE,
+    ),
+    "a folder that hydra names": Script(
+        HEADER
+        + """
+    import hydra
+
+    @hydra.main(config_path="conf", config_name="config")
+    def main(cfg):
+        loader = DataLoader(Waves(), batch_size=cfg.size, shuffle=True)
+        model = Wide()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, labels in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), labels).backward()
+                optimizer.step()
+
+    main()
+""",
+        told=("DDP506",),
+        files={**THREE, "conf/config.yaml": "size: 6\n"},
+    ),
+    "a module of which nothing is known": Script(
+        HEADER
+        + """
+    import importlib
+    import sys
+
+    module = importlib.import_module(sys.argv[1])
+    module.fit(Wide(), DataLoader(Waves(), batch_size=6, shuffle=True))
+""",
+        told=("DDP900",),
+        files={
+            **THREE,
+            "fits.py": "def fit(model, loader):\n    for rows, labels in loader:\n        model(rows).sum().backward()\n",
+        },
+    ),
+}

@@ -355,6 +355,7 @@ class Facts:
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     averaged: dict[New, Averaged] = field(default_factory=dict)
     through: tuple[Through, ...] = ()
+    known: dict[object, object] = field(default_factory=dict)  # what was found out already, by what it was found out of
     served: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
     plain: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls serve them
     floor: tuple[int, ast.AST, tuple[ast.AST, ...]] | None = None  # an event that wraps come after
@@ -539,21 +540,34 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
 def moved_by_hand(facts: Facts) -> Iterator[ast.expr]:
     """What the script itself moves by a gradient: `w.data -= rate * w.grad`, `w.data.add_(-rate * w.grad)`, `w.data = ...`."""
     for tree in facts.trees.values():
-        for node in tree.nodes():
-            target: ast.expr | None = None
-            by: list[ast.expr] = []
-            if isinstance(node, ast.AugAssign):
-                target, by = node.target, [node.value]
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-                target, by = node.func.value, [*node.args, *(k.value for k in node.keywords)]
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute) and node.targets[0].attr == "data":
-                target, by = node.targets[0].value, [node.value]
-            if target is not None and not _grad_in(target) and any(map(_grad_in, by)):
-                yield target
+        key = ("moved by hand", tree.root)
+        if key not in facts.project.memo:
+            facts.project.memo[key] = list(_moved_by_hand(tree))
+        yield from facts.project.memo[key]  # type: ignore[misc]
+
+
+def _moved_by_hand(tree: Tree) -> Iterator[ast.expr]:
+    if not any(_is_grad(node) for node in tree.nodes()):
+        return
+    for node in tree.nodes():
+        target: ast.expr | None = None
+        by: list[ast.expr] = []
+        if isinstance(node, ast.AugAssign):
+            target, by = node.target, [node.value]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            target, by = node.func.value, [*node.args, *(k.value for k in node.keywords)]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute) and node.targets[0].attr == "data":
+            target, by = node.targets[0].value, [node.value]
+        if target is not None and not _grad_in(target) and any(map(_grad_in, by)):
+            yield target
 
 
 def _grad_in(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(node))
+    return any(map(_is_grad, ast.walk(node)))
+
+
+def _is_grad(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 
 def _inside(run: Run, forwards: dict[Obj, set[ast.AST]], part: Obj, touched: set[Obj]) -> bool:

@@ -199,6 +199,14 @@ def writes(call: Call) -> bool:
     return any(isinstance(o, Lit) and isinstance(o.value, str) and any(c in o.value for c in "wax+") for o in mode.objs)
 
 
+def of_run(facts: Facts) -> Effects:
+    """The effects of the script as it is known by now, where no tracker is switched off."""
+    key = "effects", facts.after, facts.edited
+    if key not in facts.known:
+        facts.known[key] = Effects(facts)
+    return facts.known[key]  # type: ignore[return-value]
+
+
 class Effects:
     """The effects of a run, by call node; `switched` are the trackers (`wandb.`) that do nothing on other ranks by a setting of theirs."""
 

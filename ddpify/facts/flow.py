@@ -46,11 +46,13 @@ from ddpify.facts.model import (
     origins_of,
 )
 from ddpify.facts.names import canonical
+from ddpify.progress import doing
 from ddpify.project import Project, SourceFile
 
 _BUILTINS = frozenset(dir(builtins))
 _DEPTH = 24
 _BUDGET = 150_000
+_TOLD = 500  # after so many statements
 State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
@@ -160,7 +162,7 @@ class Interpreter:
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Run statements; False when control does not come out at the end."""
-        return all(self.statement(statement) for statement in body)
+        return all(map(self.statement, body))
 
     def statement(self, node: ast.stmt) -> bool:
         """Run one statement; False when control does not pass it."""
@@ -168,13 +170,17 @@ class Interpreter:
         if self.spent > _BUDGET:
             self.trace.exhausted = True
             return False
+        if not self.spent % _TOLD:
+            doing(f"following {self._file(self.frame.file).shown}")
         self.trace.visited.add(node)
         run = _STATEMENTS.get(type(node))
         alive = True if run is None else run(self, node)
-        for target in self.wraps.get(node, ()) if alive else ():
-            self._wrap(node, target)
-        for text in self.settled.get(node, ()) if alive else ():
-            self._settle(ast.parse(text, mode="eval").body)
+        if alive and node in self.wraps:
+            for target in self.wraps[node]:
+                self._wrap(node, target)
+        if alive and node in self.settled:
+            for text in self.settled[node]:
+                self._settle(ast.parse(text, mode="eval").body)
         return alive
 
     def _settle(self, target: ast.expr) -> None:
@@ -246,15 +252,15 @@ class Interpreter:
 
     def lookup(self, name: str) -> Value:
         """What a name holds here."""
-        frame = self.frame
+        frame = self.frames[-1]
         if frame.local is not None and name not in frame.globals:
             if name in frame.local:
                 return frame.local[name]
             if name in frame.outer:
                 return frame.outer[name]
-        key = (frame.file, name)
-        if key in self.memory:
-            return self.memory[key]
+        held = self.memory.get((frame.file, name))
+        if held is not None:
+            return held
         if name == "__name__":
             return just(Lit(frame.file))
         return just(Ext(name)) if name in _BUILTINS else NOTHING
@@ -299,7 +305,7 @@ class Interpreter:
                 for key in _keys(index):
                     self.set_attribute(obj, key, value, len(receiver.objs) == 1)
                     self.keys.setdefault(obj, set()).add(key)
-                if _keys(index) and isinstance(obj, New) and (obj.path in library.DICTS or self._listed(obj, _keys(index))):
+                if _keys(index) and isinstance(obj, New) and (self.is_a(obj, *library.DICTS) or self._listed(obj, _keys(index))):
                     self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
                     continue
                 self.set_attribute(obj, ELEMENT, value, False)
@@ -698,6 +704,27 @@ class Interpreter:
         self.no_grad -= quiet
         return alive
 
+    def _do_match(self, node: ast.Match) -> bool:
+        """`match subject:`, as a chain of branches."""
+        subject = self.expression(node.subject)
+        before, ends, whole = self._fork(), [], False
+        for case in node.cases:
+            self._restore(before)
+            for part in ast.walk(case.pattern):
+                name = getattr(part, "name", None) or getattr(part, "rest", None)
+                if isinstance(part, ast.MatchValue):
+                    self.expression(part.value)
+                elif isinstance(name, str):
+                    self.bind(name, subject if part is case.pattern else self.element(subject))
+            test = self.expression(case.guard) if case.guard is not None else NOTHING
+            saved, self.tests = (self.tests, self.deciding), (*self.tests, (node.subject, subject))
+            self.deciding |= _deciding(subject) | _deciding(test)
+            if self.block(case.body):
+                ends.append(self._end())
+            self.tests, self.deciding = saved
+            whole |= case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
+        return self._merge(ends if whole else [*ends, before])
+
     def _do_try(self, node: ast.Try) -> bool:
         before = self._fork()
         alive = self.block(node.body)
@@ -859,7 +886,9 @@ class Interpreter:
         how = self.turned.get(node)
         if how is not None:
             value = _turn(value, how, node)
-        self._note(node, value)
+        seen = self.trace.values.get(node)
+        if seen is not value:
+            self.trace.values[node] = value if seen is None else seen | value
         return value
 
     def _cut(self, cut: Cut, value: Value) -> Value:
@@ -1484,7 +1513,7 @@ class Interpreter:
                 return just(Tup(tuple(self.element(i, node) for i in self._zipped(obj))))
             if inner is not None:
                 return self.element(inner, node)
-            if obj.path in library.DICTS and (obj, ELEMENT) in self.memory:
+            if self.is_a(obj, *library.DICTS) and (obj, ELEMENT) in self.memory and self._own(obj, "__iter__") is None:
                 return self._keys_of(obj)
             if (obj, ELEMENT) in self.memory:
                 return self.memory[obj, ELEMENT]
@@ -1497,6 +1526,9 @@ class Interpreter:
         if isinstance(obj, (New, Part)):
             return Value(frozenset((self.objects.part(obj, ELEMENT),)), over.origins, over.scale)
         return Value(frozenset(), over.origins, over.scale)
+
+    def _own(self, obj: New, name: str) -> Value | None:
+        return self.find(obj.cls, name) if obj.cls is not None else None
 
     def _keys_of(self, obj: New) -> Value:
         """The keys of a dict, where they are known names."""
@@ -1961,6 +1993,7 @@ _STATEMENTS: dict[type, Callable[..., bool]] = {
     ast.With: Interpreter._do_with,
     ast.AsyncWith: Interpreter._do_with,
     ast.Try: Interpreter._do_try,
+    ast.Match: Interpreter._do_match,
     ast.FunctionDef: Interpreter._do_def,
     ast.AsyncFunctionDef: Interpreter._do_def,
     ast.ClassDef: Interpreter._do_class,

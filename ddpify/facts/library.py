@@ -139,10 +139,11 @@ _PASSING = frozenset(
     """.split()
 )
 _DESCRIBES = ("functools.", "inspect.")  # these do not call what they are given
+_FROM_FILES = frozenset(("importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader", "imp.load_source"))
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
 # how a configuration is asked, beside by attribute and key
 _ASKS = frozenset(("get", "getint", "getfloat", "getboolean"))
-HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace", "ml_collections.ConfigDict", "yacs.config.CfgNode"}
+HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
 RANK_CALLS = {"torch.distributed.get_rank": "rank", "torch.distributed.get_world_size": "world"}
 ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
 AGREEING = frozenset(
@@ -310,7 +311,15 @@ def _is_index(value: Value, index: int) -> bool:
 
 def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str, Value]) -> None:
     """Let an instance hold what its library constructor was given."""
-    if run.is_a(made, DATALOADER):
+    if made.cls is not None and run.is_a(made, *DICTS):
+        for value in args:
+            run._update(made, value)
+        for name, value in keywords.items():
+            if name != "**":
+                run.memory[made, name] = value
+                run.keys.setdefault(made, set()).add(name)
+                run.set_attribute(made, "[]", value, False)
+    elif run.is_a(made, DATALOADER):
         for i, name in enumerate(_LOADER_ARGUMENTS):
             if name in keywords or i < len(args):
                 given = keywords.get(name, args[i] if i < len(args) else NOTHING)
@@ -443,6 +452,12 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         built = named.instantiated(run, event, args, keywords)
         if built is not None:
             return built
+    if path in _FROM_FILES and (place := keywords.get("location", args[1] if len(args) > 1 else args[0] if args else NOTHING)).objs:
+        found = named.from_file(run, place)
+        if found is not None:
+            return found
+    if path == "importlib.util.module_from_spec" and args and any(isinstance(o, Module) for o in args[0].objs):
+        return args[0]
     if path == "eval":
         value = named.evaluated(run, event)
         if value is not None:
@@ -587,7 +602,9 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return NOTHING
     if name in ("__call__", "forward") and isinstance(obj, (New, Part)) and not (isinstance(obj, New) and obj.cls is not None):
         return run.invoke(event, just(obj), args, keywords)
-    known = isinstance(obj, New) and obj.path in ATTRIBUTE_DICTS and (name != "get" or not args or not _texts_of(args[0]))
+    known = run.is_a(obj, *(DICTS if getattr(obj, "cls", None) is not None else ATTRIBUTE_DICTS)) and (
+        name != "get" or not args or not _texts_of(args[0])
+    )
     if isinstance(obj, New) and (known or obj.path in COLLECTIONS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))):
         return _collection(run, event, obj, name, args, keywords)
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
@@ -820,11 +837,13 @@ def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
         return join(inner)
     if names:
         return join([run.attribute(args[0], n) for n in names] + args[2:])
+    pattern = named.pattern(run, event.node.args[1])
     own = [o for o in args[0].made() if o.cls is not None]
-    if own:  # by a name that is not known: any of the modules that it holds
-        held = [v for o in own for _, v in run.memory.of(o) if any(_is_model(run, inner) for inner in v.objs)]
-        return join(held + args[2:])
-    picked = [just(Pick(o)) for o in args[0].objs if isinstance(o, Module)]
+    if own:  # by a name that is not known: any of the modules that it holds, or a method
+        inside = [v for (owner, n), v in run.memory.items() if owner in own and named.like(n, pattern)]
+        held = [v for v in inside if any(_is_model(run, o) for o in v.objs)]
+        return join([*held, *(just(Pick(o, pattern)) for o in own if not held), *args[2:]])
+    picked = [just(Pick(o, pattern)) for o in args[0].objs if isinstance(o, Module)]
     return join([*picked, *(just(Ext(canonical(f"{o.path}.*"))) for o in args[0].objs if isinstance(o, Ext)), *args[2:]])
 
 

@@ -95,9 +95,10 @@ class Tup:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One of the things that a module holds, by a name that only the run tells."""
+    """One of the things that a module or an object of the project holds, by a name of which only a pattern is known."""
 
-    of: Module
+    of: Module | New
+    pattern: str = "*"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,18 @@ def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value 
     return join([run._import(n, n.partition(".")[0] if top else n) for n in names]) if names else None
 
 
+def from_file(run: Interpreter, place: Value) -> Value | None:
+    """A module that is read from a file of the project, where its path is known."""
+    names: list[str] = []
+    for obj in place.objs:
+        path = obj.value if isinstance(obj, Lit) and isinstance(obj.value, str) and obj.value.endswith(".py") else ""
+        name = path.removeprefix("./").removesuffix(".py").replace("/", ".")
+        if not name or run.project.module(name) is None:
+            return None
+        names.append(name)
+    return join([run._import(n, n) for n in names])
+
+
 def _package(run: Interpreter) -> str:
     file = run._file(run.frame.file)
     return file.name if file.is_package else file.name.rpartition(".")[0]
@@ -122,10 +134,12 @@ def unsettled(run: Interpreter, obj: Obj, value: Value) -> None:
 
 
 def call(run: Interpreter, event: Call, pick: Pick, args: list[Value], keywords: dict[str, Value]) -> Value:
-    """Call what a name picks from a module: each definition that could take the call."""
+    """Call what a name picks from a module or an object: each definition that could take the call."""
     given = keywords.keys() - {"**"}
     opens = "**" in keywords or any(isinstance(a, ast.Starred) for a in event.node.args)
-    return either(run, event, [o for o in definitions(run, pick.of) if _takes(run, o, len(args), given, opens)], args, keywords)
+    found = definitions(run, pick.of) if isinstance(pick.of, Module) else _methods(run, pick.of)
+    found = [o for o in found if like(_name(o), pick.pattern)]
+    return either(run, event, [o for o in found if _takes(run, o, len(args), given, opens)], args, keywords)
 
 
 def either(run: Interpreter, event: Call, found: list[Obj], args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -141,8 +155,34 @@ def either(run: Interpreter, event: Call, found: list[Obj], args: list[Value], k
     return join(made or results)
 
 
+def like(name: str, pattern: str) -> bool:
+    """Whether a name fits a pattern: `run_*`."""
+    return pattern == "*" or re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), name) is not None
+
+
+def _name(obj: Obj) -> str:
+    return obj.path.rpartition(".")[2] if isinstance(obj, Ext) else str(getattr(getattr(obj, "node", None), "name", ""))
+
+
+def _methods(run: Interpreter, obj: New) -> list[Obj]:
+    """The methods of an object of the project's own."""
+    if obj.cls is None:
+        return []
+    names = [s.name for c in (obj.cls, *ancestors(obj.cls)) for s in c.node.body if isinstance(s, ast.FunctionDef)]
+    found = [run.attribute(just(obj), n) for n in dict.fromkeys(names) if not n.startswith("__") and not _read_only(obj.cls, n)]
+    return [o for v in found for o in v.objs if isinstance(o, Func)]
+
+
+def _read_only(cls: Class, name: str) -> bool:
+    """Whether a name of a class is a property, which would run when it is looked at."""
+    defined = [s for c in (cls, *ancestors(cls)) for s in c.node.body if isinstance(s, ast.FunctionDef) and s.name == name]
+    return any("property" in ast.unparse(d) or "setter" in ast.unparse(d) for s in defined for d in s.decorator_list)
+
+
 def attribute(run: Interpreter, pick: Pick, name: str) -> Value:
     """An attribute of what a name picks from a module."""
+    if not isinstance(pick.of, Module):
+        return NOTHING
     held = [o for (owner, _), v in run.memory.items() if owner == pick.of.name for o in v.objs if isinstance(o, (Class, Module))]
     return join([run.attribute(just(o), name) for o in dict.fromkeys(held) if not isinstance(o, Module) or (o.name, name) in run.memory])
 
@@ -216,7 +256,8 @@ def _takes(run: Interpreter, obj: Obj, positional: int, names: set[str], opens: 
         return True
     inits = run.find(obj, "__init__") if isinstance(obj, Class) else just(obj)
     funcs = [o for o in inits.objs if isinstance(o, Func)] if inits is not None else []
-    return not funcs or any(_fits(f, positional + isinstance(obj, Class), names, opens) for f in funcs)
+    bound = isinstance(obj, Class) or (isinstance(obj, Func) and obj.owner is not None)
+    return not funcs or any(_fits(f, positional + bound, names, opens) for f in funcs)
 
 
 def _fits(func: Func, positional: int, names: set[str], opens: bool) -> bool:
@@ -248,8 +289,13 @@ def evaluated(run: Interpreter, event: Call) -> Value | None:
         return run.invoke(event, picked, [], {"**": NOTHING}) if any("(" in p for p in known) else picked
     if not any("(" in p for p in known):
         return picked if picked.objs else None
-    found = [o for p in picked.objs if isinstance(p, Pick) for o in definitions(run, p.of)]
+    found = [o for m in scope.objs if isinstance(m, Module) for o in definitions(run, m)]
     return either(run, event, [o for o in found if _takes(run, o, 0, set(), True)], [], {"**": NOTHING}) if found else None
+
+
+def pattern(run: Interpreter, node: ast.expr) -> str:
+    """What is known of a text that is put together: `run_*`."""
+    return "".join(piece or "*" for piece in _pieces(run, node))
 
 
 def _pieces(run: Interpreter, node: ast.expr) -> list[str | None]:

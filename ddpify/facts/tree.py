@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # one object each in all trees
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -20,11 +21,17 @@ class Tree:
         self._order: list[ast.AST] = [root]
         self.parent: dict[ast.AST, ast.AST] = {}
         for node in self._order:
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
-                    continue  # ast shares these among all nodes
-                self.parent[child] = node
-                self._order.append(child)
+            children: list[ast.AST] = []
+            for field in node._fields:
+                held = getattr(node, field, None)
+                if isinstance(held, list):
+                    children += [child for child in held if isinstance(child, ast.AST)]
+                elif isinstance(held, ast.AST):
+                    children.append(held)
+            for child in children:
+                if not isinstance(child, _SHARED):
+                    self.parent[child] = node
+                    self._order.append(child)
 
     def nodes(self) -> list[ast.AST]:
         """All nodes, breadth first."""

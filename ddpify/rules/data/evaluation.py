@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import kept, library
 from ddpify.facts.collect import Run
-from ddpify.facts.effects import Effects
+from ddpify.facts.effects import Effects, of_run
 from ddpify.facts.model import NOTHING, Call, New
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -127,7 +127,7 @@ def _whole(context: Context) -> Iterator[Finding]:
     if context.options.eval == "replicate":
         return
     trial = Context(context.facts, context.options, frozenset(o for o in _others(context) if _plain(context, o)) | context.dealt)
-    effects = Effects(context.facts)
+    effects = of_run(context.facts)
     for loop in context.tree.nodes():
         over = run.value(loop).batches() if isinstance(loop, ast.For) else frozenset()
         if isinstance(loop, ast.For) and over and not over & context.shares and any(map(run.is_loader, over)):
@@ -207,7 +207,7 @@ def dealt(context: Context) -> frozenset[New]:
     through = [n for n in context.tree.nodes() if isinstance(n, ast.For) and not _told(run, n)]
     loops = {n: over for n in through if (over := run.value(n).batches()) & others}
     trial = Context(context.facts, context.options, frozenset(candidates | already))
-    effects = Effects(context.facts)
+    effects = of_run(context.facts)
     while candidates:
         fine = {n for n, over in loops.items() if over <= candidates | already and not reason(trial, effects, n)}
         left = {

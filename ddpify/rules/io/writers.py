@@ -156,7 +156,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _read_without_run(context: Context, guards: Guards) -> Iterator[Finding]:
     """What all ranks read of a tracker's run that rank 0 alone opens."""
     opened = {p.partition(".")[0] for c in context.calls() for p in c.func.paths() & SWITCHES.keys()}
-    for node in context.tree.nodes():
+    for node in context.tree.nodes() if opened else ():
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and not guards.silent(node):
             roots = {p.partition(".")[0] for p in context.facts.after.value(node).paths() if p.endswith((".config", ".run", ".summary"))}
             if any(f"{root}." not in guards.effects.switched for root in roots & opened):

@@ -111,9 +111,9 @@ def _hidden(context: Context) -> Iterator[Finding]:
         if any(isinstance(o, Func) for o in store.receiver.objs) and (context.shared(store.value) or context.local(store.value)):
             places.append((store.node, ast.unparse(store.node)))
     for tree in context.facts.trees.values():
-        for function in (n for n in tree.nodes() if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))):
-            names = {n for s in function.body if isinstance(s, ast.Nonlocal) for n in s.names}
-            for node in ast.walk(function) if names else ():
+        for nonlocals in (n for n in tree.nodes() if isinstance(n, ast.Nonlocal)):
+            function, names = tree.parent[nonlocals], set(nonlocals.names)
+            for node in ast.walk(function) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
                 if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store) and context.shared(run.value(node)):
                     places.append((node, node.id))
     for node, text in places:

@@ -124,7 +124,7 @@ def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding
             and n.args
             and isinstance(n.args[0], ast.Constant)
         }
-        for method in obj.cls.node.body:
+        for method in obj.cls.node.body if names else ():
             if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
                 continue
             for n in ast.walk(method):

@@ -257,6 +257,9 @@ def _to(context: Context, node: ast.Call) -> Iterator[Change]:
         yield Change(CODE, _WHY, context.tree.shown, node, (Replace(first, context.names["device"]),), needs=("device",))
 
 
+_NAMING = (ast.Constant, ast.Call, ast.BinOp, ast.JoinedStr)
+
+
 def _elsewhere(context: Context) -> Iterator[Finding]:
     """Device indices in the modules that are not edited."""
     visited = context.facts.after.trace.visited
@@ -265,7 +268,9 @@ def _elsewhere(context: Context) -> Iterator[Finding]:
             continue
         told: set[ast.stmt] = set()
         for node in tree.nodes():
-            if _names_one(context, node) and (statement := tree.statement(node)) in visited and statement not in told:
+            if not isinstance(node, _NAMING) or (statement := tree.statement(node)) not in visited or statement in told:
+                continue
+            if _names_one(context, node):
                 told.add(statement)
                 yield context.manual(
                     CODE, node, f"{ast.unparse(node)} is the same device on every rank", 'the device of the model, or plain "cuda"'
@@ -277,17 +282,21 @@ def _names_one(context: Context, node: ast.AST) -> bool:
     run = context.facts.after
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and bool(_INDEXED.match(node.value))
-    if not isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
+    if not isinstance(node, _NAMING):
+        return False
+    if not (_built(node) or (isinstance(node, ast.Call) and _takes_one(context, node))):
         return False
     parts = [run.value(n) for n in ast.walk(node) if isinstance(n, ast.expr)]
-    if any("torch.cuda.current_device" in v.paths() or v.of_kind("rank") or v.of_kind("local") for v in parts):
-        return False
-    if not isinstance(node, ast.Call) or _built(node):
-        return _built(node)
-    if "torch.cuda.set_device" in run.value(node.func).paths():
+    return not any("torch.cuda.current_device" in v.paths() or v.of_kind("rank") or v.of_kind("local") for v in parts)
+
+
+def _takes_one(context: Context, node: ast.Call) -> bool:
+    """Whether a call is given one device by its number."""
+    func = context.facts.after.value(node.func)
+    if "torch.cuda.set_device" in func.paths():
         return True
     moved = isinstance(node.func, ast.Attribute) and node.func.attr == "cuda" and bool(node.args)
-    own = any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs)
+    own = any(isinstance(o, (Func, Class)) for o in func.objs)
     return (moved and not own and not isinstance(getattr(node.args[0], "value", 0), bool)) or (
-        "torch.device" in run.value(node.func).paths() and _fixed(node)
+        "torch.device" in func.paths() and _fixed(node)
     )

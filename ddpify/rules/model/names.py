@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library
-from ddpify.facts.model import New, Part
+from ddpify.facts.model import Class, Ext, New, Part, Tup
 from ddpify.facts.tree import Forest
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -93,6 +93,9 @@ _SAME = frozenset(
 )
 
 
+_WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit attribute reads, evaluation and saves of wrapped models in the entry."""
     facts, tree, run = context.facts, context.tree, context.facts.after
@@ -140,6 +143,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 )
             if "isinstance" in run.value(node.func).paths() and len(node.args) == 2 and facts.wrapped(run.value(node.args[0])) is not False:
                 yield from _type_test(context, node.args[1])
+            if _asks_the_class(context, node) and facts.wrapped(run.value(node.args[0])):
+                why = "the class that is asked for is the model's, not its wrapper's"
+                yield Change(CODE, why, tree.shown, node.args[0], (Replace(node.args[0], "{0}.module", (node.args[0],)),))
             if (
                 isinstance(node.func, ast.Attribute)
                 and node.func.attr == "forward"
@@ -190,6 +196,18 @@ def _by_name(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
         text = ast.unparse(asked)
         why = f"`{text}` may be the wrapped model or the plain one here"
         yield context.manual(CODE, asked, why, f"{text}.module where it is wrapped")
+
+
+def _asks_the_class(context: Context, node: ast.Call) -> bool:
+    """Whether a call is `type(model).__name__`, or asks if a model is of a class that no wrapper is of."""
+    run, up = context.facts.after, context.tree.parent.get(node)
+    if len(node.args) == 1:
+        return "type" in run.value(node.func).paths() and isinstance(up, ast.Attribute)
+    if len(node.args) != 2 or "isinstance" not in run.value(node.func).paths():
+        return False
+    kinds = run.value(node.args[1]).objs
+    asked = {p for kind in kinds for p in ([i for v in kind.items for i in v.objs] if isinstance(kind, Tup) else [kind])}
+    return bool(asked) and all(isinstance(o, Class) or (isinstance(o, Ext) and o.path not in _WRAPPING) for o in asked)
 
 
 def _type_test(context: Context, kind: ast.expr) -> Iterator[Change]:

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Under
-from ddpify.rules.base import Change, Example, Finding, Proof
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
 CODE = "DDP102"
@@ -90,6 +90,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             node,
             (Under(node, f'if "LOCAL_RANK" not in {environ}'),),
         )
+        if not context.facts.in_main(node):
+            why = "this choice of devices comes after the group is joined: without a launcher, make it in the shell"
+            yield context.manual(CODE, node, why, level=Safety.NOTE)
     for call in context.tree.nodes():
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("setdefault", "putenv", "update"):
             named = any(isinstance(n, ast.Constant) and n.value == "CUDA_VISIBLE_DEVICES" for n in ast.walk(call))

@@ -11,7 +11,7 @@ References: https://docs.pytorch.org/docs/stable/distributed.html#launch-utility
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import AddFirst, Edit, InsertAfter
 from ddpify.options import Options
@@ -85,11 +85,13 @@ def accepting(root: ast.Module, shown: str, visited: Collection[ast.AST] | None 
 def needs_environment(project: Project, edited: Collection[str], visited: Collection[ast.AST] | None = None) -> bool:
     """Whether the launcher must not pass the argument: something else than a parser that is edited reads the command line."""
     for file in (project.entry, *project.files.values()):
-        imported = {a.name.partition(".")[0] for n in ast.walk(file.tree) if isinstance(n, ast.Import) for a in n.names}
-        imported |= {(n.module or "").partition(".")[0] for n in ast.walk(file.tree) if isinstance(n, ast.ImportFrom) and not n.level}
-        if imported & set(_OTHERS) or any(map(_reads_arguments, _run(file.tree, visited))):
+        nodes = file.standing.nodes()
+        imported = {a.name.partition(".")[0] for n in nodes if isinstance(n, ast.Import) for a in n.names}
+        imported |= {(n.module or "").partition(".")[0] for n in nodes if isinstance(n, ast.ImportFrom) and not n.level}
+        run = list(_run(file.tree, visited, nodes))
+        if imported & set(_OTHERS) or any(map(_reads_arguments, run)):
             return True
-        reads = [n for n in _run(file.tree, visited) if _parses(n)]
+        reads = [n for n in run if _parses(n)]
         mine = file is project.entry or file.name in edited
         if reads and not (known(file.tree) and len(_strings(known(file.tree)[0])) > 1) and not (mine and any(_parsers(file.tree, visited))):
             return True
@@ -126,9 +128,9 @@ def _strings(call: ast.Call) -> list[str]:
     return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 
-def _run(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.AST]:
+def _run(root: ast.Module, visited: Collection[ast.AST] | None, nodes: Iterable[ast.AST] = ()) -> Iterator[ast.AST]:
     """The nodes of the statements that run, as far as it is known which do."""
-    for node in ast.walk(root):
+    for node in nodes or ast.walk(root):
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and (visited is None or node in visited):
             yield from ast.walk(node)
 

@@ -188,7 +188,8 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
 
 def _chosen(context: Context) -> ast.stmt | None:
     """The statement after the block's place that chooses the visible devices: the group is joined after it, not before."""
-    nodes = [n for n in cuda_visible_devices.assignments(context) if context.tree.statement(n) in context.facts.after.trace.visited]
+    visited = context.facts.after.trace.visited
+    nodes = [n for n in cuda_visible_devices.assignments(context) if context.facts.in_main(n) and context.tree.statement(n) in visited]
     if len(nodes) != 1 or context.options.starts == "spawn":
         return None
     outermost = context.tree.path(nodes[0])[-1]
