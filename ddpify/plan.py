@@ -72,7 +72,7 @@ def make_plan(project: Project, options: Options) -> Plan:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
     changes, place = module.by_file(context, changes)
     first, added = setup.change(context, changes, place)
-    findings = sorted([*findings, *spawn.one_by_default(context)], key=_rank)
+    findings = sorted([*findings, *module.apart(context, changes), *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
         (*changes, *first, *spawn.change(context)),

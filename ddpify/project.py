@@ -152,8 +152,12 @@ class Project:
         """Whether other scripts than the entry use a module, too."""
         return name in self._shared
 
+    def known_apart(self, name: str) -> Path | None:
+        """A script that knows a module by another name than the entry does, as a part of a package."""
+        return self._shared.get(name)
+
     @cached_property
-    def _shared(self) -> frozenset[str]:
+    def _shared(self) -> dict[str, Path | None]:
         return shared(self)
 
     def is_local(self, name: str) -> bool:

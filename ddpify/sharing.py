@@ -19,21 +19,26 @@ _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|
 _MOST = 1000  # scripts that are looked at
 
 
-def shared(project: Project) -> frozenset[str]:
-    """The modules that are scripts, too, that other scripts than the entry may import, or that such modules import."""
+def shared(project: Project) -> dict[str, Path | None]:
+    """The modules that are scripts, too, that other scripts than the entry may import, or that such modules import.
+
+    Each with a script that knows it by another name, as a part of a package that is none for the entry.
+    """
     imported = [(path, "sys.path" in text, _words(text)) for path, text in scripts(project)]
-    found = []
+    found: dict[str, Path | None] = {}
     for name, file in project.files.items():
         last, root = name.rpartition(".")[2], project.root_of(name)
-        users = (path for path, searches, words in imported if last in words and _finds(path, searches, root, name.partition(".")[0]))
-        if MAIN.search(file.source.text) or next(users, None) is not None:
-            found.append(name)
-    out = dict.fromkeys(found)
-    while found:
-        further = [n for n in project.imports(project.files[found.pop()]) if n in project.files and n not in out]
-        out |= dict.fromkeys(further)
-        found += further
-    return frozenset(out)
+        users = [(path, searches) for path, searches, words in imported if last in words and root.name in words]
+        apart = [path for path, searches in users if not _finds(path, searches, root, name.partition(".")[0])]
+        by_name = (p for p, searches, words in imported if last in words and _finds(p, searches, root, name.partition(".")[0]))
+        if MAIN.search(file.source.text) or apart or next(by_name, None) is not None:
+            found[name] = apart[0] if apart else None
+    todo = list(found)
+    while todo:
+        further = [n for n in project.imports(project.files[todo.pop()]) if n in project.files and n not in found]
+        found |= dict.fromkeys(further)
+        todo += further
+    return found
 
 
 def scripts(project: Project) -> Iterator[tuple[Path, str]]:

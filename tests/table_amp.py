@@ -998,7 +998,6 @@ LEFT: dict[str, Script] = {
         """,
         files={"objectives.py": "import torch.nn.functional as F\n\ndef bce(p, t):\n    return F.binary_cross_entropy(p, t)\n"},
         options=BF16,
-        told=("DDP412",),
     ),
     "mixed precision in another module, off": Script(
         """
@@ -1030,7 +1029,6 @@ class Net(nn.Module):
 """
         },
         options=NONE,
-        told=("DDP411",),
     ),
 }
 

@@ -214,6 +214,47 @@ class Munch(dict):
     def __setattr__(self, name, value):
         self[name] = value
 """
+KEEPING = """\
+import os
+
+
+def forget(folder, step):
+    if step == 0:
+        return
+    path = os.path.join(folder, f"{step}.pt")
+    if os.path.exists(path):
+        os.remove(path)
+"""
+LOOP = """\
+import torch
+import torch.nn.functional as F
+
+
+class Runner:
+    def __init__(self, net, feed):
+        self.net, self.feed = net, feed
+        self.sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def run(self, rounds):
+        for nr in range(rounds):
+            for rows, kinds in self.feed:
+                loss = F.cross_entropy(self.net(rows), kinds)
+                self.sgd.zero_grad()
+                loss.backward()
+                self.sgd.step()
+"""
+SEEDS = """\
+import random
+
+import numpy as np
+import torch
+
+
+def start(number):
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
+"""
 SCRIPTS: dict[str, Script] = {
     "loaders, loops and meters in three modules": Script(
         MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
@@ -720,5 +761,54 @@ class Trainer:
         """,
         stand_ins={"munch.py": MUNCH},
         same=("keys",),
+    ),
+    "a module that removes the checkpoint that was best": Script(
+        """
+        from keeping import forget
+
+
+        def score(net, rest):
+            right = 0
+            with torch.no_grad():
+                for rows, kinds in rest:
+                    right += (net(rows).argmax(1) == kinds).sum().item()
+            return right / (len(rest) * 4)
+
+
+        feed = DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8, shuffle=True)
+        rest = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        os.makedirs("kept", exist_ok=True)
+        best, best_step, step = 0, 0, 0
+        for nr in range(4):
+            for rows, kinds in feed:
+                step += 1
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                if step % 4 == 0:
+                    now = score(net, rest)
+                    torch.save(net.state_dict(), f"kept/{step}.pt")
+                    if now > best:
+                        forget("kept", best_step)
+                        best, best_step = now, step
+                    print("step", step, "best", best)
+        print("kept", sorted(os.listdir("kept")))
+        """,
+        files={"keeping.py": KEEPING},
+        same=("step", "kept"),
+    ),
+    "seeds of modules that the training's own does not import": Script(
+        """
+        from runner import Runner
+        from seeds import start
+
+        start(3)
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        Runner(nn.Linear(8, 2), feed).run(2)
+        """,
+        files={"runner.py": LOOP, "seeds.py": SEEDS},
     ),
 }

@@ -1289,7 +1289,34 @@ TAIL = (
 """
     + STEPS
 )
+ONE_OF_MANY = """
+
+class Net{n}(nn.Module):
+    def __init__(self, num_classes=2):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, {n}), nn.Tanh(), nn.Linear({n}, num_classes))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def net{n}(**settings):
+    return Net{n}(**settings)
+"""
+
+
+def _many(count: int) -> dict[str, str | bytes]:
+    """A module with so many networks."""
+    return {**THREE, "zoo.py": "from torch import nn\n" + "".join(ONE_OF_MANY.format(n=n + 2) for n in range(count))}
+
+
 SCRIPTS |= {
+    "one of forty networks": Script(
+        _built("model = getattr(zoo, args.arch)(num_classes=2)", "import zoo"), SAME, args=("--arch", "net9"), files=_many(40)
+    ),
+    "one of too many networks": Script(
+        _built("model = getattr(zoo, args.arch)(num_classes=2)", "import zoo"), told=("DDP201",), args=("--arch", "net9"), files=_many(130)
+    ),
     "a decorator that steps twice": Script(
         HEADER
         + """
@@ -1956,6 +1983,26 @@ class Coupled(nn.Module):
 """,
         told=("DDP506",),
         files={**THREE, "conf/config.yaml": "size: 6\n"},
+    ),
+    "a device that a file names": Script(
+        HEADER
+        + """
+    from omegaconf import OmegaConf
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", default="here.yaml")
+    cfg = OmegaConf.load(parser.parse_args().config)
+    device = torch.device(cfg.train.device)
+    loader = DataLoader(Waves(), batch_size=cfg.train.size, shuffle=True)
+    model = Wide().to(cfg["train"]["device"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows.to(device)), labels.to(device)).backward()
+            optimizer.step()
+""",
+        files={**THREE, "here.yaml": "train: {size: 6, device: cpu}\n", "there.yaml": "train: {size: 12, device: 'cuda:1'}\n"},
     ),
     "a module of which nothing is known": Script(
         HEADER

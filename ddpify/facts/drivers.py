@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ddpify.facts import named
-from ddpify.facts.model import NOTHING, Call, Class, Func, Method, New, Obj, Value, join, just
+from ddpify.facts.model import NOTHING, Call, Class, Func, Method, Module, New, Obj, Value, join, just
 
 if TYPE_CHECKING:
     from ddpify.facts.flow import Interpreter
@@ -72,9 +72,14 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return None
     asked = join([*args[:1], *(keywords[k] for k in ("component", "main") if k in keywords)])
     if not args and not keywords and path == "fire.Fire":
-        here = run.frame.file
-        asked = join([just(o) for (owner, _), v in run.memory.items() if owner == here for o in v.objs if getattr(o, "file", "") == here])
+        asked = join([just(o) for o in named.definitions(run, Module(run.frame.file)) if not _called(run, o)])
     return join([drive(run, event.node, o) for o in sorted(asked.objs, key=lambda o: getattr(getattr(o, "node", None), "lineno", 0))])
+
+
+def _called(run: Interpreter, obj: Obj) -> bool:
+    """Whether the file calls a definition of its own by name: then it is a helper of others."""
+    tree, name = run._file(run.frame.file).tree, getattr(getattr(obj, "node", None), "name", "")
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name for n in ast.walk(tree))
 
 
 def drive(run: Interpreter, node: ast.AST, obj: Obj) -> Value:

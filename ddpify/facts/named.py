@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Like, Lit, Module, New, Obj, Part, Pick, Tup, Value, join, just
 from ddpify.facts.names import canonical
+from ddpify.project import Project
 
 if TYPE_CHECKING:
     from ddpify.facts.flow import Interpreter
@@ -54,7 +55,7 @@ def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value 
             pattern = f"{within}{pattern}" if within else pattern[1:]
         if not pattern:
             return None
-        names += _modules_like(run, pattern) if "*" in pattern else [pattern]
+        names += modules_like(run.project, pattern) if "*" in pattern else [pattern]
     return join([run._import(n, n.partition(".")[0] if top else n) for n in names]) if names else None
 
 
@@ -75,10 +76,11 @@ def _package(run: Interpreter) -> str:
     return file.name if file.is_package else file.name.rpartition(".")[0]
 
 
-def _modules_like(run: Interpreter, pattern: str) -> list[str]:
+def modules_like(project: Project, pattern: str) -> list[str]:
+    """The modules of a project whose names fit a pattern: `models.*_model`."""
     shape = re.compile(pattern.replace(".", r"\.").replace("*", r"\w+"))
     found: set[str] = set()
-    for root in run.project.roots:
+    for root in project.roots:
         for path in itertools.islice(root.glob(f"{pattern.replace('.', '/').rstrip('*')}*"), _FILES):
             name = path.relative_to(root).with_suffix("" if path.suffix == ".py" else path.suffix).as_posix().replace("/", ".")
             if shape.fullmatch(name) and (path.suffix == ".py" or (path / "__init__.py").is_file()):

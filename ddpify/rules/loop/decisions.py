@@ -18,6 +18,7 @@ from ddpify.facts.effects import effect
 from ddpify.facts.model import Call, Decision, Func, Method, New, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, own_statements
+from ddpify.rules.io.guards import Guards
 from ddpify.rules.loop.numbers import own_parts
 
 CODE = "DDP403"
@@ -207,8 +208,16 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
         assert isinstance(node, (ast.If, ast.While))
         if context.local(test) and _ends_the_job(context, node):
             continue
+        if _by_rank_zero(context, [d for d in facts.after.trace.decisions if d.node is node]):
+            continue
         agreed.add(node)
         yield _agreed(context, node, test)
+
+
+def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
+    """Whether a condition is only asked in calls that write or speak, which rank 0 alone will make."""
+    guards = Guards(context) if all(d.stack for d in decisions) else None  # not the context's own: much is to be decided yet
+    return guards is not None and all(guards.guarded_call(d.node, d.stack) for d in decisions)
 
 
 def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:

@@ -11,11 +11,13 @@ References: https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_device
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
 from ddpify.edits import Drop, Replace
-from ddpify.facts.model import Class, Func, Lit, Part
+from ddpify.facts import library
+from ddpify.facts.model import Class, Func, Lit, Part, just, paths_of
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -79,6 +81,8 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 _INDEXED = re.compile(r"^(cuda|gpu):\d+$")
+_FILES = 200
+_READ_FROM = ("yaml.", "json.", "omegaconf.", "toml", "configparser.", "settings", *library.ATTRIBUTE_DICTS, "types.SimpleNamespace")
 _WHY = "each rank computes on its own device, and on the CPU where there is no GPU"
 
 
@@ -128,7 +132,44 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             and not any(o.kind == "rank" for n in ast.walk(node) if isinstance(n, ast.expr) for o in run.value(n).origins)
         ):
             yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
+    yield from _configured(context)
     yield from _elsewhere(context)
+
+
+def _configured(context: Context) -> Iterator[Change]:
+    """A device that a configuration file names by its number: the file stays as it is, and what is read from it is this rank's."""
+    run, tree = context.facts.after, context.tree
+    numbered: bool | None = None
+    for node in tree.nodes():
+        if not isinstance(node, (ast.Attribute, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
+            continue
+        told = [o for o in run.value(node).objs if isinstance(o, Part) and "device" in o.name.lower()]
+        if not any(path.startswith(_READ_FROM) for o in told for path in paths_of(just(o))):
+            continue
+        up = tree.parent.get(node)
+        if (
+            isinstance(up, ast.keyword)
+            or (isinstance(up, ast.Assign) and up.value is node)
+            or (isinstance(up, ast.Call) and node in up.args)
+        ):
+            if isinstance(up, ast.Call) and run.value(up.func).paths() & {"print", "str", "repr"}:
+                continue
+            numbered = _numbered(context) if numbered is None else numbered
+            if numbered:
+                yield Change(CODE, _WHY, tree.shown, node, (Replace(node, '{0}.split(":")[0]', (node,)),))
+
+
+def _numbered(context: Context) -> bool:
+    """Whether a configuration file of the project names a device by its number."""
+    folder = context.facts.project.entry.path.parent
+    files = (p for end in ("yaml", "yml", "json", "toml", "ini", "cfg") for p in folder.rglob(f"*.{end}"))
+    for file in itertools.islice(files, _FILES):
+        try:
+            if re.search(r"""[:=]\s*["']?cuda:\d""", file.read_text(encoding="utf-8", errors="replace")):
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def _loaded_to(context: Context, node: ast.expr) -> bool:

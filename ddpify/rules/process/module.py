@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
-from ddpify.project import ADDED
-from ddpify.rules.base import Change
+from ddpify.project import ADDED, shown
+from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import NAMES, Context
 
 _USUAL = ("ddp_utils", "ddp_ranks", "distributed_utils")
@@ -59,6 +59,7 @@ _ALONE = {  # what a function that asks other ranks does where there are none
 _IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))
 _GROUP = re.compile(r"\.set_epoch\(|\bDistributedDataParallel\(")
 _WRAPPED = re.compile(r"^(\S+) = DistributedDataParallel\((.+?), (?:device_ids|delay_allreduce)=.*\n?\Z", re.M)
+_OWN = re.compile(rf"\b(?:{'|'.join(_USUAL)})\d*\b")
 _INSIDE = "{0}.module"
 _PLAIN = re.compile(r"""((?<![\w"'{}])(?:"[^"{}\n]*"|'[^'{}\n]*'))""")  # a string that holds no values
 
@@ -114,6 +115,20 @@ def spelled(context: Context, name: str, file: str) -> str:
         return name
     common = next((i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), min(len(here), len(there)))
     return "." * (len(here) - common + 1) + ".".join(there[common:])
+
+
+def apart(context: Context, changes: Sequence[Change]) -> Iterator[Finding]:
+    """Modules that a script knows by another name: there it does not find the module that they now import."""
+    project = context.facts.project
+    for name, file in project.files.items():
+        mine = [
+            c for c in changes if c.file == file.shown and any(re.search(r"\b(?:" + "|".join(_USUAL) + r")\d*\b", i) for i in c.imports)
+        ]
+        script = project.known_apart(name) if mine else None
+        if script is not None:
+            why = f"{shown(script)} imports this module as a part of {file.path.parent.name}, and does not find there what it now imports"
+            fix = f"put {shown(file.path.parent)} on that script's sys.path"
+            yield context.manual("DDP101", mine[0].node, why, fix, level=Safety.REVIEW)
 
 
 def _place(context: Context, changes: Sequence[Change]) -> Place:

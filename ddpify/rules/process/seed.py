@@ -216,14 +216,15 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if context.facts.is_edited(where)
             else next((n for n in unshared[0][0].stack if context.facts.is_edited(n)), context.tree.root.body[0])
         )
-        others = tuple(f"seed:{module}" for module in (_bound(context, root) for _, root in unshared) if module)
+        bound = dict.fromkeys(_bound(context, root, context.tree.root) for _, root in unshared)
+        others = tuple(f"seed:{module}" for module, _ in bound if module)
         yield Change(
             CODE,
             "what is drawn here must be the same on all ranks: they start from rank 0's seed",
             context.tree.shown,
             node,
             (),
-            ("import torch",),
+            ("import torch", *(needed for _, needed in bound if needed)),
             Safety.NOTE,
             needs=("agree_on_seed", *others),
         )
@@ -269,8 +270,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and path in seeded}
     roots |= {_RESTORES[path] for c in restored for path in c.func.paths() if path in _RESTORES} - {"torch"}
     roots |= {root if root != "sklearn" else "numpy" for _, root in unshared} - {"torch"}
+    imports = ["import torch"]
     for root in sorted(roots):
-        module = _bound(context, root)
+        module, needed = _bound(context, root, node)
+        imports += [needed] if needed else []
         if module and torch_too:
             lines.append(f"{module}.seed(torch.initial_seed() % 2**32)")
         elif module:
@@ -285,7 +288,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         context.tree.shown,
         node,
         (InsertBefore(node, code.format(context.names["rank"])),),
-        ("import torch",),
+        tuple(imports),
         Safety.NOTE,
     )
     yield from _unordered(context)
@@ -400,12 +403,14 @@ def _ordered(context: Context, node: ast.AST) -> bool:
     return isinstance(up, ast.Call) and up.args[:1] == [node] and "sorted" in context.facts.after.value(up.func).paths()
 
 
-def _bound(context: Context, root: str) -> str:
-    """The expression that names a generator's module in the entry; empty for torch, which is always seeded."""
+def _bound(context: Context, root: str, place: ast.AST) -> tuple[str, str]:
+    """The expression that names a generator's module at a place, and the import it needs there; empty for torch, which is always seeded."""
     want = {"numpy": "numpy", "sklearn": "numpy", "random": "random"}.get(root)
-    if want is None:
-        return ""
-    for node in context.tree.nodes():
-        if isinstance(node, ast.alias) and isinstance(context.tree.parent[node], ast.Import) and node.name == want:
-            return (node.asname or node.name) + (".random" if want == "numpy" else "")
-    return ""
+    attribute = ".random" if want == "numpy" else ""
+    here = context.facts.tree_of(place)
+    for tree in (here, *(t for t in context.facts.trees.values() if t is not here)):
+        for node in tree.nodes():
+            if isinstance(node, ast.alias) and isinstance(tree.parent[node], ast.Import) and node.name == want:
+                name = node.asname or node.name
+                return f"{name}{attribute}", "" if tree is here else f"import {want}" + (f" as {name}" if name != want else "")
+    return "", ""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from ddpify.facts.named import modules_like
 from ddpify.project import Project, SourceFile
 from ddpify.rules.refuse.resolve import Resolver, Target
 from ddpify.rules.refuse.scan import Module, Unit, chain_of
@@ -143,8 +144,13 @@ class Reach:
     def _reached_by(self, unit: Unit) -> Iterator[Unit]:
         uses = unit.uses
         self.imported.update(dict.fromkeys(uses.modules))
-        for name in (*uses.modules, *uses.members):
+        patterns = [p for p in uses.patterns if "." in p and not p.startswith(("*", "."))]
+        found = [name for pattern in patterns for name in modules_like(self.resolver.project, pattern)]
+        for name in (*uses.modules, *uses.members, *found):
             yield from self._imported(name)
+        for name in found:  # anything in them may be called
+            if (module := self.resolver.module(name)) is not None:
+                yield from _definitions(module)
         for chain in uses.mentions:
             for target in self.resolver.resolve(unit, chain):
                 yield from _definitions(target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -34,6 +35,7 @@ class Uses:
     looks_up_self: bool = False
     looks_up_others: bool = False
     imports_by_name: bool = False
+    patterns: list[str] = field(default_factory=list)
 
     @property
     def dynamic(self) -> bool:
@@ -300,6 +302,9 @@ def _note_call(uses: Uses, unit: Unit, node: ast.Call) -> None:
             uses.modules.append(name.value)
         else:
             uses.imports_by_name = True
+            uses.patterns.append(_pattern(unit, name))
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "Fire" and not node.args:
+        uses.looks_up_globals = True
     if not isinstance(node.func, ast.Name):
         return
     if node.func.id == "getattr" and len(node.args) > 1:
@@ -312,6 +317,25 @@ def _note_call(uses: Uses, unit: Unit, node: ast.Call) -> None:
             uses.looks_up_others = True
     elif node.func.id in ("globals", "eval", "exec"):
         uses.looks_up_globals = True
+
+
+def _pattern(unit: Unit, node: ast.expr) -> str:
+    """What is known of a text that is put together: `models.*_model`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _pattern(unit, node.left) + _pattern(unit, node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return _pattern(unit, node.left).replace("%s", "*")
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_pattern(unit, v) for v in node.values)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return re.sub(r"\{\w*\}", "*", _pattern(unit, node.func.value))
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.Name):
+        given = [n for s in unit.body for n in ast.walk(s) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == node.id]
+        if len(given) == 1 and not _mentions(given[0].value, node.id):
+            return _pattern(unit, given[0].value)
+    return "*"
 
 
 def _note_alias(uses: Uses, unit: Unit, node: ast.Assign) -> None:
