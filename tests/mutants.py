@@ -664,14 +664,14 @@ def seen(verdict: Verdict) -> str:
     return "\n".join(f"{row.name}: {' '.join(row.seen.split())[:110]} | {row.cause} {row.rule}" for row in rows) or "all hold"
 
 
-def _direct(launcher: str, setting: Setting, script: Path, args: Sequence[str]) -> list[str]:
+def _direct(launcher: str, setting: Setting, script: Sequence[str], args: Sequence[str]) -> list[str]:
     """What starts a script's ranks, sooner than a launcher."""
-    line = command(launcher, setting, [str(script)], args)
+    line = command(launcher, setting, script, args)
     if launcher not in ("torchrun", "launch"):
         return line
     port = next(part for part in line if part.startswith("--master-port=")).partition("=")[2]
     own = ["--local-rank={local_rank}"] if launcher == "launch" else []
-    return [setting.python, "-IS", str(STARTER), str(setting.nproc), port, str(script), *own, *args]
+    return [setting.python, "-IS", str(STARTER), str(setting.nproc), port, *script, *own, *args]
 
 
 class Rehearsals:
