@@ -2817,7 +2817,7 @@ KEY_RUN = (
             if many:
                 net = nn.DataParallel(net)
             sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-            for epoch in range(2):
+            for epoch in range(3):
                 fit(net, loader, sgd)
                 torch.save({"net": net.state_dict(), "epoch": epoch}, "last.pt")
             print("keys", sorted(torch.load("last.pt")["net"]))
@@ -2843,7 +2843,7 @@ KEY_TRAINER = (
                 self.sgd = torch.optim.SGD(self.net.parameters(), lr=0.1)
 
             def run(self):
-                for epoch in range(2):
+                for epoch in range(3):
                     for data, target in self.loader:
                         loss = F.cross_entropy(self.net(data), target)
                         self.sgd.zero_grad()

@@ -3012,7 +3012,7 @@ def share(scores, kinds):
         opt = torch.optim.SGD(model.parameters(), lr=0.1)
         loader = DataLoader(TensorDataset(x.double()[:40], y[:40]), batch_size=8, shuffle=True)
         step = 0
-        for epoch in range(2):
+        for epoch in range(3):
             for data, target in loader:
                 loss = F.cross_entropy(model(data), target)
                 opt.zero_grad()
@@ -3047,7 +3047,7 @@ def share(scores, kinds):
                     saving.keep_loss(epoch, loss.item(), "run")
 
 
-        for epoch in range(2):
+        for epoch in range(3):
             train(epoch)
         kept = torch.load("run/state.pt")
         print("kept", kept["epoch"], f"{kept['loss'].item():.6f} {torch.load('run/loss.pt')['loss']:.6f}")

@@ -623,7 +623,7 @@ class Trainer:
         feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
         net = nn.Linear(8, 2).to(place)
         sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-        for nr in range(2):
+        for nr in range(3):
             print(f"round {nr} lost {one_round(net, feed, sgd, place):.6f}")
         if place != "cuda:0":
             print("no GPU")
@@ -654,7 +654,7 @@ class Trainer:
         feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
         net = nn.Linear(8, 2)
         sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-        for nr in range(2):
+        for nr in range(3):
             print(f"round {nr} {fit(net, feed, sgd, nr):.6f}")
         """,
         files={"helpers/__init__.py": "from progress.bar import Bar\n\nfrom .meters import Meter\n", "helpers/meters.py": PROGRESS_METER},
@@ -673,7 +673,7 @@ class Trainer:
         rest = loaders.fetch("rest", args)
         net = nn.Linear(8, 2)
         sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-        for nr in range(2):
+        for nr in range(3):
             for rows, kinds in feed:
                 loss = F.cross_entropy(net(rows), kinds)
                 sgd.zero_grad()
@@ -807,7 +807,7 @@ class Trainer:
 
         start(3)
         feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
-        Runner(nn.Linear(8, 2), feed).run(2)
+        Runner(nn.Linear(8, 2), feed).run(3)
         """,
         files={"runner.py": LOOP, "seeds.py": SEEDS},
     ),

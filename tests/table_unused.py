@@ -25,7 +25,7 @@ TRAIN = """
         model = Net()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
-        for epoch in range(2):
+        for epoch in range(3):
             for data, target in loader:
                 optimizer.zero_grad()
                 loss = F.cross_entropy(model(data), target)
