@@ -88,7 +88,8 @@ class Settings:
             "amp": self.amp,
             "level": self.level,
             "ddp": ddp,
-            "judged": "generator" if self.task == "pix2pix" else "net",
+            "judged": "net_g" if self.task == "pix2pix" else "net",  # the model that is validated
+            "trained": "net_g, net_d" if self.task == "pix2pix" else "net",
             "overlaps": ddp == "torch" and not self.level,  # gradients wait for the last part of a batch, then all are averaged
             "tracker": self.tracker,
             "cluster": self.cluster,
