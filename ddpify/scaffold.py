@@ -41,8 +41,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "cluster": get_args(Cluster),
 }
 _PACKAGE = "__package__"  # the name in the templates of what is named after the project
-_TAKEN = frozenset(("train", "tests", "runs", "slurm", "kubernetes", "benchmark", "torch", "torchvision", "numpy", "tqdm", "tensorboard"))
-_TAKEN_TOO = _TAKEN | {"wandb", "apex", "pytest", "ddpify"}
+_TAKEN = frozenset(
+    "train test tests runs slurm kubernetes benchmark torch torchvision numpy tqdm tensorboard wandb apex matplotlib pytest ddpify".split()
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def package_name(name: str) -> str:
     like = name if name.isidentifier() and name.isascii() else re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
     like = like or "my_project"
     like = like if not like[0].isdigit() else f"run_{like}"
-    taken = keyword.iskeyword(like) or like.startswith("__") or like.lower() in sys.stdlib_module_names | _TAKEN_TOO
+    taken = keyword.iskeyword(like) or like.startswith("__") or like.lower() in sys.stdlib_module_names | _TAKEN
     return f"{like.strip('_')}_project" if taken else like
 
 
