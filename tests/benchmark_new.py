@@ -152,7 +152,7 @@ NAMES = {"ours": "plain DDP (ddpify new)", "accelerate": "accelerate", "fabric":
 
 
 def step_time(python: str, project: Path, name: str, args: argparse.Namespace) -> tuple[float, float]:
-    """Milliseconds of a step, from the tenth on: by the clock, the median, and of rank 0's CPU, the mean."""
+    """Milliseconds of a step, by the clock and of rank 0's CPU: medians from the tenth on, so that the ends of epochs do not count."""
     with tempfile.TemporaryDirectory() as folder:
         command = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", f"timed_{name}.py", f"--out={folder}"]
         command += [f"--batch-size={args.batch_size}", f"--workers={args.workers}", f"--max-steps={args.steps}", "--epochs=100"]
@@ -161,8 +161,8 @@ def step_time(python: str, project: Path, name: str, args: argparse.Namespace) -
         if not (written := Path(folder, "starts.json")).exists():
             raise RuntimeError(f"{name} did not run:\n{ran.stderr[-3000:]}")
         starts = json.loads(written.read_text())[10:]
-    clock = statistics.median(after[0] - before[0] for before, after in pairwise(starts))
-    return 1000 * clock, 1000 * (starts[-1][1] - starts[0][1]) / (len(starts) - 1)
+    clock, cpu = ([1000 * (after[i] - before[i]) for before, after in pairwise(starts)] for i in (0, 1))
+    return statistics.median(clock), statistics.median(cpu)
 
 
 def main() -> None:
