@@ -63,12 +63,9 @@ def environment(nproc: int | None = None) -> dict[str, str]:
     return out | {"OMP_NUM_THREADS": "1", "WANDB_MODE": "offline"} | ({"WORLD_SIZE": str(nproc)} if nproc else {})
 
 
-def free_ports(number: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
 
 
 def run_all(top: Path, jobs: list[Job]) -> None:
@@ -76,11 +73,11 @@ def run_all(top: Path, jobs: list[Job]) -> None:
     for nproc in sorted({job.nproc for job in jobs}):
         mine = [job for job in jobs if job.nproc == nproc]
         told = []
-        for i, (job, port) in enumerate(zip(mine, free_ports(len(mine)), strict=True)):
+        for i, job in enumerate(mine):
             apex = [str(HERE / "apex_double")] if "apex" in (job.settings.amp.partition("-")[0], job.settings.ddp) else []
             cwd = str(made(top, job.settings))
             log = str(top / f"{job.name}.{nproc}.{i}.log")
-            told.append({"cwd": cwd, "args": job.args, "port": port, "log": log, "path": apex, "double": job.double, "limit": 120})
+            told.append({"cwd": cwd, "args": job.args, "log": log, "path": apex, "double": job.double, "limit": 300})
         listed = top / f"jobs.{nproc}.json"
         listed.write_text(json.dumps(told))
         ranks = [
@@ -260,7 +257,8 @@ def test_text_and_token_files_and_tables(tmp_path: Path) -> None:
     run_all(tmp_path, jobs)
     for job, out in zip(jobs, ("text", "tokens", "table"), strict=True):
         assert job.ok, job.logs
-        learned(tmp_path / out)
+        losses = [line["train/loss"] for line in lines(tmp_path / out) if "train/loss" in line]
+        assert losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize("tracker", ["tensorboard", "wandb"])
@@ -301,12 +299,11 @@ def test_two_machines(task: str, tmp_path: Path, request: pytest.FixtureRequest)
     if task != "language-model" and not request.config.getoption("--all-projects"):
         pytest.skip("with --all-projects")
     folder = made(tmp_path, Settings(task=task))  # type: ignore[arg-type]
-    (port,) = free_ports(1)
     both = {
         **environment(),
         "NNODES": "2",
         "NPROC_PER_NODE": "1",
-        "MASTER_PORT": str(port),
+        "MASTER_PORT": str(free_port()),
         "MASTER_ADDR": "localhost",
         "PYTHON": sys.executable,
     }
