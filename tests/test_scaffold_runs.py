@@ -201,10 +201,10 @@ def alone_and_together(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = made(top, settings)
         path = folder / settings.name / "model.py"
         path.write_text(re.sub(r"dropout=0\.\d+", "dropout=0.0", path.read_text()))
-        base = [*COMMON, *args]
+        base = [*COMMON, *args, "--epochs=1"]
         jobs += [
             Job(settings, [*base, f"--out={top / task}.one"], 1, True),
-            Job(settings, [*base, f"--out={top / task}.half", "--max-steps=5"], 1, True),
+            Job(settings, [*base, f"--out={top / task}.half", "--max-steps=2"], 1, True),
             Job(settings, [*base, f"--out={top / task}.two", "--accumulate=2"], 2, True),
             Job(settings, [*base, f"--out={top / task}.half"], 2, True),
         ]
