@@ -1,6 +1,8 @@
 """How long a step of the image project takes beside the same training written with accelerate and with Lightning Fabric.
 
 `python tests/benchmark_new.py [--python EXE] [--runs N]`: EXE has torch, tqdm, accelerate and lightning; ddpify itself runs elsewhere.
+The environment is the same for all; run.sh of a project, for one, sets MALLOC_MMAP_THRESHOLD_=33554432 and
+MALLOC_TRIM_THRESHOLD_=536870912, without which the history of the heap decides a tenth of a step.
 The three take turns on two CPU ranks, with the same model, data, batch, clipping, schedule, progress bar and logging. A step is timed
 from the start of one to the start of the next on rank 0, so that it holds loading and logging, too.
 """
