@@ -18,11 +18,28 @@ from typer.core import TyperCommand
 
 from ddpify import __version__
 from ddpify.errors import DdpifyError
-from ddpify.options import Amp, Backend, BatchSize, Ddp, Evaluation, FindUnused, Guards, Launcher, Options, ScaleLR, SyncBN
+from ddpify.options import (
+    Amp,
+    Backend,
+    BatchSize,
+    Cluster,
+    Ddp,
+    Evaluation,
+    FindUnused,
+    Guards,
+    Launcher,
+    Options,
+    Precision,
+    ScaleLR,
+    SyncBN,
+    Task,
+    Tracker,
+)
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
     from ddpify.rehearse.verify import Verdict
+    from ddpify.scaffold import Settings
 
 app = typer.Typer(
     help="Convert PyTorch training scripts to DistributedDataParallel.",
@@ -230,6 +247,86 @@ def verify(
         return found.exit_code
 
     _run(work)
+
+
+NEW_HELP = """Make a new project in the folder DIR: a complete training that runs on one process, several GPUs or several machines.
+
+DIR must not exist or be empty; its name becomes that of the project's package. Given nothing at all, on a terminal, it asks; what is not
+given has a default.
+
+\b
+Examples:
+  ddpify new                                          ask, on a terminal; else the defaults in my_project
+  ddpify new faces --task image --amp torch           classify images in float16, started by torchrun
+  ddpify new chat --task language-model --pretend     only list the files
+  ddpify new faces --template ../our-template         files from a folder of your own
+
+\b
+Exit codes:
+  0  done
+  2  the name, an option or a template will not do, or DIR holds something already; nothing is written
+"""
+
+
+@app.command(help=NEW_HELP)
+def new(
+    context: typer.Context,
+    directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="The project's folder.", show_default="my_project")] = None,
+    task: Annotated[Task, typer.Option(help="What is learned.")] = "image",
+    launcher: Annotated[Launcher, typer.Option(help="What starts the processes.")] = "torchrun",
+    amp: Annotated[Precision, typer.Option(help="Mixed precision: off, torch's float16 or bfloat16, or a level of NVIDIA apex.")] = "none",
+    ddp: Annotated[Ddp, typer.Option(help="Whose DistributedDataParallel; auto is apex's with apex's mixed precision.")] = "auto",
+    tracker: Annotated[Tracker, typer.Option(help="Where metrics go besides the terminal and a file.")] = "none",
+    cluster: Annotated[Cluster, typer.Option(help="Files for a cluster.")] = "none",
+    template: Annotated[Path | None, typer.Option(metavar="PATH", help="Render this folder in the place of ddpify's own.")] = None,
+    pretend: Annotated[bool, typer.Option("--pretend", help="List the files; write nothing.")] = False,
+    defaults: Annotated[bool, typer.Option("--defaults", help="Ask nothing.")] = False,
+) -> None:
+    """See NEW_HELP."""
+
+    def work() -> int:
+        from ddpify import scaffold
+
+        folder = directory
+        choices: dict[str, str] = {"task": task, "launcher": launcher, "amp": amp, "ddp": ddp, "tracker": tracker, "cluster": cluster}
+        given = any(source.name == "COMMANDLINE" for name in context.params if (source := context.get_parameter_source(name)))
+        if not given and sys.stdin.isatty() and sys.stderr.isatty():
+            folder, choices = _asked(scaffold.CHOICES, choices)
+        folder = Path("my_project") if folder is None else folder
+        settings = scaffold.Settings(folder.absolute().resolve().name, **choices)  # type: ignore[arg-type]
+        scaffold.check(folder)
+        files = scaffold.render(settings, template)
+        if not pretend:
+            scaffold.write(folder, files)
+        _emit("".join(f"{folder / name}\n" for name in files).encode())
+        sys.stdout.flush()
+        sys.stderr.write(_next_steps(folder, settings, files, pretend))
+        return 0
+
+    _run(work)
+
+
+def _asked(choices: dict[str, tuple[str, ...]], default: dict[str, str]) -> tuple[Path, dict[str, str]]:
+    """The folder and the choices, as answered on a terminal."""
+    folder = Path(typer.prompt("folder", default="my_project", err=True))
+    answers = {}
+    for name, possible in choices.items():
+        answer = ""
+        while answer not in possible:
+            answer = typer.prompt(f"{name} ({', '.join(possible)})", default=default[name], err=True)
+        answers[name] = answer
+    return folder, answers
+
+
+def _next_steps(folder: Path, settings: Settings, files: dict[str, bytes], pretend: bool) -> str:
+    """What was done, and what to type now."""
+    if pretend:
+        return f"{len(files)} files would be written\n"
+    command = "./run.sh" if "run.sh" in files else ""
+    lines = [f"{settings.title}: {len(files)} files written; now", f"  cd {shlex.quote(str(folder))}"]
+    lines += ["  python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[test]'"] * ("pyproject.toml" in files)
+    lines += [f"  {command}"] * bool(command)
+    return "\n".join(lines) + "\n"
 
 
 @app.command()
