@@ -138,6 +138,11 @@ def convert(
     ] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
     format: Annotated[Literal["text", "json"], typer.Option(help="json puts one report on standard output.")] = "text",
+    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave a change out, by its id; may be repeated.")] = None,
+    select: Annotated[
+        list[str] | None, typer.Option("--select", metavar="CODES", help="Of what can be left out, keep these rules' changes alone.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave these rules' changes out.")] = None,
 ) -> None:
     """See CONVERT_HELP."""
     if write + check + (output is not None) > 1:
@@ -148,7 +153,7 @@ def convert(
     def work() -> int:
         nonlocal path
         path = _entry(path)
-        conversion = _convert(path, asked())
+        conversion = _chosen(_convert(path, asked()), skip, select, ignore)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
         if target:
@@ -443,6 +448,14 @@ def _convert(path: str, options: Options) -> Conversion:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _chosen(conversion: Conversion, skip: list[str] | None, select: list[str] | None, ignore: list[str] | None) -> Conversion:
+    """The conversion without the changes that were not wanted; several ids or codes may be given in one word, with commas."""
+    from ddpify.choices import leaving_out
+
+    words = ([word.strip() for text in given or () for word in text.split(",") if word.strip()] for given in (skip, select, ignore))
+    return conversion.without(leaving_out(conversion.changes, *words))
 
 
 def _target(path: str, output: str | None) -> Path | None:

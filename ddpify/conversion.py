@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import copy
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
 from ddpify.progress import doing
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ddpify.plan import Plan
 
 Status = Literal["convert", "nothing", "refuse"]
+Again = Callable[[frozenset[str], bool], "Conversion"]
+"""Makes a conversion anew from its plan, without the changes of these ids; as it is before mp.spawn takes it over, where that is asked."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Conversion:
     """A script, what became of it, and why.
 
     `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `install` the
-    commands that get what it needs beside torch, `modules` the local modules that the script needs, changed or not.
+    commands that get what it needs beside torch, `modules` the local modules that the script needs, changed or not. `again` makes it
+    anew, without some of its changes.
     """
 
     source: Source
@@ -74,6 +78,15 @@ class Conversion:
     reason: str = ""
     modules: tuple[Module, ...] = ()
     install: str = ""
+    again: Again | None = field(default=None, repr=False, compare=False)
+
+    def without(self, ids: Collection[str]) -> Conversion:
+        """The conversion with some changes left out, from the same plan. Raises DdpifyError for changes that cannot be left out."""
+        refuse([change for change in self.changes if change.id in ids])
+        if not ids or self.again is None:
+            return self
+        made = self.again(frozenset(ids), False)
+        return replace(made, findings=tuple(dict.fromkeys((*made.findings, *self.findings))), again=self.again)
 
     @property
     def original(self) -> str:
@@ -159,9 +172,13 @@ def _in_steps(project: Project, options: Options, path: Path | None, most: int =
     if unapplied or not plan.changes or not most:
         done = _converted(project, options, path)
         return replace(done, findings=tuple(dict.fromkeys((*told, *done.findings))))
-    done = _in_steps(_output(project, path, code, modules), options, path, most - 1)
+    return _upon(project, plan, told, _in_steps(_output(project, path, code, modules), options, path, most - 1))
+
+
+def _upon(project: Project, plan: Plan, told: tuple[Finding, ...], done: Conversion) -> Conversion:
+    """What a step and the conversion after it make of a project together."""
     sources = {file.path: file.source for file in project.files.values()}
-    line = _lines(project.entry.source.text, done.source.text)
+    line, again = _lines(project.entry.source.text, done.source.text), done.again
     return replace(
         done,
         source=project.entry.source,
@@ -170,6 +187,7 @@ def _in_steps(project: Project, options: Options, path: Path | None, most: int =
         changes=(*plan.changes, *(replace(c, node=_moved(c.node, line)) if c.file == done.shown else c for c in done.changes)),
         findings=(*told, *(replace(f, line=line(f.line)) if f.file == done.shown else f for f in done.findings)),
         modules=tuple(replace(m, source=sources.get(m.path, m.source)) for m in done.modules),
+        again=None if again is None else lambda ids, unmoved: _upon(project, plan, told, again(ids, unmoved)),
     )
 
 
@@ -212,18 +230,24 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     kept = Conversion(entry.source, entry.source.original, plan.status, entry.shown, path, (), plan.findings, plan.command, plan.reason)
     if plan.status != "convert" or not plan.changes:
         return kept
+    texts: Texts = {}
     try:
-        code, modules, unapplied = _rewritten(project, plan)
+        code, modules, unapplied = _rewritten(project, plan, texts)
     except Exception as error:  # a failure of ours must not cost the user anything but the conversion
         return replace(kept, findings=(*plan.findings, _internal(entry.shown, "the file is left as it was", error)))
     changes = tuple(change for change in plan.changes if change not in unapplied)
     findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, modules, plan))
     done = replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules, install=plan.install)
-    return (
-        _spawning(done, plan.spawned, start.command("torchrun", module=project.runs))
-        if options.launcher == "spawn" and plan.spawned is not None
-        else done
-    )
+
+    def again(ids: frozenset[str], unmoved: bool) -> Conversion:
+        part = plan.without(ids)
+        code, modules, unapplied = _rewritten(project, part, texts)
+        made = replace(done, code=code, changes=tuple(c for c in part.changes if c not in unapplied), modules=modules)
+        if unmoved or options.launcher != "spawn" or plan.spawned is None:
+            return made
+        return _spawning(made, plan.spawned, start.command("torchrun", module=project.runs))
+
+    return replace(again(frozenset(), False), again=again)
 
 
 def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:
@@ -243,18 +267,24 @@ def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:
         return replace(done, findings=(told, *done.findings), command=otherwise)
 
 
-def _rewritten(project: Project, plan: Plan) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:
-    """The new texts of the script and its modules, and the changes that found no place in them."""
+Texts = dict[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, ...]]]
+"""What became of files: the path shown and the changes, to the new text and the changes that found no place."""
+
+
+def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:
+    """The new texts of the script and its modules, and the changes that found no place in them; `known` ones are not made twice."""
     from ddpify.apply import rewrite
 
+    known = {} if known is None else known
     texts: list[str] = []
     unapplied: list[Change] = []
     for file in (project.entry, *project.files.values()):
         here = tuple(change for change in plan.changes if change.file == file.shown)
-        doing(f"rewriting {file.shown}")
-        code, left = rewrite(file.source.text, file.tree, here) if here else (file.source.original, ())
-        if here:
-            ast.parse(code)
+        if here and (file.shown, here) not in known:
+            doing(f"rewriting {file.shown}")
+            known[file.shown, here] = rewrite(file.source.text, file.tree, here)
+            ast.parse(known[file.shown, here][0])
+        code, left = known[file.shown, here] if here else (file.source.original, ())
         texts.append(code)
         unapplied += left
     files = zip(project.files.values(), texts[1:], strict=True)

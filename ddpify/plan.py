@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
 
+from ddpify.choices import identified
 from ddpify.facts import averaged, collect, initialize
 from ddpify.facts.collect import Facts
 from ddpify.launchers import start
@@ -34,7 +36,10 @@ _LEDGER = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do with a script: nothing, refuse, or the changes; `command` runs the result, with `{script}` for its path."""
+    """What to do with a script: nothing, refuse, or the changes; `command` runs the result, with `{script}` for its path.
+
+    `set_up` makes the set-up that a part of the changes needs.
+    """
 
     status: Literal["convert", "nothing", "refuse"]
     changes: tuple[Change, ...] = ()
@@ -47,6 +52,17 @@ class Plan:
     spawned: Spawned | None = None  # how the result is to be moved under mp.spawn
     distributed: bool = False  # the script was distributed before
     install: str = ""  # the commands that get what the result needs
+    set_up: Callable[[Sequence[Change]], tuple[list[Change], NewFile | None]] | None = None
+
+    def without(self, ids: Collection[str]) -> Plan:
+        """The plan with fewer changes."""
+        changes = tuple(change for change in self.changes if change.id not in ids)
+        if self.set_up is None or len(changes) == len(self.changes):
+            return replace(self, changes=changes)
+        before = next(change for change in self.changes if change.code == setup.CODE)
+        first, added = self.set_up([change for change in changes if change.code != setup.CODE])
+        first = [before if _alike(c, before) else replace(c, id=before.id) for c in first if before.id not in ids]
+        return replace(self, changes=(*(c for c in changes if c.code != setup.CODE), *first), added=added)
 
 
 def make_plan(project: Project, options: Options) -> Plan:
@@ -71,11 +87,12 @@ def make_plan(project: Project, options: Options) -> Plan:
     if blocked:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
     changes, place = module.by_file(context, changes)
-    first, added = setup.change(context, changes, place)
+    set_up = functools.partial(setup.change, context, place=place)
+    first, added = set_up(changes)
     findings = sorted([*findings, *module.apart(context, changes), *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
-        (*changes, *first, *spawn.change(context)),
+        _identified((*changes, *first, *spawn.change(context)), project),
         tuple(findings),
         command(context),
         options=options,
@@ -83,7 +100,18 @@ def make_plan(project: Project, options: Options) -> Plan:
         edited=context.facts.edited,
         spawned=spawn.asked(context, added) if options.starts == "spawn" else None,
         install=needed.install(context, changes),
+        set_up=set_up,
     )
+
+
+def _identified(changes: Sequence[Change], project: Project) -> tuple[Change, ...]:
+    files = {"__main__": project.entry, **project.files}
+    return identified(changes, {file.shown: (name, file.source.text.splitlines()) for name, file in files.items()})
+
+
+def _alike(one: Change, other: Change) -> bool:
+    """Whether two changes do the same."""
+    return _signature(one) == _signature(other) and one.imports == other.imports
 
 
 def _moved(project: Project, made: relaunch.Move, options: Options) -> Plan:
@@ -94,7 +122,13 @@ def _moved(project: Project, made: relaunch.Move, options: Options) -> Plan:
         why = "the script starts its processes itself; each runs the worker"
         changes = (*changes, Change("DDP106", why, entry.shown, entry.tree.body[-1], ()))
     return Plan(
-        "convert", () if stuck else changes, tuple(made.findings), made.command, "", options, spawned=made.spawned, distributed=True
+        "convert",
+        () if stuck else _identified(changes, project),
+        tuple(made.findings),
+        made.command,
+        options=options,
+        spawned=made.spawned,
+        distributed=True,
     )
 
 
@@ -120,7 +154,7 @@ def first(project: Project, options: Options) -> Plan | None:
         found += [_settled(context, item) for rule in registry.PRECISION for item in rule.changes(context)]
     changes = tuple(c for c in found if isinstance(c, Change))
     findings = tuple(f for f in found if isinstance(f, Finding))
-    return Plan("convert", changes, findings, options=options) if found else None
+    return Plan("convert", _identified(changes, project), findings, options=options) if found else None
 
 
 def _settled(context: Context, item: Change | Finding) -> Change | Finding:

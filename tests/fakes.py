@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from ddpify.rules.base import Change, Finding, Safety
@@ -22,6 +23,9 @@ class FakePlan:
     reason: str = ""
     added: None = None
     install: str = ""
+
+    def without(self, ids: Collection[str]) -> FakePlan:
+        return replace(self, changes=tuple(c for c in self.changes if c.id not in ids))
 
 
 def finding(level: Safety = Safety.MANUAL, line: int = 1, fix: str = "", file: str = "train.py") -> Finding:

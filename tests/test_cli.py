@@ -401,7 +401,8 @@ from ddpify.rules.base import Change
 change = lambda p: Change("DDP303", "", p.entry.shown, p.entry.tree, ())
 plan.first = lambda p, o: None
 told = dict(findings=(), command="", reason="", added=None, install="")
-plan.make_plan = lambda p, o: SimpleNamespace(status="convert", changes=(change(p),), **told)
+made = lambda changes: SimpleNamespace(status="convert", changes=changes, without=lambda ids: made(changes), **told)
+plan.make_plan = lambda p, o: made((change(p),))
 plan.check = lambda p, plan: ()
 apply.rewrite = lambda text, tree, changes: (text + "# more\\n" * 500_000, ())
 sys.modules["ddpify.plan"], sys.modules["ddpify.apply"] = plan, apply

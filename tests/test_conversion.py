@@ -285,7 +285,7 @@ def test_json_report(monkeypatch) -> None:
                 "path": "train.py",
                 "line": 2,
                 "why": "each rank loads its part of the batch",
-                "group": "ddp",
+                "group": "core",
             }
         ],
         "findings": [

@@ -39,10 +39,11 @@ class Proof:
 class Change:
     """One decision carried out in one file: the edits that belong together, and one sentence why.
 
-    `file` is the path as the user gave it, `node` the place shown. `imports` are import statements that the edits need.
-    `group` names what the change stands or falls with, `needs` the pieces of the runtime block (templates/runtime) it calls. `settles`
-    tells after which statement which expression holds the number of all ranks, `agrees` which branches all ranks then take alike,
-    `turns` which expressions then give all ranks' rows ("whole") or numbers whose average over ranks is that of all samples ("mean").
+    `file` is the path as the user gave it, `node` the place shown. `imports` are import statements that the edits need,
+    `needs` the pieces of the runtime block (templates/runtime) that they call. `without` says what is so where the change is left out,
+    of those that can be; the others stand or fall together. `id` is the same whenever the same script is converted. `settles` tells
+    after which statement which expression holds the number of all ranks, `agrees` which branches all ranks then take alike, `turns`
+    which expressions then give all ranks' rows ("whole") or numbers whose average over ranks is that of all samples ("mean").
     """
 
     code: str
@@ -52,7 +53,8 @@ class Change:
     edits: tuple[Edit, ...]
     imports: tuple[str, ...] = ()
     level: Safety = Safety.SAFE
-    group: str = "ddp"
+    without: str = ""
+    id: str = ""
     discharges: tuple[Obligation, ...] = ()
     needs: tuple[str, ...] = ()
     settles: tuple[tuple[ast.stmt, str], ...] = ()
@@ -63,6 +65,11 @@ class Change:
     def line(self) -> int:
         """The 1-based line of the place shown."""
         return getattr(self.node, "lineno", 1)
+
+    @property
+    def group(self) -> str:
+        """What the change stands or falls with: the core of the conversion, or nothing but itself."""
+        return self.id if self.without else "core"
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
             edits.append(Replace(workers, f"{names['workers_per_rank']}({{0}})", (workers,)))
             needs.append("workers_per_rank")
-        yield Change(
-            CODE, "each rank evaluates every N-th batch, and none twice", tree.shown, node, tuple(edits), group="eval", needs=tuple(needs)
-        )
+        yield Change(CODE, "each rank evaluates every N-th batch, and none twice", tree.shown, node, tuple(edits), needs=tuple(needs))
     yield from _loops(context)
     yield from _whole(context)
 
@@ -175,7 +173,6 @@ def _loops(context: Context) -> Iterator[Change]:
                     ),
                 ),
                 (f"import torch.distributed as {names['dist']}",),
-                group="eval",
             )
         lengths = list(_lengths(context, loop, loaders))
         if lengths:
@@ -188,7 +185,6 @@ def _loops(context: Context) -> Iterator[Change]:
                 tree.shown,
                 first,
                 (InsertAfter(loop, line), *(Replace(n, name) for n in lengths)),
-                group="eval",
                 needs=("sum_over_ranks",),
             )
 

@@ -186,7 +186,6 @@ def _nowhere(context: Context, path: ast.expr, edited: set[ast.AST]) -> Iterator
         path,
         (Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,)),),
         ("import os",),
-        group="guards",
     )
 
 
@@ -214,7 +213,7 @@ def _plain_logger(context: Context, caller: ast.Call, name: str, edited: set[ast
         edited.add(caller)
         template = f"{{0}} if {context.names['rank']} == 0 else logging.getLogger({name})"
         why = "rank 0 alone sets up the log"
-        yield Change(CODE, why, context.tree.shown, caller, (Replace(caller, template, (caller,)),), ("import logging",), group="guards")
+        yield Change(CODE, why, context.tree.shown, caller, (Replace(caller, template, (caller,)),), ("import logging",))
 
 
 def _own_guard(context: Context, node: ast.AST) -> bool:

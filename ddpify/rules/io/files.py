@@ -122,7 +122,6 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 tree.shown,
                 tree.statement(node),
                 (Under(tree.statement(node), f"if {context.names['rank']} == 0"),),
-                group="guards",
             )
         elif paths & {"os.makedirs"}:
             if argument(node, 2, "exist_ok") is None and not guards.guarded(node) and not _tried(context, node):
@@ -132,7 +131,6 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     tree.shown,
                     node,
                     (SetArgument(node, "exist_ok", "True"),),
-                    group="guards",
                 )
         elif paths & {"os.mkdir"}:
             if not guards.guarded(node) and not _tried(context, node):
@@ -143,7 +141,6 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     node,
                     (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True")),
                     ("import os",),
-                    group="guards",
                 )
         elif isinstance(node.func, ast.Attribute) and node.func.attr == "mkdir" and not paths and guards.effects.at.get(node) == "folder":
             if argument(node, None, "exist_ok") is None and not guards.guarded(node):
@@ -153,12 +150,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     tree.shown,
                     node,
                     (SetArgument(node, "exist_ok", "True"),),
-                    group="guards",
                 )
         elif "torch.load" in paths and argument(node, 1, "map_location") is None and _checkpoint(context, node):
             name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
             why = "a random state lies on the CPU" if name == '"cpu"' else "each rank loads to its own device"
-            yield Change(CODE, why, tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs)
+            without = "every rank loads to the device that it was saved from"
+            yield Change(CODE, why, tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs, without=without)
 
 
 def _checkpoint(context: Context, node: ast.Call) -> bool:
@@ -230,5 +227,4 @@ def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
         node,
         (Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,)),),
         ("import os",),
-        group="guards",
     )

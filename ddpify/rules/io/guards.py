@@ -20,6 +20,7 @@ from ddpify.facts.model import Func, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io import elsewhere, hoist, output, stored, writers
+from ddpify.rules.io.harmless import harmless
 
 CODE = "DDP501"
 TITLE = "rank 0 speaks and writes"
@@ -362,6 +363,7 @@ def _lifted(context: Context, guards: Guards, statement: ast.stmt) -> tuple[Edit
 
 def _together(context: Context, run: list[tuple[ast.stmt, tuple[Edit, ...]]], header: str) -> Iterator[Change]:
     """The changes that guard neighbours: an `if` that stands alone gets the rank into its own condition."""
+    speaks = all(harmless(context.guards, statement) for statement, _ in run)  # else one may make ready what the next says
     for statement, lifted in run:
         edits: tuple[Edit, ...] = (*lifted, Under(statement, header))
         if len(run) == 1 and isinstance(statement, ast.If) and not statement.orelse:
@@ -371,7 +373,17 @@ def _together(context: Context, run: list[tuple[ast.stmt, tuple[Edit, ...]]], he
             inner_text = "({0})" if loose else "{0}"
             edits = (Replace(statement.test, f"{context.names['rank']} == 0 and {inner_text}", (statement.test,)),)
         asks = any(isinstance(e, InsertBefore) and context.names["sum_over_ranks"] in e.code for e in lifted)
-        yield Change(CODE, _WHY, context.tree.shown, statement, edits, group="guards", needs=("sum_over_ranks",) if asks else ())
+        without = "every rank says this" if speaks and not lifted else ""
+        writes = any(context.guards.effects.at.get(n) == "file" for n in ast.walk(statement) if isinstance(n, ast.Call))
+        yield Change(
+            CODE,
+            "rank 0 alone writes" if writes else _WHY,
+            context.tree.shown,
+            statement,
+            edits,
+            needs=("sum_over_ranks",) if asks else (),
+            without=without,
+        )
 
 
 def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iterator[Finding]:

@@ -205,7 +205,7 @@ def _switch(context: Context, node: ast.Call, path: str) -> Iterator[Change]:
     else:
         template = f"{'None' if given is None else '{0}'} if {rank} == 0 else {off}"
     edit = SetArgument(node, name, template, () if given is None else (given,))
-    yield Change(CODE, "rank 0's run alone is recorded", context.tree.shown, node, (edit,), group="guards")
+    yield Change(CODE, "rank 0's run alone is recorded", context.tree.shown, node, (edit,))
 
 
 def _made(context: Context, guards: Guards, node: ast.expr, objs: set[New]) -> Iterator[Change | Finding]:
@@ -223,7 +223,7 @@ def _made(context: Context, guards: Guards, node: ast.expr, objs: set[New]) -> I
     yield _on_rank_zero(context, node)
     for win in wins:
         edit = Replace(win.value, f"{{0}} if {rank} == 0 else None", (win.value,))
-        yield Change(CODE, "rank 0 alone writes", tree.shown, win, (edit,), group="guards")
+        yield Change(CODE, "rank 0 alone writes", tree.shown, win, (edit,))
 
 
 def _needs(context: Context, guards: Guards, objs: set[New], wins: list[ast.Assign]) -> ast.expr | None:
@@ -252,7 +252,7 @@ def _on_rank_zero(context: Context, node: ast.expr) -> Change:
         imports = ("from contextlib import nullcontext",)
     else:
         edit = Replace(node, f"{{0}} if {rank} == 0 else None", (node,))
-    return Change(CODE, "rank 0 alone writes", context.tree.shown, node, (edit,), imports, group="guards")
+    return Change(CODE, "rank 0 alone writes", context.tree.shown, node, (edit,), imports)
 
 
 def _needed(context: Context, use: ast.expr) -> str:

@@ -71,7 +71,8 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         elif argument(node, 4, "weight_decay") is None:
             edits.append(SetArgument(node, "weight_decay", "0.01"))
         why = "apex moves all parameters with one kernel"
-        yield Change(CODE, why, context.tree.shown, node, (*edits, *_zeroed(context, node)), ("from apex.optimizers import FusedAdam",))
+        all_edits, imports = (*edits, *_zeroed(context, node)), ("from apex.optimizers import FusedAdam",)
+        yield Change(CODE, why, context.tree.shown, node, all_edits, imports, without="this optimizer stays torch's")
 
 
 def _zeroed(context: Context, made: ast.Call) -> Iterator[Edit]:

@@ -84,7 +84,12 @@ def changes(context: Context) -> Iterator[Change]:
         e for node in _uses(context) if isinstance(node, ast.Attribute) and _written_out(context, node) for e in _dotted(context, node)
     ]
     if edits:
-        yield Change(CODE, _WHY, context.tree.shown, edits[0].node, tuple(edits), ("import torch",))
+        yield Change(CODE, _WHY, context.tree.shown, edits[0].node, tuple(edits), ("import torch",), without=_without(context))
+
+
+def _without(context: Context) -> str:
+    """What is so with the old words; nothing where other edits build on the new ones."""
+    return "torch goes on warning" if context.options.amp == "keep" else ""
 
 
 def _uses(context: Context) -> list[ast.expr]:
@@ -162,7 +167,7 @@ def _import(context: Context, statement: ast.ImportFrom | ast.Import) -> Iterato
         return
     edits: list[Edit] = [InsertBefore(statement, new), Drop(statement)]
     edits += [e for n in seen for e in _with_device(context, n, "")]
-    yield Change(CODE, _WHY, context.tree.shown, statement, tuple(edits))
+    yield Change(CODE, _WHY, context.tree.shown, statement, tuple(edits), without=_without(context))
 
 
 def _outermost(context: Context, node: ast.Name) -> ast.expr:

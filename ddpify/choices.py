@@ -1,0 +1,82 @@
+"""What a reviewer can leave out of a conversion, and what stands or falls together.
+
+Most changes make one whole: without its sampler, wrap or guard a conversion hangs, or trains wrongly. This core is taken or not. A change
+that says what is so `without` it can be left out alone: the training stays the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from ddpify.errors import DdpifyError, Where
+from ddpify.rules.base import Change
+
+INSTEAD = {  # the option that decides what a rule does, where there is one
+    "DDP106": "--launcher torchrun",
+    "DDP205": "--find-unused-parameters on",
+    "DDP303": "--batch-size per-rank",
+    "DDP304": "--eval replicate",
+    "DDP407": "--scale-lr none",
+    "DDP411": "--amp keep",
+    "DDP412": "--amp keep",
+    "DDP413": "--amp keep",
+    "DDP414": "--amp keep",
+    "DDP415": "--amp keep",
+    "DDP416": "--amp keep",
+}
+
+
+def identified(changes: Sequence[Change], files: Mapping[str, tuple[str, Sequence[str]]]) -> tuple[Change, ...]:
+    """The changes, each with its id: the rule and a hash of the line that it is about.
+
+    `files` has, for each path shown, the module's name and its lines. Ids stay when other lines of a file come and go.
+    """
+    seen: Counter[str] = Counter()
+    out = []
+    for change in changes:
+        name, lines = files[change.file]
+        line = lines[change.line - 1].strip() if change.line <= len(lines) else ""
+        digest = hashlib.sha256(f"{name}\n{line}".encode(errors="surrogatepass")).hexdigest()[:5]
+        key = f"{change.code}-{digest}"
+        seen[key] += 1
+        out.append(replace(change, id=key if seen[key] == 1 else f"{key}.{seen[key]}"))
+    return tuple(out)
+
+
+def leaving_out(
+    changes: Sequence[Change], skip: Collection[str] = (), select: Collection[str] = (), ignore: Collection[str] = ()
+) -> frozenset[str]:
+    """The ids of the changes that are left out: those of `skip`, and those of the rules that `ignore` names.
+
+    Where `select` is given, what can be left out and is not of one of its rules is, too. Rules are named by their codes or how these
+    begin. Raises DdpifyError for an id that there is not, and for a change that cannot be left out.
+    """
+    by_id = {change.id: change for change in changes}
+    for given in skip:
+        if given not in by_id:
+            near = [i for i in by_id if i.partition("-")[0] == given.partition("-")[0]]
+            hint = f"its rule's changes are {', '.join(near)}" if near else "ddpify convert --format json lists the changes"
+            raise DdpifyError(f"there is no change {given}", hint)
+    asked = [by_id[i] for i in dict.fromkeys(skip)]
+    for code in ignore:
+        asked += [c for c in changes if c.code.startswith(code)]
+    refuse(asked)
+    out = {c.id for c in asked}
+    if select:
+        out |= {c.id for c in changes if c.without and not c.code.startswith(tuple(select))}
+    return frozenset(out)
+
+
+def refuse(asked: Sequence[Change]) -> None:
+    """Raises DdpifyError for the first of the changes that cannot be left out."""
+    for change in asked:
+        if not change.without:
+            instead = f", or convert with {INSTEAD[change.code]}" if change.code in INSTEAD else ""
+            raise DdpifyError(
+                f"{change.id} cannot be left out ({change.why}): without it the script would hang, fail or train wrongly",
+                f"take it with the rest, or do not convert{instead}",
+                Where(change.file, change.line),
+            )
