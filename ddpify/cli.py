@@ -334,20 +334,31 @@ def _next_steps(folder: Path, settings: Settings, files: dict[str, bytes], prete
     return "\n".join(lines) + "\n"
 
 
-@app.command()
-def rules(code: Annotated[str | None, typer.Argument(help="A rule's code, such as DDP301.")] = None) -> None:
-    """List the rules, or explain one of them with examples."""
+RULES_HELP = """List the rules, or explain one of them: what it does, why, how safe it is, with examples and references.
+
+\b
+Examples:
+  ddpify rules          all codes and titles
+  ddpify rules DDP301   one rule
+  ddpify rules DDP3     the rules of a family
+"""
+
+
+@app.command(help=RULES_HELP)
+def rules(code: Annotated[str | None, typer.Argument(help="A rule's code, or how it begins.")] = None) -> None:
+    """See RULES_HELP."""
 
     def work() -> int:
-        from ddpify.rules.registry import RULES
+        from ddpify.report.rule import all_rules, explained
 
-        if code is None:
-            _emit("".join(f"{rule.CODE}  {rule.TITLE}\n" for rule in RULES).encode())
+        known = all_rules()
+        if code is not None and code.upper() in known:
+            _emit(explained(known[code.upper()]).encode())
             return 0
-        by_code = {rule.CODE: rule for rule in RULES}
-        if code.upper() not in by_code:
+        found = {c: rule for c, rule in known.items() if c.startswith((code or "DDP").upper())}
+        if not found:
             raise DdpifyError(f"there is no rule {code}", "see `ddpify rules`")
-        _emit(_explained(by_code[code.upper()]).encode())
+        _emit("".join(f"{c}  {rule.title}\n" for c, rule in found.items()).encode())
         return 0
 
     _run(work)
@@ -580,15 +591,6 @@ def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
         text += terminal.command("run it:" if target else "once written, run it:", conversion.run_command(str(script)))
     sys.stdout.flush()
     sys.stderr.write(text)
-
-
-def _explained(rule: object) -> str:
-    text = f"{rule.CODE}  {rule.TITLE}\n\n{(rule.__doc__ or '').strip()}\n"  # type: ignore[attr-defined]
-    for example in getattr(rule, "EXAMPLES", ()):
-        asked = example.options.command_line()
-        text += f"\n--- {example.title}{', with ' + asked if asked else ''}\n{example.before.rstrip()}\n"
-        text += f"--- becomes\n{example.after.rstrip()}\n" if example.after is not None else "--- stays as it is\n"
-    return text
 
 
 def _emit(data: bytes) -> None:
