@@ -71,12 +71,12 @@ class _File:
 def attributed(conversion: Conversion) -> tuple[FileDiff, ...]:
     """The files that a conversion changes, each with the changes that its lines belong to; every changed line has one."""
     again = conversion.again
-    unmoved = conversion if again is None else again(frozenset(), True)
+    unmoved = conversion if again is None else again(conversion.left_out, True)
     files = _files(unmoved)
     for change in conversion.changes:
         if again is not None:
             doing("finding the lines of each change")
-            _compare(files, _texts(again(frozenset((change.id,)), True)), change.id)
+            _compare(files, _texts(again(conversion.left_out | {change.id}, True)), change.id)
     moving = [change.id for change in conversion.changes if change.code == "DDP106"]
     if unmoved.code != conversion.code:
         files[conversion.shown] = _moved(files[conversion.shown], split(_bom(conversion) + conversion.code), moving)

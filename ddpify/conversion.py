@@ -64,7 +64,7 @@ class Conversion:
 
     `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `install` the
     commands that get what it needs beside torch, `modules` the local modules that the script needs, changed or not. `again` makes it
-    anew, without some of its changes.
+    anew, without some of its changes; `left_out` has the ids of those that it was made without.
     """
 
     source: Source
@@ -79,14 +79,16 @@ class Conversion:
     modules: tuple[Module, ...] = ()
     install: str = ""
     again: Again | None = field(default=None, repr=False, compare=False)
+    left_out: frozenset[str] = frozenset()
 
     def without(self, ids: Collection[str]) -> Conversion:
         """The conversion with some changes left out, from the same plan. Raises DdpifyError for changes that cannot be left out."""
         refuse([change for change in self.changes if change.id in ids])
         if not ids or self.again is None:
             return self
-        made = self.again(frozenset(ids), False)
-        return replace(made, findings=tuple(dict.fromkeys((*made.findings, *self.findings))), again=self.again)
+        left_out = self.left_out | frozenset(ids)
+        made = self.again(left_out, False)
+        return replace(made, findings=tuple(dict.fromkeys((*made.findings, *self.findings))), again=self.again, left_out=left_out)
 
     @property
     def original(self) -> str:
