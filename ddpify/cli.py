@@ -50,7 +50,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Asked = Callable[[], Options]
+Asked = Callable[[str], Options]
+"""The options for a script: of the command line, else of the script's pyproject.toml."""
 
 
 def _options(
@@ -81,13 +82,22 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of a conversion in the place of its parameter `asked`, which returns them."""
     shared = inspect.signature(_options, eval_str=True).parameters
 
-    @functools.wraps(command)
-    def whole(**given: object) -> None:
-        options = {name: given.pop(name) for name in shared}
-        command(asked=lambda: _options(**options), **given)  # type: ignore[arg-type]
-
     own = inspect.signature(command, eval_str=True).parameters
-    parameters = [parameter for name, parameter in own.items() if name != "asked"]
+
+    @functools.wraps(command)
+    def whole(context: typer.Context, **given: object) -> None:
+        options = {name: given.pop(name) for name in shared}
+        typed = {n: v for n, v in options.items() if getattr(context.get_parameter_source(n), "name", "") == "COMMANDLINE"}
+
+        def asked(path: str) -> Options:
+            from ddpify.settings import settings
+
+            return _options(**options | dict(settings(Path(path)).options) | typed)  # type: ignore[arg-type]
+
+        command(asked=asked, **given, **({"context": context} if "context" in own else {}))
+
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [context, *(parameter for name, parameter in own.items() if name not in ("asked", "context"))]
     first = [parameter for parameter in parameters if parameter.default is parameter.empty]
     rest = [parameter for parameter in parameters if parameter not in first]
     whole.__signature__ = inspect.Signature([*first, *rest, *shared.values()])  # type: ignore[attr-defined]
@@ -128,7 +138,7 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 @app.command(help=CONVERT_HELP)
 @_with_options
 def convert(
-    path: Annotated[str, typer.Argument(help="The script that starts the training, its folder, or - for standard input.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The script that starts the training, its folder, or - for standard input.")],
     asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
@@ -153,7 +163,7 @@ def convert(
     def work() -> int:
         nonlocal path
         path = _entry(path)
-        conversion = _chosen(_convert(path, asked()), skip, select, ignore)
+        conversion = _chosen(_convert(path, asked(path)), path, skip, select, ignore)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
         if target:
@@ -209,9 +219,11 @@ class _VerifyCommand(TyperCommand):
 @_with_options
 def verify(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The original script, or its folder.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The original script, or its folder.")],
     asked: Asked,
-    converted: Annotated[Path | None, typer.Argument(help="The distributed script; by default PATH is converted.")] = None,
+    converted: Annotated[
+        Path | None, typer.Argument(metavar="CONVERTED", help="The distributed script; by default PATH is converted.")
+    ] = None,
     nproc: Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)] = 2,
     steps: Annotated[int, typer.Option(help="Optimizer steps to compare; 0 lets the scripts end.", min=0)] = 20,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds that each run may take.", min=1)] = 300,
@@ -233,7 +245,7 @@ def verify(
         launcher = ""
         path = Path(_entry(str(path)))
         if converted is None:
-            options = asked()
+            options = asked(str(path))
             launcher = options.starts
             conversion = _convert(str(path), options)
             if conversion.status != "convert":
@@ -345,7 +357,7 @@ Examples:
 
 
 @app.command(help=RULES_HELP)
-def rules(code: Annotated[str | None, typer.Argument(help="A rule's code, or how it begins.")] = None) -> None:
+def rules(code: Annotated[str | None, typer.Argument(metavar="CODE", help="A rule's code, or how it begins.")] = None) -> None:
     """See RULES_HELP."""
 
     def work() -> int:
@@ -461,12 +473,16 @@ def _convert(path: str, options: Options) -> Conversion:
         gc.enable()
 
 
-def _chosen(conversion: Conversion, skip: list[str] | None, select: list[str] | None, ignore: list[str] | None) -> Conversion:
+def _chosen(conversion: Conversion, path: str, skip: list[str] | None, select: list[str] | None, ignore: list[str] | None) -> Conversion:
     """The conversion without the changes that were not wanted; several ids or codes may be given in one word, with commas."""
     from ddpify.choices import leaving_out
+    from ddpify.settings import settings
 
-    words = ([word.strip() for text in given or () for word in text.split(",") if word.strip()] for given in (skip, select, ignore))
-    return conversion.without(leaving_out(conversion.changes, *words))
+    def words(given: list[str] | None) -> list[str]:
+        return [word.strip() for text in given or () for word in text.split(",") if word.strip()]
+
+    known = settings(Path(path))
+    return conversion.without(leaving_out(conversion.changes, words(skip), words(select) or known.select, words(ignore) or known.ignore))
 
 
 def _target(path: str, output: str | None) -> Path | None:
