@@ -147,7 +147,7 @@ def convert(
         str | None, typer.Option("--emit-launcher", metavar="FILE", help="Also write a shell script that starts the result.")
     ] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
-    format: Annotated[Literal["text", "json"], typer.Option(help="json puts one report on standard output.")] = "text",
+    format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="json and sarif put one report on standard output.")] = "text",
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave a change out, by its id; may be repeated.")] = None,
     select: Annotated[
         list[str] | None, typer.Option("--select", metavar="CODES", help="Of what can be left out, keep these rules' changes alone.")
@@ -174,6 +174,10 @@ def convert(
             from ddpify.report.json import render
 
             _emit(render(conversion, str(target or path)).encode())
+        elif format == "sarif":
+            from ddpify.report.sarif import render as log
+
+            _emit(log(conversion).encode())
         else:
             _show(conversion, code=path == "-" or output == "-", quiet=check or bool(target))
             _tell(conversion, path, target)
