@@ -22,7 +22,7 @@ CASES: dict[str, tuple[Path | str, Options]] = {
     **{p.parent.name: (p, Options()) for p in sorted((HERE.parent / "examples").glob("*/train.py"))},
     "spawn": (HERE.parent / "examples/gan/train.py", Options(launcher="spawn")),
     "apex": (HERE.parent / "examples/language_model/train.py", Options(amp="apex-O2")),
-    "several files": (HERE / "project/blobs/main.py", Options()),
+    "several files": (HERE / "project/tools/train.py", Options()),
     "nothing to do": ("print(1)\n", Options()),
     "refused": ("import pytorch_lightning as pl\n\npl.Trainer().fit(None)\n", Options()),
     "empty": ("", Options()),
