@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Convert PyTorch training scripts to DistributedDataParallel.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,  # rich takes longer to import than the help takes to show
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -350,6 +349,13 @@ def _next_steps(folder: Path, settings: Settings, files: dict[str, bytes], prete
     return "\n".join(lines) + "\n"
 
 
+def _codes(begun: str) -> list[str]:
+    """The rules' codes that begin so, for shells to complete."""
+    from ddpify.report.rule import all_rules
+
+    return [code for code in all_rules() if code.startswith(begun.upper())]
+
+
 RULES_HELP = """List the rules, or explain one of them: what it does, why, how safe it is, with examples and references.
 
 \b
@@ -361,7 +367,9 @@ Examples:
 
 
 @app.command(help=RULES_HELP)
-def rules(code: Annotated[str | None, typer.Argument(metavar="CODE", help="A rule's code, or how it begins.")] = None) -> None:
+def rules(
+    code: Annotated[str | None, typer.Argument(metavar="CODE", help="A rule's code, or how it begins.", autocompletion=_codes)] = None,
+) -> None:
     """See RULES_HELP."""
 
     def work() -> int:
