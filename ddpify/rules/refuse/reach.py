@@ -151,14 +151,14 @@ class Reach:
         for name in found:  # anything in them may be called
             if (module := self.resolver.module(name)) is not None:
                 yield from _definitions(module)
-        for chain in uses.mentions:
+        for chain in sorted(uses.mentions):
             for target in self.resolver.resolve(unit, chain):
                 yield from _definitions(target)
         if uses.looks_up_globals:
             yield from unit.module.definitions.values()
         if uses.looks_up_self and unit.owner:
             yield from unit.owner.methods.values()
-        for name in uses.attributes - self._attributes:
+        for name in sorted(uses.attributes - self._attributes):
             yield from self._waiting.pop(name, ())
         self._attributes |= uses.attributes
         if unit.kind == "class":
