@@ -39,9 +39,9 @@ class FileDiff:
     added: bool
     lines: tuple[Line, ...]
 
-    def hunks(self, context: int = 3) -> Iterator[tuple[Line, ...]]:
-        """The changed lines with `context` unchanged ones around them, as the patch has them."""
-        changed = [at for at, line in enumerate(self.lines) if line.kind != " "]
+    def hunks(self, context: int = 3, change: str | None = None) -> Iterator[tuple[Line, ...]]:
+        """The changed lines, all or those of one change, with `context` other ones around them, as the patch has them."""
+        changed = [at for at, line in enumerate(self.lines) if (line.kind != " " if change is None else change in line.changes)]
         start = end = 0
         for at in changed:
             if end and at > end + context:
