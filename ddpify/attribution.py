@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ddpify.progress import doing
 from ddpify.report.diff import Opcode, opcodes, relative_name, split
+from ddpify.rules.base import span
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -166,13 +167,8 @@ def _near(changes: Sequence[Change], first: int, last: int) -> list[str]:
 
 
 def _spans(change: Change) -> list[tuple[int, int]]:
-    """The first and the last line of what a change is about: of blocks, the head."""
-    out = []
-    for node in (change.node, *(edit.node for edit in change.edits)):
-        first, body = getattr(node, "lineno", 1), getattr(node, "body", None)
-        last = body[0].lineno - 1 if isinstance(body, list) and body else getattr(node, "end_lineno", None) or first
-        out.append((int(first), max(int(first), int(last))))
-    return out
+    """The first and the last line of what a change is about."""
+    return [span(node) for node in (change.node, *(edit.node for edit in change.edits))]
 
 
 def _ids(ids: Sequence[str]) -> tuple[str, ...]:

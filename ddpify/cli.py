@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Convert PyTorch training scripts to DistributedDataParallel.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,  # rich takes longer to import than the help takes to show
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Asked = Callable[[], Options]
+Asked = Callable[[str], Options]
+"""The options for a script: of the command line, else of the script's pyproject.toml."""
 Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave a change out, by its id; may be repeated.")]
 Select = Annotated[
     list[str] | None, typer.Option("--select", metavar="CODES", help="Of what can be left out, keep these rules' changes alone.")
@@ -86,13 +86,22 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of a conversion in the place of its parameter `asked`, which returns them."""
     shared = inspect.signature(_options, eval_str=True).parameters
 
-    @functools.wraps(command)
-    def whole(**given: object) -> None:
-        options = {name: given.pop(name) for name in shared}
-        command(asked=lambda: _options(**options), **given)  # type: ignore[arg-type]
-
     own = inspect.signature(command, eval_str=True).parameters
-    parameters = [parameter for name, parameter in own.items() if name != "asked"]
+
+    @functools.wraps(command)
+    def whole(context: typer.Context, **given: object) -> None:
+        options = {name: given.pop(name) for name in shared}
+        typed = {n: v for n, v in options.items() if getattr(context.get_parameter_source(n), "name", "") == "COMMANDLINE"}
+
+        def asked(path: str) -> Options:
+            from ddpify.settings import settings
+
+            return _options(**options | dict(settings(Path(path)).options) | typed)  # type: ignore[arg-type]
+
+        command(asked=asked, **given, **({"context": context} if "context" in own else {}))
+
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [context, *(parameter for name, parameter in own.items() if name not in ("asked", "context"))]
     first = [parameter for parameter in parameters if parameter.default is parameter.empty]
     rest = [parameter for parameter in parameters if parameter not in first]
     whole.__signature__ = inspect.Signature([*first, *rest, *shared.values()])  # type: ignore[attr-defined]
@@ -133,7 +142,7 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 @app.command(help=CONVERT_HELP)
 @_with_options
 def convert(
-    path: Annotated[str, typer.Argument(help="The script that starts the training, its folder, or - for standard input.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The script that starts the training, its folder, or - for standard input.")],
     asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
@@ -142,7 +151,7 @@ def convert(
         str | None, typer.Option("--emit-launcher", metavar="FILE", help="Also write a shell script that starts the result.")
     ] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
-    format: Annotated[Literal["text", "json"], typer.Option(help="json puts one report on standard output.")] = "text",
+    format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="json and sarif put one report on standard output.")] = "text",
     skip: Skip = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -156,7 +165,7 @@ def convert(
     def work() -> int:
         nonlocal path
         path = _entry(path)
-        conversion = _chosen(_convert(path, asked()), skip, select, ignore)
+        conversion = _chosen(_convert(path, asked(path)), path, skip, select, ignore)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
         if target:
@@ -167,6 +176,10 @@ def convert(
             from ddpify.report.json import render
 
             _emit(render(conversion, str(target or path)).encode())
+        elif format == "sarif":
+            from ddpify.report.sarif import render as log
+
+            _emit(log(conversion).encode())
         else:
             _show(conversion, code=path == "-" or output == "-", quiet=check or bool(target))
             _tell(conversion, path, target)
@@ -200,7 +213,7 @@ Exit codes:
 @app.command(help=REVIEW_HELP)
 @_with_options
 def review(
-    path: Annotated[str, typer.Argument(help="The script that starts the training, or its folder.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The script that starts the training, or its folder.")],
     asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
@@ -219,15 +232,14 @@ def review(
         from ddpify import terminal_review
 
         nonlocal path
-        flags = shlex.split(asked().command_line())
-        convert, page = (
-            shlex.join(["ddpify", "convert", path, *flags]),
-            shlex.join(["ddpify", "review", path, *flags, "--html", "page.html"]),
-        )
-        terminal_review.need_terminal(f"{convert}, or {page}")
+        if not terminal_review.possible():
+            given = shlex.join([path, *shlex.split(asked(path).command_line())])
+            instead = f"ddpify convert {given}, or ddpify review {given} --html page.html"
+            raise DdpifyError("review asks on a terminal, and here is none", instead)
         path = _entry(path)
-        whole = _convert(path, asked())
-        conversion = _chosen(whole, skip, select, ignore)
+        options = asked(path)
+        whole = _convert(path, options)
+        conversion = _chosen(whole, path, skip, select, ignore)
         if conversion.status != "convert" or not conversion.changes:
             _tell(conversion, path, None)
             return conversion.exit_code
@@ -236,9 +248,10 @@ def review(
             _files(conversion, target, path, into_folder, allow_dirty)
         outcome = terminal_review.ask(conversion)
         out = {*conversion.left_out, *outcome.review.left_out}
-        skipped = ["--skip", ",".join(change.id for change in whole.changes if change.id in out)] if out else []
-        where = ["-w"] if write else ["-o", output] if output is not None else []
-        sys.stderr.write(terminal_review.summary(outcome, shlex.join(["ddpify", "convert", path, *flags, *where, *skipped])))
+        skipped = [change.id for change in whole.changes if change.id in out]
+        command = ["ddpify", "convert", path, *shlex.split(options.command_line())]
+        command += (["-w"] if write else ["-o", output] if output is not None else []) + (["--skip", ",".join(skipped)] if skipped else [])
+        sys.stderr.write(terminal_review.summary(outcome, shlex.join(command)))
         if outcome.review.ended == "quit":
             return 1
         chosen, asking = outcome.conversion, target is None and output is None and sys.stdout.isatty()
@@ -305,9 +318,11 @@ class _VerifyCommand(TyperCommand):
 @_with_options
 def verify(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The original script, or its folder.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The original script, or its folder.")],
     asked: Asked,
-    converted: Annotated[Path | None, typer.Argument(help="The distributed script; by default PATH is converted.")] = None,
+    converted: Annotated[
+        Path | None, typer.Argument(metavar="CONVERTED", help="The distributed script; by default PATH is converted.")
+    ] = None,
     nproc: Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)] = 2,
     steps: Annotated[int, typer.Option(help="Optimizer steps to compare; 0 lets the scripts end.", min=0)] = 20,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds that each run may take.", min=1)] = 300,
@@ -329,7 +344,7 @@ def verify(
         launcher = ""
         path = Path(_entry(str(path)))
         if converted is None:
-            options = asked()
+            options = asked(str(path))
             launcher = options.starts
             conversion = _convert(str(path), options)
             if conversion.status != "convert":
@@ -430,6 +445,13 @@ def _next_steps(folder: Path, settings: Settings, files: dict[str, bytes], prete
     return "\n".join(lines) + "\n"
 
 
+def _codes(begun: str) -> list[str]:
+    """The rules' codes that begin so, for shells to complete."""
+    from ddpify.report.rule import all_rules
+
+    return [code for code in all_rules() if code.startswith(begun.upper())]
+
+
 RULES_HELP = """List the rules, or explain one of them: what it does, why, how safe it is, with examples and references.
 
 \b
@@ -441,7 +463,9 @@ Examples:
 
 
 @app.command(help=RULES_HELP)
-def rules(code: Annotated[str | None, typer.Argument(help="A rule's code, or how it begins.")] = None) -> None:
+def rules(
+    code: Annotated[str | None, typer.Argument(metavar="CODE", help="A rule's code, or how it begins.", autocompletion=_codes)] = None,
+) -> None:
     """See RULES_HELP."""
 
     def work() -> int:
@@ -557,12 +581,16 @@ def _convert(path: str, options: Options) -> Conversion:
         gc.enable()
 
 
-def _chosen(conversion: Conversion, skip: list[str] | None, select: list[str] | None, ignore: list[str] | None) -> Conversion:
+def _chosen(conversion: Conversion, path: str, skip: list[str] | None, select: list[str] | None, ignore: list[str] | None) -> Conversion:
     """The conversion without the changes that were not wanted; several ids or codes may be given in one word, with commas."""
     from ddpify.choices import leaving_out
+    from ddpify.settings import settings
 
-    words = ([word.strip() for text in given or () for word in text.split(",") if word.strip()] for given in (skip, select, ignore))
-    return conversion.without(leaving_out(conversion.changes, *words))
+    def words(given: list[str] | None) -> list[str]:
+        return [word.strip() for text in given or () for word in text.split(",") if word.strip()]
+
+    known = settings(Path(path))
+    return conversion.without(leaving_out(conversion.changes, words(skip), words(select) or known.select, words(ignore) or known.ignore))
 
 
 def _target(path: str, output: str | None) -> Path | None:

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ddpify import comments
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
@@ -156,11 +157,29 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
     else:
         shown = str(path) if path is not None else shown
         project = of_source(_text(source, shown), path, shown)
+    line = comments.skips_file(project.entry.source.text)
+    if line:
+        reason = f"the comment on line {line} asks that the file stays as it is"
+        return Conversion(project.entry.source, project.entry.source.original, "nothing", project.entry.shown, path, reason=reason)
     try:
-        return _in_steps(project, options or Options(), path)
+        return _as_commented(_in_steps(project, options or Options(), path), project)
     except RecursionError as error:
         where = Where(project.entry.shown)
         raise DdpifyError("the code is nested too deeply to be analysed", "take the deepest expression apart", where) from error
+
+
+def _as_commented(done: Conversion, project: Project) -> Conversion:
+    """The conversion with what the comments in the script and its modules ask for."""
+    texts = {file.shown: file.source.text for file in (project.entry, *project.files.values())}
+    made = done.without(comments.left_out(done.changes, texts))
+
+    def known(finding: Finding) -> Finding:
+        codes = comments.skips(texts.get(finding.file, ""), finding.file).get(finding.line)
+        if codes is None or not comments.meant(codes, finding.code) or finding.level < Safety.REVIEW:
+            return finding
+        return replace(finding, level=Safety.NOTE, message=f"{finding.message} (accepted by a comment)")
+
+    return replace(made, findings=tuple(map(known, made.findings)))
 
 
 def _text(source: str | bytes, shown: str) -> Source:
@@ -218,7 +237,7 @@ def _moved(node: ast.AST, line: Callable[[int], int]) -> ast.AST:
     """A node by the line it stood on before."""
     out = copy.copy(node)
     if isinstance(out, (ast.stmt, ast.expr)):
-        out.lineno = line(out.lineno)
+        out.lineno, out.end_lineno = line(out.lineno), line(out.end_lineno or out.lineno)
     return out
 
 

@@ -35,10 +35,9 @@ class Outcome:
     edited: tuple[str, ...] = ()
 
 
-def need_terminal(instead: str) -> None:
-    """Raises DdpifyError where there is no terminal to ask on; `instead` is what else to type."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise DdpifyError("review asks on a terminal, and here is none", instead)
+def possible() -> bool:
+    """Whether there is a terminal to ask on."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(conversion: Conversion) -> Outcome:

@@ -307,7 +307,7 @@ def test_json(folder, ddpify, monkeypatch, flags) -> None:
     plan(monkeypatch, changes=True, findings=(fakes.finding(Safety.REVIEW),))
     code, out, err = ddpify("convert", "train.py", "--format", "json", *flags)
     report = json.loads(out)
-    assert (code, report["exit_code"], report["version"], err) == (1, 1, 1, "")
+    assert (code, report["exit_code"], report["version"], err) == (1, 1, 2, "")
     assert report["command"].endswith("out.py" if "-o" in flags else "train.py")
 
 
