@@ -74,9 +74,9 @@ def attributed(conversion: Conversion) -> tuple[FileDiff, ...]:
     again = conversion.again
     unmoved = conversion if again is None else again(conversion.left_out, True)
     files = _files(unmoved)
-    for change in conversion.changes:
+    for at, change in enumerate(conversion.changes):
         if again is not None:
-            doing("finding the lines of each change")
+            doing(f"finding the lines of each change, {at} of {len(conversion.changes)} done")
             _compare(files, _texts(again(conversion.left_out | {change.id}, True)), change.id)
     moving = [change.id for change in conversion.changes if change.code == "DDP106"]
     if unmoved.code != conversion.code:

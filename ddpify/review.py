@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -114,10 +114,13 @@ class Review:
         return text + "To take nothing at all: q."
 
 
-def in_order(changes: Sequence[Change], files: Sequence[str]) -> tuple[Change, ...]:
-    """The changes as they are shown: what is to be reviewed first, then by file, as `files` has them, and by line."""
+def in_order(changes: Sequence[Change], files: Sequence[str], told: Collection[str] = ()) -> tuple[Change, ...]:
+    """The changes as they are shown: what is to be reviewed first, then by file, as `files` has them, and by line.
+
+    `told` has the ids of those that stand beside findings to review, or to do by hand.
+    """
     place = {file: at for at, file in enumerate(files)}
-    return tuple(sorted(changes, key=lambda c: (c.level < Safety.REVIEW, place.get(c.file, len(place)), c.line)))
+    return tuple(sorted(changes, key=lambda c: (c.level < Safety.REVIEW and c.id not in told, place.get(c.file, len(place)), c.line)))
 
 
 def _counted(changes: Sequence[Change]) -> str:

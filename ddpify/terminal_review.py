@@ -23,7 +23,7 @@ from ddpify.errors import DdpifyError
 from ddpify.report import terminal
 from ddpify.report.annotated import LEVELS, of_change, paint
 from ddpify.review import Review, in_order
-from ddpify.rules.base import Change, Finding, Safety
+from ddpify.rules.base import Finding, Safety
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,9 @@ def ask(conversion: Conversion) -> Outcome:
 
     with progress.shown():
         files = attributed(conversion)
-    review = Review(in_order(conversion.changes, [conversion.shown, *(file.shown for file in files)]))
-    beside, elsewhere = _findings(conversion, files, review.changes)
+    beside, elsewhere = _findings(conversion, files)
+    told = [change for change, findings in beside.items() if any(finding.level >= Safety.REVIEW for finding in findings)]
+    review = Review(in_order(conversion.changes, [file.shown for file in files], told))
     try:
         _say(_beginning(conversion, review, elsewhere))
         shown = None
@@ -183,7 +184,7 @@ def _step(review: Review, files: Sequence[FileDiff], findings: Sequence[Finding]
     """One change: where, what and why, then its hunks, then what else there is to know of these lines."""
     change, colour = review.change, _colour()
     level = paint(change.level.name, LEVELS[change.level], colour)
-    text = f"\n{_bold(f'{change.file}:{change.line}')}  {level} {change.code}  {change.id}\n" + _wrapped(change.why, "  ")
+    text = f"\n{_bold(f'{change.file}:{change.line}')}  {level} {change.id}\n" + _wrapped(change.why, "  ")
     text += _wrapped(f"without it: {change.without}" if change.without else "part of the core", "  ")
     if was := review.decided.get(change.id):
         text += _wrapped({"take": "taken so far", "leave": "left out so far", "edit": "to be edited"}[was], "  ")
@@ -203,18 +204,16 @@ def _told(finding: Finding) -> str:
     return text + "".join(f"    {line}\n" for line in finding.fix.rstrip().splitlines())
 
 
-def _findings(
-    conversion: Conversion, files: Sequence[FileDiff], changes: Sequence[Change]
-) -> tuple[defaultdict[str, list[Finding]], list[Finding]]:
+def _findings(conversion: Conversion, files: Sequence[FileDiff]) -> tuple[defaultdict[str, list[Finding]], list[Finding]]:
     """The findings beside the change whose hunk they are in, the nearest where there are several; and those that are in none."""
     beside: defaultdict[str, list[Finding]] = defaultdict(list)
     elsewhere = []
     spans = {
         change.id: [(file.shown, {line.old for line in hunk}) for file in files for hunk in file.hunks(change=change.id)]
-        for change in changes
+        for change in conversion.changes
     }
     for finding in sorted(conversion.findings, key=lambda f: (-f.level, f.file, f.line)):
-        near = [c for c in changes if any(shown == finding.file and finding.line in lines for shown, lines in spans[c.id])]
+        near = [c for c in conversion.changes if any(shown == finding.file and finding.line in lines for shown, lines in spans[c.id])]
         if near:
             beside[min(near, key=lambda c: (c.file != finding.file, abs(c.line - finding.line))).id].append(finding)
         else:

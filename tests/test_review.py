@@ -63,6 +63,7 @@ def test_what_is_to_be_reviewed_comes_first() -> None:
         ["train.py", "engine.py"],
     )
     assert [one.id for one in shown] == ["E", "D", "C", "B", "A"]
+    assert [one.id for one in in_order(shown, ["train.py", "engine.py"], ["B"])] == ["E", "B", "D", "C", "A"]
 
 
 @pytest.mark.parametrize(
