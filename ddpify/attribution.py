@@ -40,9 +40,9 @@ class FileDiff:
     added: bool
     lines: tuple[Line, ...]
 
-    def hunks(self, context: int = 3) -> Iterator[tuple[Line, ...]]:
-        """The changed lines with `context` unchanged ones around them, as the patch has them."""
-        changed = [at for at, line in enumerate(self.lines) if line.kind != " "]
+    def hunks(self, context: int = 3, change: str | None = None) -> Iterator[tuple[Line, ...]]:
+        """The changed lines, all or those of one change, with `context` other ones around them, as the patch has them."""
+        changed = [at for at, line in enumerate(self.lines) if (line.kind != " " if change is None else change in line.changes)]
         start = end = 0
         for at in changed:
             if end and at > end + context:
@@ -74,9 +74,9 @@ def attributed(conversion: Conversion) -> tuple[FileDiff, ...]:
     again = conversion.again
     unmoved = conversion if again is None else again(conversion.left_out, True)
     files = _files(unmoved)
-    for change in conversion.changes:
+    for at, change in enumerate(conversion.changes):
         if again is not None:
-            doing("finding the lines of each change")
+            doing(f"finding the lines of each change, {at} of {len(conversion.changes)} done")
             _compare(files, _texts(again(conversion.left_out | {change.id}, True)), change.id)
     moving = [change.id for change in conversion.changes if change.code == "DDP106"]
     if unmoved.code != conversion.code:

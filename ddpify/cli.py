@@ -51,6 +51,11 @@ app = typer.Typer(
 
 Asked = Callable[[str], Options]
 """The options for a script: of the command line, else of the script's pyproject.toml."""
+Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave a change out, by its id; may be repeated.")]
+Select = Annotated[
+    list[str] | None, typer.Option("--select", metavar="CODES", help="Of what can be left out, keep these rules' changes alone.")
+]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave these rules' changes out.")]
 
 
 def _options(
@@ -147,11 +152,9 @@ def convert(
     ] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
     format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="json and sarif put one report on standard output.")] = "text",
-    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave a change out, by its id; may be repeated.")] = None,
-    select: Annotated[
-        list[str] | None, typer.Option("--select", metavar="CODES", help="Of what can be left out, keep these rules' changes alone.")
-    ] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave these rules' changes out.")] = None,
+    skip: Skip = None,
+    select: Select = None,
+    ignore: Ignore = None,
 ) -> None:
     """See CONVERT_HELP."""
     if write + check + (output is not None) > 1:
@@ -183,6 +186,99 @@ def convert(
         return max(conversion.exit_code, int(check and conversion.changed))
 
     _run(work)
+
+
+REVIEW_HELP = """Show each change of a conversion with its reason, and ask whether to take it, by the keys of `git add -p`.
+
+What is to be reviewed comes first. Changes that a correct training needs are taken together or not at all; the rest can be left out, one
+by one. With -w or -o the choice is written; without, it asks at the end, or puts the diff on standard output where that is no terminal.
+
+\b
+Examples:
+  ddpify review train.py -w                   choose, then convert in place
+  ddpify review train.py -o train_ddp.py      the same, into a copy
+  ddpify review train.py > chosen.patch       the choice as a patch
+  ddpify review train.py --amp torch -w       with the options of `ddpify convert`
+  ddpify review train.py --html review.html   a page instead, to read, share and choose from
+
+\b
+Exit codes:
+  0    done, or nothing to do
+  1    something is left to do by hand, or nothing was written
+  2    the input cannot be read, there is no terminal, or another framework drives the script
+  130  interrupted by Ctrl-C; every file is as it was
+"""
+
+
+@app.command(help=REVIEW_HELP)
+@_with_options
+def review(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The script that starts the training, or its folder.")],
+    asked: Asked,
+    output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
+    write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
+    allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
+    skip: Skip = None,
+    select: Select = None,
+    ignore: Ignore = None,
+) -> None:
+    """See REVIEW_HELP."""
+    if write and output is not None:
+        raise typer.BadParameter("give only one of -w and -o")
+    if path == "-":
+        raise typer.BadParameter("standard input is where the keys come from; name the script")
+
+    def work() -> int:
+        from ddpify import terminal_review
+
+        nonlocal path
+        if not terminal_review.possible():
+            given = shlex.join([path, *shlex.split(asked(path).command_line())])
+            instead = f"ddpify convert {given}, or ddpify review {given} --html page.html"
+            raise DdpifyError("review asks on a terminal, and here is none", instead)
+        path = _entry(path)
+        options = asked(path)
+        whole = _convert(path, options)
+        conversion = _chosen(whole, path, skip, select, ignore)
+        if conversion.status != "convert" or not conversion.changes:
+            _tell(conversion, path, None)
+            return conversion.exit_code
+        target, into_folder = _target(path, path if write else output), output is not None and _is_folder(output)
+        if target:  # what cannot be written is told before anything is asked
+            _files(conversion, target, path, into_folder, allow_dirty)
+        outcome = terminal_review.ask(conversion)
+        out = {*conversion.left_out, *outcome.review.left_out}
+        skipped = [change.id for change in whole.changes if change.id in out]
+        command = ["ddpify", "convert", path, *shlex.split(options.command_line())]
+        command += (["-w"] if write else ["-o", output] if output is not None else []) + (["--skip", ",".join(skipped)] if skipped else [])
+        sys.stderr.write(terminal_review.summary(outcome, shlex.join(command)))
+        if outcome.review.ended == "quit":
+            return 1
+        chosen, asking = outcome.conversion, target is None and output is None and sys.stdout.isatty()
+        if asking and not _agreed(chosen, path):
+            return 1
+        target = Path(path) if asking else target
+        if target:
+            _write(chosen, target, path, into_folder, allow_dirty or asking)
+        else:
+            _show(chosen, code=output == "-", quiet=False)
+        sys.stdout.flush()
+        sys.stderr.write(_commands(chosen, path, target))
+        return int(any(finding.level.name == "MANUAL" for finding in chosen.findings))
+
+    _run(work)
+
+
+def _agreed(conversion: Conversion, path: str) -> bool:
+    """Whether the user wants a choice written in place."""
+    from ddpify.terminal_review import agreed
+
+    files = ", ".join(file.name for file in _files(conversion, Path(path), path, False, True))
+    try:
+        _files(conversion, Path(path), path, False, False)
+    except DdpifyError as error:  # git has no commit of what would be lost
+        files += f", though {error.title}"
+    return bool(files) and agreed(f"write {files}")
 
 
 VERIFY_HELP = """Prove a conversion by running it: PATH as one process, CONVERTED as ranks, and what both did compared.
@@ -550,24 +646,34 @@ def _is_folder(output: str) -> bool:
     return output.endswith(("/", os.sep)) or Path(output).is_dir()
 
 
-def _write(conversion: Conversion, target: Path, path: str, into_folder: bool, allow_dirty: bool) -> None:
-    from ddpify.source import is_dirty, write_all
+def _files(conversion: Conversion, target: Path, path: str, into_folder: bool, allow_dirty: bool) -> dict[Path, bytes]:
+    """What is to be written. Raises DdpifyError where one file cannot hold it all, or git has no commit of what would be lost."""
+    from ddpify.source import is_dirty
 
-    in_place = path != "-" and target.exists() and target.samefile(path)
     changed = {module.path: module.bytes for module in conversion.edited}
-    if in_place:
+    if _in_place(target, path):
         files = ({target: conversion.bytes} if conversion.code != conversion.original else {}) | changed
-    elif into_folder:
-        files = {target: conversion.bytes} | _layout(Path(path), target, changed)
-    elif changed:
+        dirty = [file for file in files if not allow_dirty and file.exists() and is_dirty(file)]
+        if dirty:
+            raise DdpifyError(f"{dirty[0]} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
+        return files
+    if into_folder:
+        return {target: conversion.bytes} | _layout(Path(path), target, changed)
+    if changed:
         names = ", ".join(module.shown for module in conversion.edited)
         raise DdpifyError(f"one file cannot hold this: {names} changes, too", "write in place with -w, or into a folder with -o DIR")
-    else:
-        files = {target: conversion.bytes}
-    dirty = [file for file in files if in_place and not allow_dirty and file.exists() and is_dirty(file)]
-    if dirty:
-        raise DdpifyError(f"{dirty[0]} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
-    for folder in {file.parent for file in files} if into_folder else ():
+    return {target: conversion.bytes}
+
+
+def _in_place(target: Path, path: str) -> bool:
+    return path != "-" and target.exists() and target.samefile(path)
+
+
+def _write(conversion: Conversion, target: Path, path: str, into_folder: bool, allow_dirty: bool) -> None:
+    from ddpify.source import write_all
+
+    files, in_place = _files(conversion, target, path, into_folder, allow_dirty), _in_place(target, path)
+    for folder in {file.parent for file in files} if into_folder and not in_place else ():
         folder.mkdir(parents=True, exist_ok=True)
     sources = {target: conversion.source} | {m.path: m.source for m in conversion.edited if not m.added}
     write_all(files, {file: source.encode(source.original) for file, source in sources.items()} if in_place else {})
@@ -588,20 +694,23 @@ def _layout(path: Path, target: Path, changed: dict[Path, bytes]) -> dict[Path, 
 
 
 def _show(conversion: Conversion, code: bool, quiet: bool) -> None:
-    """The result on standard output: its code or its diff, in the script's own encoding."""
+    """The result on standard output: its code, or its diff: a patch, or for a terminal with the rules' codes."""
     if quiet or conversion.status == "refuse":
         return
     if code:
         _emit(conversion.bytes)
+    elif not sys.stdout.isatty():
+        _emit(conversion.patch)
     elif conversion.changed:
+        from ddpify import progress
+        from ddpify.attribution import attributed
         from ddpify.report import terminal
-        from ddpify.report.diff import coloured
+        from ddpify.report.annotated import with_codes
 
-        diff = conversion.diff()
-        if terminal.wants_colour(sys.stdout):
-            sys.stdout.write(coloured(diff))
-        else:
-            _emit(diff.encode(conversion.source.encoding, "backslashreplace"))
+        with progress.shown():
+            files = attributed(conversion)
+        text = with_codes(files, conversion.changes, terminal.wants_colour(sys.stdout))
+        _emit(text.encode(sys.stdout.encoding, "backslashreplace"))
 
 
 def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
@@ -613,12 +722,19 @@ def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
         text += terminal.findings(conversion, terminal.wants_colour(sys.stderr))
     if conversion.status != "convert":
         text += f"{'refused' if conversion.status == 'refuse' else 'nothing to do'}: {conversion.reason}\n"
-    elif conversion.changed and conversion.command:
-        script = target or Path("train.py" if path == "-" else path)
-        text += terminal.command("install first:", conversion.install) if conversion.install else ""
-        text += terminal.command("run it:" if target else "once written, run it:", conversion.run_command(str(script)))
     sys.stdout.flush()
-    sys.stderr.write(text)
+    sys.stderr.write(text + _commands(conversion, path, target))
+
+
+def _commands(conversion: Conversion, path: str, target: Path | None) -> str:
+    """How to run the result."""
+    from ddpify.report import terminal
+
+    if conversion.status != "convert" or not conversion.changed or not conversion.command:
+        return ""
+    script = target or Path("train.py" if path == "-" else path)
+    text = terminal.command("install first:", conversion.install) if conversion.install else ""
+    return text + terminal.command("run it:" if target else "once written, run it:", conversion.run_command(str(script)))
 
 
 def _emit(data: bytes) -> None:

@@ -107,6 +107,13 @@ class Conversion:
         return tuple(module for module in self.modules if module.changed)
 
     @property
+    def patch(self) -> bytes:
+        """The diff as it is piped: each file in its own encoding."""
+        from ddpify.report.diff import encoded
+
+        return b"".join(encoded(diff, source.encoding) for diff, source in self._diffs())
+
+    @property
     def bytes(self) -> bytes:
         """The result as it is written: in the original's encoding, with its BOM."""
         return self.source.encode(self.code)
@@ -125,11 +132,14 @@ class Conversion:
 
     def diff(self) -> str:
         """A unified diff for `git apply` and `patch -p1`, its paths relative to the current directory."""
+        return "".join(diff for diff, _ in self._diffs())
+
+    def _diffs(self) -> list[tuple[str, Source]]:
         from ddpify.report.diff import relative_name, unified
 
         bom = "\ufeff" if self.source.bom else ""
         script = unified(bom + self.original, bom + self.code, relative_name(self.path, self.shown))
-        return script + "".join(module.diff() for module in self.edited)
+        return [(script, self.source), *((module.diff(), module.source) for module in self.edited)]
 
     def run_command(self, script: str) -> str:
         """The command that runs the result when it lies at `script`."""

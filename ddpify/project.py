@@ -240,6 +240,7 @@ def of_source(source: Source, path: Path | None, shown: str) -> Project:
     """The project of a source text; without a path there are no local modules."""
     tree = parse(source, shown)
     where = (path or Path(shown)).absolute()
+    where = where.parent.resolve() / where.name if ".." in where.parts else where
     entry = SourceFile("__main__", where, shown, source, tree)
     if path is None:
         return Project(entry, ())

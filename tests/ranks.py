@@ -141,6 +141,13 @@ def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 30.0) -> list
     return [Outcome(case, one[0], many) for case, one, many in zip(cases, single, ranks, strict=True)]
 
 
+def run_ranks(cases: Sequence[Case], nproc: int = 2, limit: float = 30.0) -> list[list[Run]]:
+    """Runs the converted texts alone, on `nproc` ranks: one run per rank of each case."""
+    with tempfile.TemporaryDirectory(prefix="ranks-") as name:
+        jobs = [_job(Path(name), f"{i}", case, case.converted, case.files | case.converted_files, False) for i, case in enumerate(cases)]
+        return _run_jobs(jobs, nproc, limit)
+
+
 def run_alone(case: Case, limit: float = 30.0) -> Outcome:
     """Runs the converted text as `python train.py`, without a launcher."""
     return run_many([case], 1, limit)[0]

@@ -119,6 +119,9 @@ def test_the_diff_is_in_the_encoding_of_the_script(folder, monkeypatch, capfdbin
         (("convert", "train.py", "-w", "-o", "x.py"), "only one of"),
         (("convert", "train.py", "-w", "--check"), "only one of"),
         (("convert", "-", "-w"), "standard input"),
+        (("review",), "Missing argument"),
+        (("review", "-"), "standard input"),
+        (("review", "train.py", "-w", "-o", "x.py"), "only one of"),
         (("convert", "train.py", "--launcher", "mpirun"), "mpirun"),
         (("convert", "train.py", "--frobnicate"), "--frobnicate"),
         (("frobnicate",), "frobnicate"),
@@ -368,7 +371,9 @@ def test_python_m(folder) -> None:
     assert done.stdout == f"ddpify {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["convert", "--help"], ["--version"], ["convert", "missing.py"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["convert", "--help"], ["review", "--help"], ["--version"], ["convert", "missing.py"]], ids=" ".join
+)
 def test_quick_answers_import_nothing_heavy(arguments) -> None:
     code = f"""
 import sys

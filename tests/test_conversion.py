@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 import subprocess
 import sys
@@ -207,26 +208,21 @@ DIFFABLE = {
 
 
 @pytest.mark.parametrize("tool", ["git", "patch"])
-@pytest.mark.parametrize("name", ["train.py", "my scripts/train me.py", "src/tr\u00e4in.py"])
+@pytest.mark.parametrize("name", ["train.py", "my scripts/train me.py", "src/tr\u00e4in.py", '@@/"a\\b"\t.py', "new\nline.py", b"r\xe9.py"])
 @pytest.mark.parametrize("data", DIFFABLE.values(), ids=DIFFABLE)
-def test_the_diff_applies(monkeypatch, tmp_path: Path, data: bytes, name: str, tool: str) -> None:
+def test_the_diff_applies(monkeypatch, tmp_path: Path, data: bytes, name: str | bytes, tool: str) -> None:
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    path = Path(name)
+    path = Path(os.fsdecode(name))
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(data)
     fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(changes=(fakes.Change("DDP303", "", p.entry.shown, p.entry.tree.body[0], ()),)))
     done = convert(path)
     assert done.changed
-    names = name.isascii() or done.source.encoding == "utf-8"
-    patch = done.diff().encode(done.source.encoding if names else "utf-8")
-    if not names:
-        patch = done.diff().split("\n", 2)[2].encode("latin-1")
-        patch = f"--- a/{name}\n+++ b/{name}\n".encode() + patch
-    command = ["git", "apply", "-"] if tool == "git" else ["patch", "-p1", "--binary"]
-    subprocess.run(command, input=patch, check=True, capture_output=True)
+    command = ["git", "apply", "-"] if tool == "git" else ["patch", "-p1"]
+    subprocess.run(command, input=done.patch, check=True, capture_output=True)
     assert path.read_bytes() == done.bytes
     assert path.read_bytes() != data
 

@@ -11,23 +11,29 @@ from pathlib import Path
 Opcode = tuple[str, int, int, int, int]
 """`equal`, `replace`, `insert` or `delete`, and the lines that it is about, before and after."""
 
-_COLOURS = (("+++", "1"), ("---", "1"), ("@@", "36"), ("+", "32"), ("-", "31"))
+_QUOTED = re.compile(r'[\x00-\x1f\x7f"\\]')
 
 
 def unified(before: str, after: str, name: str, new: bool = False, context: int = 3) -> str:
     """The diff from `before` to `after`, the empty string where they agree; `new` for a file that was not there before."""
     old, now = split(before), split(after)
-    end = "\t" if " " in name else ""  # ends a file name that holds blanks
-    out = [f"--- {'/dev/null' if new else f'a/{name}{end}'}\n", f"+++ b/{name}{end}\n"]
+    out = [f"--- {'/dev/null' if new else _named(f'a/{name}')}\n", f"+++ {_named(f'b/{name}')}\n"]
     for hunk in grouped(opcodes(old, now), context):
         (_, i, _, k, _), (_, _, j, _, m) = hunk[0], hunk[-1]
-        out.append(f"@@ -{_span(i, j)} +{_span(k, m)} @@\n")
+        out.append(f"@@ -{span(i, j)} +{span(k, m)} @@\n")
         for kind, i, j, k, m in hunk:
             if kind == "equal":
                 out += [f" {line}" for line in old[i:j]]
             else:
                 out += [*(f"-{line}" for line in old[i:j]), *(f"+{line}" for line in now[k:m])]
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in out if out[2:])
+
+
+def _named(name: str) -> str:
+    """A file's name as git and patch read it: what would end it is quoted, and a tab ends one that holds blanks."""
+    if _QUOTED.search(name):
+        return '"' + _QUOTED.sub(lambda found: f"\\{ord(found[0]):03o}", name) + '"'
+    return f"{name}\t" if " " in name else name
 
 
 def opcodes(before: Sequence[str], after: Sequence[str]) -> list[Opcode]:
@@ -62,8 +68,8 @@ def grouped(codes: Sequence[Opcode], context: int) -> Iterator[list[Opcode]]:
         yield hunk
 
 
-def _span(start: int, end: int) -> str:
-    """Lines as a hunk's head names them."""
+def span(start: int, end: int) -> str:
+    """Lines as a hunk's head names them: `start` counts from 0, `end` is the one after the last."""
     length = end - start
     return f"{start + 1}" if length == 1 else f"{start + (length > 0)},{length}"
 
@@ -79,16 +85,10 @@ def relative_name(path: Path | None, shown: str) -> str:
         return absolute.relative_to(absolute.anchor).as_posix()
 
 
-def coloured(diff: str) -> str:
-    """The diff for a terminal."""
-    return "".join(_colour(line) for line in split(diff))
-
-
-def _colour(line: str) -> str:
-    for start, code in _COLOURS:
-        if line.startswith(start):
-            return f"\x1b[{code}m{line.rstrip()}\x1b[0m\n"
-    return line
+def encoded(diff: str, encoding: str) -> bytes:
+    """The diff of one file as a patch has it: the file's name as the system has it, its lines in its own encoding."""
+    head, at, lines = diff.partition("\n@@")
+    return os.fsencode(head) + (at + lines).encode(encoding)
 
 
 def split(text: str) -> list[str]:
