@@ -30,13 +30,14 @@ INSTEAD = {  # the option that decides what a rule does, where there is one
 
 
 def identified(changes: Sequence[Change], files: Mapping[str, tuple[str, Sequence[str]]]) -> tuple[Change, ...]:
-    """The changes, each with its id: the rule and a hash of the line that it is about.
+    """The changes, rule by rule and in the order of their places, each with its id: the rule and a hash of the line that it is about.
 
     `files` has, for each path shown, the module's name and its lines. Ids stay when other lines of a file come and go.
     """
+    rules = {code: at for at, code in enumerate(dict.fromkeys(change.code for change in changes))}
     seen: Counter[str] = Counter()
     out = []
-    for change in changes:
+    for change in sorted(changes, key=lambda c: (rules[c.code], c.file, c.line, getattr(c.node, "col_offset", 0))):
         name, lines = files[change.file]
         line = lines[change.line - 1].strip() if change.line <= len(lines) else ""
         digest = hashlib.sha256(f"{name}\n{line}".encode(errors="surrogatepass")).hexdigest()[:5]

@@ -309,7 +309,8 @@ def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tupl
     known = {} if known is None else known
     texts: list[str] = []
     unapplied: list[Change] = []
-    for file in (project.entry, *project.files.values()):
+    files = sorted(project.files.values(), key=lambda file: file.path)
+    for file in (project.entry, *files):
         here = tuple(change for change in plan.changes if change.file == file.shown)
         if here and (file.shown, here) not in known:
             doing(f"rewriting {file.shown}")
@@ -318,8 +319,7 @@ def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tupl
         code, left = known[file.shown, here] if here else (file.source.original, ())
         texts.append(code)
         unapplied += left
-    files = zip(project.files.values(), texts[1:], strict=True)
-    modules = [Module(file.path, file.shown, file.source, code) for file, code in files]
+    modules = [Module(file.path, file.shown, file.source, code) for file, code in zip(files, texts[1:], strict=True)]
     if plan.added is not None:
         ast.parse(plan.added.text)
         modules.append(Module(plan.added.path, shown(plan.added.path), from_text(""), plan.added.text, True))

@@ -164,8 +164,8 @@ def _settled(context: Context, item: Change | Finding) -> Change | Finding:
     return context.manual(item.code, item.node, f"not applied here, the script has no name for its device: {item.why}", "write it by hand")
 
 
-def _rank(finding: Finding) -> tuple[int, str, int]:
-    return -finding.level, finding.file, finding.line
+def _rank(finding: Finding) -> tuple[int, str, int, int, str, str]:
+    return -finding.level, finding.file, finding.line, finding.column, finding.code, finding.message
 
 
 def _context(project: Project, options: Options, edited: tuple[str, ...] | None = None) -> Context:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +81,14 @@ def test_ranges_count_characters() -> None:
     assert change["column"] == len(lines[number]) - len(lines[number].lstrip()) + 1
     last: Any = lines[change["end_line"] - 1]
     assert last[: change["end_column"] - 1].endswith(")")
+
+
+def test_the_same_input_is_told_alike_in_every_process() -> None:
+    command = [sys.executable, "-m", "ddpify", "convert", str(HERE / "project/tools/train.py"), "--format", "json"]
+    root = str(HERE.parent)
+    said = {
+        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": root}, capture_output=True, check=False).stdout
+        for seed in "123"
+    }
+    assert len(said) == 1
+    assert json.loads(said.pop())["changes"]

@@ -43,6 +43,7 @@ from ddpify.facts.model import (
     forget_unions,
     join,
     just,
+    ordered,
     origins_of,
 )
 from ddpify.facts.names import canonical
@@ -772,7 +773,7 @@ class Interpreter:
             return value
         for node, decorator in reversed(decorators):
             drivers.adopt(self, node, decorator, value)
-            given = [self.apply(o, node, [value], {}) for o in decorator.objs if isinstance(o, (Func, Class, New)) and _is_own(o)]
+            given = [self.apply(o, node, [value], {}) for o in ordered(decorator.objs) if isinstance(o, (Func, Class, New)) and _is_own(o)]
             value = drivers.grouped(self, node, decorator, next((v for v in [join(given)] if v.objs), value))
         return value
 
@@ -958,7 +959,7 @@ class Interpreter:
         """What `base.name` is."""
         if not base.objs or (name in ("device", "dtype") and all(isinstance(o, New) and o.path in library.COLLECTIONS for o in base.objs)):
             return library.tensor_attribute(base, name)
-        held = join([self._attribute_of(obj, name, base) for obj in base.objs])
+        held = join([self._attribute_of(obj, name, base) for obj in ordered(base.objs)])
         picked = self.cuts and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
         return held | Value(frozenset(), self._of_batches(base)) if picked else held
 
@@ -1624,7 +1625,7 @@ class Interpreter:
         if not func.objs:
             return library.call_tensor(self, call, args, keywords, self.no_grad > 0)
         methods = any(isinstance(o, Method) for o in func.objs)
-        return join([self._invoke(call, o, args, keywords) for o in func.objs if not (methods and isinstance(o, Part))])
+        return join([self._invoke(call, o, args, keywords) for o in ordered(func.objs) if not (methods and isinstance(o, Part))])
 
     def _invoke(self, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value]) -> Value:
         if isinstance(obj, Func):

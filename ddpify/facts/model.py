@@ -7,7 +7,7 @@ computed from a batch, how they scale with it. All are immutable; what objects h
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -172,6 +172,19 @@ class Objects:
         if found is None:
             found = self._made[key] = Class(node, file, bases)
         return found  # type: ignore[return-value]
+
+
+def ordered(objs: Collection[Obj]) -> Collection[Obj]:
+    """Objects in an order that is the same in every run: sets go by addresses and hashes."""
+    return objs if len(objs) < 2 else sorted(objs, key=_place)
+
+
+def _place(obj: object, depth: int = 3) -> tuple[object, ...]:
+    """Where an object comes from, in its file, and what it is called."""
+    node, inner = getattr(obj, "node", None), getattr(obj, "owner", None) or getattr(obj, "of", None)
+    names = (str(getattr(obj, name, "")) for name in ("file", "path", "name", "value", "pattern"))
+    line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+    return type(obj).__name__, line, column, *names, _place(inner, depth - 1) if inner is not None and depth else ()
 
 
 Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super | Pick | Like"

@@ -110,8 +110,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             fix = f"{context.names['dist']}.barrier() before it, where all ranks come by"
             yield context.manual(CODE, touch.call.node, "rank 0 may still be writing what is read here", fix)
             continue
-        placed.setdefault(where, touch.call.order)
-        yield from _barrier(context, touch, where, before)
+        if where not in placed:
+            placed[where] = touch.call.order
+            yield from _barrier(context, touch, where, before)
     for touch in touched:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
             yield from _asked(context, paths, touch, touched, alone)
