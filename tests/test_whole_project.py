@@ -54,6 +54,14 @@ def test_decisions_are_made_in_the_files_they_belong_to(project: Path) -> None:
     }
 
 
+def test_it_is_converted_alike_from_anywhere(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = ddpify.convert(SCRIPT)
+    monkeypatch.chdir("/")
+    outside = ddpify.convert(project / SCRIPT)
+    assert outside.code == inside.code
+    assert {m.path: m.code for m in outside.edited} == {project / m.path: m.code for m in inside.edited}
+
+
 @pytest.mark.parametrize("launcher", ["torchrun", "launch", "spawn"])
 def test_it_trains_as_before(project: Path, launcher: Launcher) -> None:
     done = ddpify.convert(SCRIPT, Options(launcher))

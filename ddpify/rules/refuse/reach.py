@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ddpify.facts.named import modules_like
 from ddpify.project import Project, SourceFile
@@ -73,6 +74,15 @@ class Reach:
     _by_unit: dict[Unit, list[Use]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        roots: tuple[Path, ...] = ()
+        while roots != self.resolver.project.roots:  # a module that is read may say where others are
+            roots = self.resolver.project.roots
+            self.resolver.forget()
+            for found in (self.units, self.imported, self._attributes, self._waiting):
+                found.clear()
+            self._reach()
+
+    def _reach(self) -> None:
         pending = list(self.seeds)
         while pending:
             unit = pending.pop()

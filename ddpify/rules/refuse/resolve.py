@@ -37,6 +37,12 @@ class Resolver:
             self._modules[name] = Module(file, _package(file)) if file else None
         return self._modules[name]
 
+    def forget(self) -> None:
+        """Look anew for what was not found."""
+        self._modules = {name: module for name, module in self._modules.items() if module is not None}
+        self._tops.clear()
+        self._known.clear()
+
     def holds(self, name: str) -> bool:
         """Whether `name` was found: a local module, or a folder without `__init__.py` from which one was imported."""
         return self.module(name) is not None or any(module and known.startswith(f"{name}.") for known, module in self._modules.items())
