@@ -108,14 +108,18 @@ class Project:
         return "" if not self.package else self.package if name == "__main__" else f"{self.package}.{name}"
 
     @cached_property
+    def _marked_top(self) -> Path | None:
+        return _marked(self.entry.path.parent)
+
+    @property
     def top(self) -> Path:
         """The project's folder: the first above the entry with a `.git` or a `pyproject.toml`, else where the entry finds modules."""
         folder = self.entry.path.parent
-        marked = _marked(folder)
-        if marked is not None:
-            return marked
+        if self._marked_top is not None:
+            return self._marked_top
         above = [root for root in self.roots if root in folder.parents]
-        return min(above, key=lambda root: len(root.parts), default=folder)
+        named = [root for root in above if root != Path.cwd()]  # where ddpify happens to be started counts where nothing else does
+        return min(named or above, key=lambda root: len(root.parts), default=folder)
 
     def may_edit(self, name: str) -> bool:
         """Whether a module's file belongs to the project: it lies in its folder, whatever links lead to it, and is no one else's.

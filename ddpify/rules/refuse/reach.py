@@ -74,7 +74,7 @@ class Reach:
     _by_unit: dict[Unit, list[Use]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        roots: tuple[Path, ...] = ()
+        roots: tuple[Path, ...] | None = None
         while roots != self.resolver.project.roots:  # a module that is read may say where others are
             roots = self.resolver.project.roots
             self.resolver.forget()
