@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from ddpify.progress import doing
@@ -63,7 +64,7 @@ class _File:
     old: defaultdict[int, list[str]]
     new: defaultdict[int, list[str]]
 
-    @property
+    @cached_property
     def opcodes(self) -> list[Opcode]:
         return opcodes(self.before, self.after)
 
