@@ -172,6 +172,54 @@ def convert(
     _run(work)
 
 
+REVIEW_HELP = """See why each line of a conversion changes, and choose what is left out.
+
+With --html the whole review is one page that needs no network. Standard error tells what to know in one line; PATH stays as it is.
+
+\b
+Examples:
+  ddpify review train.py --html page.html                 every change with its reason, as a page
+  ddpify review train.py --html page.html --amp torch     of a conversion with options
+  ddpify review train.py --html page.html --ignore DDP502 begin with some changes left out
+
+\b
+Exit codes:
+  0  done, or nothing to do
+  1  something is left to review or to do by hand
+  2  the input cannot be read, or another framework drives the script; the page says so, too
+"""
+
+
+@app.command(help=REVIEW_HELP)
+@_with_options
+def review(
+    path: Annotated[str, typer.Argument(help="The script that starts the training, its folder, or - for standard input.")],
+    asked: Asked,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page.")] = None,
+    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave a change out, by its id; may be repeated.")] = None,
+    select: Annotated[
+        list[str] | None, typer.Option("--select", metavar="CODES", help="Of what can be left out, keep these rules' changes alone.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave these rules' changes out.")] = None,
+) -> None:
+    """See REVIEW_HELP."""
+
+    def work() -> int:
+        script, options = _entry(path), asked()
+        whole = _convert(script, options)
+        chosen = _chosen(whole, skip, select, ignore)
+        if html is None:
+            return _interactive(chosen)
+        _review_page(whole, chosen, options, html)
+        return chosen.exit_code
+
+    _run(work)
+
+
+def _interactive(conversion: Conversion) -> int:
+    raise DdpifyError("a review needs a terminal", "write it as a page: ddpify review PATH --html FILE")
+
+
 VERIFY_HELP = """Prove a conversion by running it: PATH as one process, CONVERTED as ranks, and what both did compared.
 
 Without CONVERTED, PATH is converted first, with the options of `ddpify convert`. Any DDP script can be held against its original, one
@@ -411,6 +459,21 @@ def _page(verdict: Verdict, html: Path, command: str) -> None:
     from ddpify.source import write_all
 
     write_all({html: render(verdict, command).encode()})
+
+
+def _review_page(whole: Conversion, chosen: Conversion, options: Options, html: Path) -> None:
+    from ddpify import progress
+    from ddpify.report import review_page, terminal
+    from ddpify.source import write_all
+
+    read = [whole.path, *(module.path for module in whole.modules)]
+    if html.exists() and any(path is not None and path.exists() and path.samefile(html) for path in read):
+        raise DdpifyError(f"{html} is part of what is reviewed", "name another file for the page")
+    left_out = {change.id for change in whole.changes} - {change.id for change in chosen.changes}
+    with progress.shown():
+        page = review_page.render(whole, options, frozenset(left_out))
+    write_all({html: page.encode()})
+    sys.stderr.write(f"{terminal.summary(chosen)}the page is {html}\n")
 
 
 def _entry(path: str) -> str:
