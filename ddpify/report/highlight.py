@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from html import escape
 
 # control characters, what turns the direction of writing, and what has no width: a reviewer must see that they are there
@@ -46,6 +46,6 @@ def plain(text: str) -> str:
     return _ODD.sub(lambda found: f'<span class="odd">U+{ord(found[0]):04X}</span>', escape(text))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _class(kind: str) -> str:
     return next((name for prefix, name in _CLASSES if kind.startswith(prefix)), "")

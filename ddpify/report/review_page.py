@@ -156,7 +156,8 @@ def render(conversion: Conversion, options: Options, left_out: frozenset[str] = 
     environment = Environment(loader=loader, undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"plain": lambda text: Markup(plain(text)), "told": _told}
     files, switches = variants(conversion, attributed(conversion)) if conversion.changed else ([], ())
-    titles, rules = _rules({item.code for item in (*conversion.changes, *conversion.findings)})
+    codes = [*(change.code for change in conversion.changes), *(finding.code for finding in conversion.findings)]
+    titles, rules = _rules(set(codes))
     notes = [Note(n, finding, titles.get(finding.code, "")) for n, finding in enumerate(_graver(conversion.findings), 1)]
     pages = list(_files(conversion, files, switches, notes, titles, left_out, options))
     path = "-" if conversion.shown == "<stdin>" else conversion.shown
@@ -166,6 +167,7 @@ def render(conversion: Conversion, options: Options, left_out: frozenset[str] = 
         conversion=conversion,
         version=__version__,
         asked=options.command_line(),
+        batch=_batch(options),
         command=command,
         chosen=[i for i in offered if i in left_out],
         offered=offered,
@@ -174,12 +176,20 @@ def render(conversion: Conversion, options: Options, left_out: frozenset[str] = 
         review=[change for change in conversion.changes if change.level == Safety.REVIEW],
         known=[change for change in conversion.changes if change.level == Safety.NOTE],
         rules=rules,
-        families=_counted((item.code[:4] for item in (*conversion.changes, *conversion.findings)), FAMILIES),
+        families=_counted((code[:4] for code in codes), FAMILIES),
         levels=_counted(conversion.levels, LEVELS),
         meaning=LEVELS,
         Safety=Safety,
         run=conversion.run_command("train.py" if path == "-" else path),
     )
+
+
+def _batch(options: Options) -> str:
+    """What becomes of the batch and the learning rate."""
+    if options.batch_size == "global":
+        return "The global batch stays as large as it was, shared out among the ranks, and so do the steps and the learning rate."
+    rate = "stays" if options.scale_lr == "none" else f"is scaled with it ({options.scale_lr})"
+    return f"Each rank takes batches of the script's size: the global batch grows with the number of ranks; the learning rate {rate}."
 
 
 def _told(text: str) -> Markup:

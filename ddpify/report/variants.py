@@ -1,16 +1,17 @@
 """How a conversion's diff looks for every choice of what can be left out, in pieces that depend on a few changes each.
 
-A block is a run of changed lines. Which changes may be left out of it is known from its lines; changes that share blocks are neighbours, and
-of a few neighbours every choice is made and cut at the unchanged lines around the block. Neighbours too many for that, such as the prints
-of a long report, are left out together. Blocks without common changes do not depend on each other, so one conversion serves all of them;
-where that turns out not to hold, changes that need the same helper are neighbours, too, and at the last nothing is offered.
+A block is a run of changed lines. Which changes may be left out of it is known from its lines; changes that share blocks are
+neighbours, and of a few neighbours every choice is made and cut at the unchanged lines around the block. Neighbours too many for
+that, such as the prints of a long report, are left out together. Blocks without common changes do not depend on each other, so one
+conversion serves all of them; where that turns out not to hold, changes that need the same helper are neighbours, too, and at the
+last nothing is offered.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ddpify.attribution import FileDiff, Line
@@ -119,8 +120,8 @@ def _switched(pieces: Sequence[Pieces], optional: dict[str, set[str]], bonded: b
             join(ids)
     made: dict[int, tuple[Switch, ...]] = {}
     for together in group.values():
-        ids = tuple(i for i in optional if i in together)
-        made.setdefault(id(together), tuple(Switch((i,)) for i in ids) if len(ids) <= _MOST else (Switch(ids),))
+        mine = tuple(i for i in optional if i in together)
+        made.setdefault(id(together), tuple(Switch((i,)) for i in mine) if len(mine) <= _MOST else (Switch(mine),))
     for block, ids in blocks:
         owners = ids or needing  # what many share, such as an import, is not there without all of them
         block.switches = made[id(group[owners[0]])] if owners else ()
@@ -141,9 +142,11 @@ def _vary(conversion: Conversion, pieces: Sequence[Pieces], switches: Sequence[t
             before = [line.text for line in each.file.lines if line.kind != "+"]
             if not _fits(each, texts.get(each.file.shown, before), ids):
                 return False
+    offered = frozenset(i for together in switches for switch in together for i in switch.ids)
     for block in (block for each in pieces for block in each.blocks):
         if len({tuple((line.kind, line.text) for line in lines) for lines in block.variants.values()}) == 1:
-            block.switches, block.variants = (), {0: block.lines}
+            block.switches, block.lines = (), _core(block.lines, offered)
+            block.variants = {0: block.lines}
     return True
 
 
@@ -199,6 +202,12 @@ def _lines(block: Block, after: Sequence[str], left_out: frozenset[str]) -> tupl
         out += [Line("-", line.text, line.old, None, _kept(line, left_out) or others) for line in old[i:j]]
         out += [Line("+", after[at], None, None, known.get(at) or others) for at in range(k, m)]
     return tuple(out)
+
+
+def _core(lines: Sequence[Line], offered: frozenset[str]) -> tuple[Line, ...]:
+    """Lines that stay whatever is left out: they belong to the rest."""
+    others = tuple(dict.fromkeys(i for line in lines for i in _kept(line, offered)))
+    return tuple(replace(line, changes=_kept(line, offered) or others or line.changes) for line in lines)
 
 
 def _kept(line: Line, left_out: frozenset[str]) -> tuple[str, ...]:

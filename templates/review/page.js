@@ -38,6 +38,7 @@
     const count = leftOut.size;
     say(count ? `${count} ${count === 1 ? "change is" : "changes are"} left out.` : "All changes are taken.");
     if (by("command")) by("command").textContent = command();
+    if (by("all")) by("all").hidden = !count;
     mark();
   };
   const toggle = (button) => {
@@ -109,11 +110,12 @@
   // --- view
   const view = (split) => {
     root.classList.toggle("split", split);
+    for (const file of all(".file:not(.unchanged)")) file.classList.toggle("halves", split);
     by("split").setAttribute("aria-pressed", String(split));
     by("unified").setAttribute("aria-pressed", String(!split));
     if (!split || root.dataset.twins) return;
     root.dataset.twins = "made";
-    for (const row of all(".r:not(.add):not(.del)")) {
+    for (const row of all(".file:not(.unchanged) .r:not(.add):not(.del)")) {
       const twin = row.lastElementChild.cloneNode(true);
       twin.className = "twin";
       twin.setAttribute("aria-hidden", "true");
