@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CONTEXT = 3  # unchanged lines around what is shown
 FOLDED = 4  # unchanged lines that are worth a fold
-_LONG = 4000  # characters of an unchanged line that are shown
+_LONG = 400  # characters of an unchanged line that are shown
 FAMILIES = {
     "DDP1": "processes, randomness",
     "DDP2": "model, gradients",

@@ -84,9 +84,10 @@
     item.setAttribute("aria-current", "true");
     mark();
     item.focus({ preventScroll: true });
-    const row = all(".at").find(seen);
+    const row = all(".at", item.closest(".hunk")).find(seen) ?? all(".at").find(seen);
     (row ?? item).scrollIntoView({ block: row ? "center" : "nearest" });
-    if (row) item.scrollIntoView({ block: "nearest" });
+    const box = item.getBoundingClientRect();
+    if (box.top < 0 || box.bottom > innerHeight) item.scrollIntoView({ block: "nearest" });
   };
   const step = (by_) => {
     for (let next = current + by_; next >= 0 && next < items.length; next += by_) if (seen(items[next])) return go(next);
