@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ddpify.progress import doing
 from ddpify.report.diff import Opcode, opcodes, relative_name, split
+from ddpify.rules.base import span
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -72,12 +73,12 @@ class _File:
 def attributed(conversion: Conversion) -> tuple[FileDiff, ...]:
     """The files that a conversion changes, each with the changes that its lines belong to; every changed line has one."""
     again = conversion.again
-    unmoved = conversion if again is None else again(frozenset(), True)
+    unmoved = conversion if again is None else again(conversion.left_out, True)
     files = _files(unmoved)
     for change in conversion.changes:
         if again is not None:
             doing("finding the lines of each change")
-            _compare(files, _texts(again(frozenset((change.id,)), True)), change.id)
+            _compare(files, _texts(again(conversion.left_out | {change.id}, True)), change.id)
     moving = [change.id for change in conversion.changes if change.code == "DDP106"]
     if unmoved.code != conversion.code:
         files[conversion.shown] = _moved(files[conversion.shown], split(_bom(conversion) + conversion.code), moving)
@@ -188,13 +189,8 @@ def _near(changes: Sequence[Change], first: int, last: int) -> list[str]:
 
 
 def _spans(change: Change) -> list[tuple[int, int]]:
-    """The first and the last line of what a change is about: of blocks, the head."""
-    out = []
-    for node in (change.node, *(edit.node for edit in change.edits)):
-        first, body = getattr(node, "lineno", 1), getattr(node, "body", None)
-        last = body[0].lineno - 1 if isinstance(body, list) and body else getattr(node, "end_lineno", None) or first
-        out.append((int(first), max(int(first), int(last))))
-    return out
+    """The first and the last line of what a change is about."""
+    return [span(node) for node in (change.node, *(edit.node for edit in change.edits))]
 
 
 def _ids(ids: Sequence[str]) -> tuple[str, ...]:

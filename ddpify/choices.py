@@ -70,13 +70,13 @@ def leaving_out(
     return frozenset(out)
 
 
-def refuse(asked: Sequence[Change]) -> None:
-    """Raises DdpifyError for the first of the changes that cannot be left out."""
+def refuse(asked: Sequence[Change], hint: str = "take it with the rest") -> None:
+    """Raises DdpifyError for the first of the changes that cannot be left out; `hint` says what to do."""
     for change in asked:
         if not change.without:
             instead = f", or convert with {INSTEAD[change.code]}" if change.code in INSTEAD else ""
             raise DdpifyError(
                 f"{change.id} cannot be left out ({change.why}): without it the script would hang, fail or train wrongly",
-                f"take it with the rest, or do not convert{instead}",
+                f"{hint}, or do not convert{instead}",
                 Where(change.file, change.line),
             )

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Convert PyTorch training scripts to DistributedDataParallel.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,  # rich takes longer to import than the help takes to show
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Asked = Callable[[], Options]
+Asked = Callable[[str], Options]
+"""The options for a script: of the command line, else of the script's pyproject.toml."""
 
 
 def _options(
@@ -81,13 +81,22 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of a conversion in the place of its parameter `asked`, which returns them."""
     shared = inspect.signature(_options, eval_str=True).parameters
 
-    @functools.wraps(command)
-    def whole(**given: object) -> None:
-        options = {name: given.pop(name) for name in shared}
-        command(asked=lambda: _options(**options), **given)  # type: ignore[arg-type]
-
     own = inspect.signature(command, eval_str=True).parameters
-    parameters = [parameter for name, parameter in own.items() if name != "asked"]
+
+    @functools.wraps(command)
+    def whole(context: typer.Context, **given: object) -> None:
+        options = {name: given.pop(name) for name in shared}
+        typed = {n: v for n, v in options.items() if getattr(context.get_parameter_source(n), "name", "") == "COMMANDLINE"}
+
+        def asked(path: str) -> Options:
+            from ddpify.settings import settings
+
+            return _options(**options | dict(settings(Path(path)).options) | typed)  # type: ignore[arg-type]
+
+        command(asked=asked, **given, **({"context": context} if "context" in own else {}))
+
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [context, *(parameter for name, parameter in own.items() if name not in ("asked", "context"))]
     first = [parameter for parameter in parameters if parameter.default is parameter.empty]
     rest = [parameter for parameter in parameters if parameter not in first]
     whole.__signature__ = inspect.Signature([*first, *rest, *shared.values()])  # type: ignore[attr-defined]
@@ -128,7 +137,7 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
 @app.command(help=CONVERT_HELP)
 @_with_options
 def convert(
-    path: Annotated[str, typer.Argument(help="The script that starts the training, its folder, or - for standard input.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The script that starts the training, its folder, or - for standard input.")],
     asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
@@ -137,7 +146,7 @@ def convert(
         str | None, typer.Option("--emit-launcher", metavar="FILE", help="Also write a shell script that starts the result.")
     ] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
-    format: Annotated[Literal["text", "json"], typer.Option(help="json puts one report on standard output.")] = "text",
+    format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="json and sarif put one report on standard output.")] = "text",
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave a change out, by its id; may be repeated.")] = None,
     select: Annotated[
         list[str] | None, typer.Option("--select", metavar="CODES", help="Of what can be left out, keep these rules' changes alone.")
@@ -153,7 +162,7 @@ def convert(
     def work() -> int:
         nonlocal path
         path = _entry(path)
-        conversion = _chosen(_convert(path, asked()), skip, select, ignore)
+        conversion = _chosen(_convert(path, asked(path)), path, skip, select, ignore)
         target = None if conversion.status == "refuse" else _target(path, path if write else output)
         starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
         if target:
@@ -164,6 +173,10 @@ def convert(
             from ddpify.report.json import render
 
             _emit(render(conversion, str(target or path)).encode())
+        elif format == "sarif":
+            from ddpify.report.sarif import render as log
+
+            _emit(log(conversion).encode())
         else:
             _show(conversion, code=path == "-" or output == "-", quiet=check or bool(target))
             _tell(conversion, path, target)
@@ -205,12 +218,14 @@ def review(
     """See REVIEW_HELP."""
 
     def work() -> int:
-        script, options = _entry(path), asked()
+        script = _entry(path)
+        options = asked(script)
         whole = _convert(script, options)
-        chosen = _chosen(whole, skip, select, ignore)
+        chosen = _chosen(whole, script, skip, select, ignore)
         if html is None:
             return _interactive(chosen)
-        _review_page(whole, chosen, options, html)
+        asked_for = [*(f"--select={codes}" for codes in select or ()), *(f"--ignore={codes}" for codes in ignore or ())]
+        _review_page(_chosen(whole, script, None, select, ignore), chosen, script, options, asked_for, html)
         return chosen.exit_code
 
     _run(work)
@@ -257,9 +272,11 @@ class _VerifyCommand(TyperCommand):
 @_with_options
 def verify(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The original script, or its folder.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The original script, or its folder.")],
     asked: Asked,
-    converted: Annotated[Path | None, typer.Argument(help="The distributed script; by default PATH is converted.")] = None,
+    converted: Annotated[
+        Path | None, typer.Argument(metavar="CONVERTED", help="The distributed script; by default PATH is converted.")
+    ] = None,
     nproc: Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)] = 2,
     steps: Annotated[int, typer.Option(help="Optimizer steps to compare; 0 lets the scripts end.", min=0)] = 20,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds that each run may take.", min=1)] = 300,
@@ -281,7 +298,7 @@ def verify(
         launcher = ""
         path = Path(_entry(str(path)))
         if converted is None:
-            options = asked()
+            options = asked(str(path))
             launcher = options.starts
             conversion = _convert(str(path), options)
             if conversion.status != "convert":
@@ -382,20 +399,40 @@ def _next_steps(folder: Path, settings: Settings, files: dict[str, bytes], prete
     return "\n".join(lines) + "\n"
 
 
-@app.command()
-def rules(code: Annotated[str | None, typer.Argument(help="A rule's code, such as DDP301.")] = None) -> None:
-    """List the rules, or explain one of them with examples."""
+def _codes(begun: str) -> list[str]:
+    """The rules' codes that begin so, for shells to complete."""
+    from ddpify.report.rule import all_rules
+
+    return [code for code in all_rules() if code.startswith(begun.upper())]
+
+
+RULES_HELP = """List the rules, or explain one of them: what it does, why, how safe it is, with examples and references.
+
+\b
+Examples:
+  ddpify rules          all codes and titles
+  ddpify rules DDP301   one rule
+  ddpify rules DDP3     the rules of a family
+"""
+
+
+@app.command(help=RULES_HELP)
+def rules(
+    code: Annotated[str | None, typer.Argument(metavar="CODE", help="A rule's code, or how it begins.", autocompletion=_codes)] = None,
+) -> None:
+    """See RULES_HELP."""
 
     def work() -> int:
-        from ddpify.rules.registry import RULES
+        from ddpify.report.rule import all_rules, explained
 
-        if code is None:
-            _emit("".join(f"{rule.CODE}  {rule.TITLE}\n" for rule in RULES).encode())
+        known = all_rules()
+        if code is not None and code.upper() in known:
+            _emit(explained(known[code.upper()]).encode())
             return 0
-        by_code = {rule.CODE: rule for rule in RULES}
-        if code.upper() not in by_code:
+        found = {c: rule for c, rule in known.items() if c.startswith((code or "DDP").upper())}
+        if not found:
             raise DdpifyError(f"there is no rule {code}", "see `ddpify rules`")
-        _emit(_explained(by_code[code.upper()]).encode())
+        _emit("".join(f"{c}  {rule.title}\n" for c, rule in found.items()).encode())
         return 0
 
     _run(work)
@@ -461,17 +498,20 @@ def _page(verdict: Verdict, html: Path, command: str) -> None:
     write_all({html: render(verdict, command).encode()})
 
 
-def _review_page(whole: Conversion, chosen: Conversion, options: Options, html: Path) -> None:
+def _review_page(offered: Conversion, chosen: Conversion, path: str, options: Options, codes: list[str], html: Path) -> None:
+    """Write the page of a conversion, with the changes turned off that are chosen away; `codes` are the other flags that it needs."""
     from ddpify import progress
     from ddpify.report import review_page, terminal
+    from ddpify.settings import settings
     from ddpify.source import write_all
 
-    read = [whole.path, *(module.path for module in whole.modules)]
-    if html.exists() and any(path is not None and path.exists() and path.samefile(html) for path in read):
+    read = [offered.path, *(module.path for module in offered.modules)]
+    if html.exists() and any(file is not None and file.exists() and file.samefile(html) for file in read):
         raise DdpifyError(f"{html} is part of what is reviewed", "name another file for the page")
-    left_out = {change.id for change in whole.changes} - {change.id for change in chosen.changes}
+    flags = [*options.command_line(settings(Path(path)).options).split(), *codes]
+    left_out = {change.id for change in offered.changes} - {change.id for change in chosen.changes}
     with progress.shown():
-        page = review_page.render(whole, options, frozenset(left_out))
+        page = review_page.render(offered, options, flags, frozenset(left_out))
     write_all({html: page.encode()})
     sys.stderr.write(f"{terminal.summary(chosen)}the page is {html}\n")
 
@@ -513,12 +553,16 @@ def _convert(path: str, options: Options) -> Conversion:
         gc.enable()
 
 
-def _chosen(conversion: Conversion, skip: list[str] | None, select: list[str] | None, ignore: list[str] | None) -> Conversion:
+def _chosen(conversion: Conversion, path: str, skip: list[str] | None, select: list[str] | None, ignore: list[str] | None) -> Conversion:
     """The conversion without the changes that were not wanted; several ids or codes may be given in one word, with commas."""
     from ddpify.choices import leaving_out
+    from ddpify.settings import settings
 
-    words = ([word.strip() for text in given or () for word in text.split(",") if word.strip()] for given in (skip, select, ignore))
-    return conversion.without(leaving_out(conversion.changes, *words))
+    def words(given: list[str] | None) -> list[str]:
+        return [word.strip() for text in given or () for word in text.split(",") if word.strip()]
+
+    known = settings(Path(path))
+    return conversion.without(leaving_out(conversion.changes, words(skip), words(select) or known.select, words(ignore) or known.ignore))
 
 
 def _target(path: str, output: str | None) -> Path | None:
@@ -643,15 +687,6 @@ def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
         text += terminal.command("run it:" if target else "once written, run it:", conversion.run_command(str(script)))
     sys.stdout.flush()
     sys.stderr.write(text)
-
-
-def _explained(rule: object) -> str:
-    text = f"{rule.CODE}  {rule.TITLE}\n\n{(rule.__doc__ or '').strip()}\n"  # type: ignore[attr-defined]
-    for example in getattr(rule, "EXAMPLES", ()):
-        asked = example.options.command_line()
-        text += f"\n--- {example.title}{', with ' + asked if asked else ''}\n{example.before.rstrip()}\n"
-        text += f"--- becomes\n{example.after.rstrip()}\n" if example.after is not None else "--- stays as it is\n"
-    return text
 
 
 def _emit(data: bytes) -> None:

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ddpify import comments
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
@@ -64,7 +65,7 @@ class Conversion:
 
     `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `install` the
     commands that get what it needs beside torch, `modules` the local modules that the script needs, changed or not. `again` makes it
-    anew, without some of its changes.
+    anew, without some of its changes; `left_out` has the ids of those that it was made without.
     """
 
     source: Source
@@ -79,14 +80,16 @@ class Conversion:
     modules: tuple[Module, ...] = ()
     install: str = ""
     again: Again | None = field(default=None, repr=False, compare=False)
+    left_out: frozenset[str] = frozenset()
 
     def without(self, ids: Collection[str]) -> Conversion:
         """The conversion with some changes left out, from the same plan. Raises DdpifyError for changes that cannot be left out."""
         refuse([change for change in self.changes if change.id in ids])
         if not ids or self.again is None:
             return self
-        made = self.again(frozenset(ids), False)
-        return replace(made, findings=tuple(dict.fromkeys((*made.findings, *self.findings))), again=self.again)
+        left_out = self.left_out | frozenset(ids)
+        made = self.again(left_out, False)
+        return replace(made, findings=tuple(dict.fromkeys((*made.findings, *self.findings))), again=self.again, left_out=left_out)
 
     @property
     def original(self) -> str:
@@ -144,11 +147,29 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
     else:
         shown = str(path) if path is not None else shown
         project = of_source(_text(source, shown), path, shown)
+    line = comments.skips_file(project.entry.source.text)
+    if line:
+        reason = f"the comment on line {line} asks that the file stays as it is"
+        return Conversion(project.entry.source, project.entry.source.original, "nothing", project.entry.shown, path, reason=reason)
     try:
-        return _in_steps(project, options or Options(), path)
+        return _as_commented(_in_steps(project, options or Options(), path), project)
     except RecursionError as error:
         where = Where(project.entry.shown)
         raise DdpifyError("the code is nested too deeply to be analysed", "take the deepest expression apart", where) from error
+
+
+def _as_commented(done: Conversion, project: Project) -> Conversion:
+    """The conversion with what the comments in the script and its modules ask for."""
+    texts = {file.shown: file.source.text for file in (project.entry, *project.files.values())}
+    made = done.without(comments.left_out(done.changes, texts))
+
+    def known(finding: Finding) -> Finding:
+        codes = comments.skips(texts.get(finding.file, ""), finding.file).get(finding.line)
+        if codes is None or not comments.meant(codes, finding.code) or finding.level < Safety.REVIEW:
+            return finding
+        return replace(finding, level=Safety.NOTE, message=f"{finding.message} (accepted by a comment)")
+
+    return replace(made, findings=tuple(map(known, made.findings)))
 
 
 def _text(source: str | bytes, shown: str) -> Source:
@@ -206,7 +227,7 @@ def _moved(node: ast.AST, line: Callable[[int], int]) -> ast.AST:
     """A node by the line it stood on before."""
     out = copy.copy(node)
     if isinstance(out, (ast.stmt, ast.expr)):
-        out.lineno = line(out.lineno)
+        out.lineno, out.end_lineno = line(out.lineno), line(out.end_lineno or out.lineno)
     return out
 
 

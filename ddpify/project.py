@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ddpify import comments
 from ddpify.errors import DdpifyError
 from ddpify.progress import doing
 from ddpify.search_path import additions
@@ -117,8 +118,13 @@ class Project:
         return min(above, key=lambda root: len(root.parts), default=folder)
 
     def may_edit(self, name: str) -> bool:
-        """Whether a module's file belongs to the project: it lies in its folder, whatever links lead to it, and is no one else's."""
+        """Whether a module's file belongs to the project: it lies in its folder, whatever links lead to it, and is no one else's.
+
+        A comment may ask that it stays as it is.
+        """
         path = self.files[name].path
+        if comments.skips_file(self.files[name].source.text):
+            return False
         inside = self.top.resolve() in path.resolve().parents and self.top in path.parents
         return inside and not self.is_ours(name) and not NOT_OURS & set(path.relative_to(self.top).parts)
 

@@ -14,7 +14,7 @@ import pytest
 import ddpify
 from ddpify import DdpifyError, Options
 from ddpify.conversion import convert
-from ddpify.report import json, terminal
+from ddpify.report import terminal
 from ddpify.resources import template_dir
 from ddpify.rules.base import Safety
 
@@ -264,35 +264,6 @@ def test_findings_are_sorted_by_gravity_then_line(monkeypatch) -> None:
         "train.py:2:1: SAFE DDP303 each rank loads its part of the batch\n"
         "train.py: 1 change, 2 to do by hand, 1 to review, 1 note\n"
     )
-
-
-def test_json_report(monkeypatch) -> None:
-    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(changes=(fakes.halve_batch(p),), findings=(fakes.finding(fix="x"),)))
-    done = convert(fakes.SCRIPT, shown="train.py")
-    report = json.report(done, "out.py")
-    assert report == {
-        "version": 1,
-        "path": "train.py",
-        "status": "convert",
-        "reason": "",
-        "exit_code": 1,
-        "install": "",
-        "command": "torchrun --nproc-per-node 2 out.py",
-        "changes": [
-            {
-                "code": "DDP303",
-                "level": "SAFE",
-                "path": "train.py",
-                "line": 2,
-                "why": "each rank loads its part of the batch",
-                "group": "core",
-            }
-        ],
-        "findings": [
-            {"code": "DDP301", "level": "MANUAL", "path": "train.py", "line": 1, "column": 3, "message": "a manual thing", "fix": "x"}
-        ],
-        "diff": done.diff(),
-    }
 
 
 def test_the_templates_are_found() -> None:

@@ -61,7 +61,6 @@ def test_examples(tmp_path: Path, rule, example) -> None:
 def test_every_rule_is_documented() -> None:
     assert len({rule.CODE for rule in RULES}) == len(RULES)
     for rule in RULES:
-        assert all(section in rule.__doc__ for section in ("What it does\n", "Why\n", "Safety\n", "References\n"))
         silent = [expected(example.title) is None for example in rule.EXAMPLES]
         assert silent == sorted(silent, reverse=True), "no-op cases come first"
         assert any(silent) and not all(silent)

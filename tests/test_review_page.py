@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import random
 import re
@@ -20,7 +21,6 @@ import pytest
 
 from ddpify.attribution import attributed
 from ddpify.conversion import Conversion, convert
-from ddpify.errors import DdpifyError
 from ddpify.options import Options
 from ddpify.report.diff import split
 from ddpify.report.highlight import highlighted
@@ -93,7 +93,8 @@ PAGES = (*NAMES, *OPTIONS, "odd", "odd CRLF", "blocked", "nothing", "refused")
 
 @lru_cache
 def page_of(name: str) -> str:
-    return render(conversion_of(name), OPTIONS.get(name, Options()))
+    options = OPTIONS.get(name, Options())
+    return render(conversion_of(name), options, options.command_line().split())
 
 
 @pytest.fixture(scope="module", params=PAGES)
@@ -158,7 +159,7 @@ def test_tells_every_change_finding_and_rule(made: tuple[Conversion, str]) -> No
     for finding in conversion.findings:
         assert text.count(unmarked(finding.message)) >= 2  # first of all, and beside its line
         assert unmarked(finding.fix) in text
-    for code in {change.code for change in conversion.changes}:
+    for code in {item.code for item in (*conversion.changes, *conversion.findings)}:
         assert f"rule-{code}" in ids
     assert conversion.changed == ("command" in ids)
     assert unmarked(conversion.reason) in text
@@ -204,7 +205,7 @@ def test_many_neighbours_go_together() -> None:
 def test_begins_with_what_is_left_out() -> None:
     conversion = example("imagenet_style")
     out = frozenset(change.id for change in conversion.changes if change.without)
-    page = render(conversion, Options(), out)
+    page = render(conversion, Options(), left_out=out)
     text = Read(page).text
     assert f"--skip {','.join(c.id for c in conversion.changes if c.id in out)}" in text
     shown = re.sub(r'<div class="way" data-mask="\d+" hidden>.*?\n</div>', "", page, flags=re.DOTALL)
@@ -276,9 +277,34 @@ def test_the_command(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["review", str(script), "--html", str(page)]).exit_code == 1
 
 
-def test_what_cannot_be_left_out_is_refused() -> None:
-    with pytest.raises(DdpifyError):
-        example("gan").without([example("gan").changes[0].id])
+def test_the_command_of_a_choice_in_a_project_with_settings(tmp_path: Path) -> None:
+    """What settings and comments leave out is not offered, and the command shown makes what the page shows."""
+    from typer.testing import CliRunner
+
+    from ddpify.cli import app
+
+    script, page = tmp_path / "train.py", tmp_path / "page.html"
+    text = EXAMPLES[NAMES.index("imagenet_style")].read_text()
+    script.write_text(text.replace('best: {best:.2f}% right")', 'best: {best:.2f}% right")  # ddpify: skip'))
+    (tmp_path / "pyproject.toml").write_text('[tool.ddpify]\namp = "torch"\nignore = ["DDP502"]\n')
+    base = convert(script)
+    skipped = [change.id for change in base.changes if change.without][:2]
+    runner = CliRunner()
+    arguments = [str(script), "--amp", "keep", "--skip", ",".join(skipped)]
+    assert runner.invoke(app, ["review", *arguments, "--html", str(page)]).exit_code == 0
+    command = shlex.split(page_command(page.read_text()))
+    assert command == ["ddpify", "convert", str(script), "--amp", "keep", "--skip", ",".join(skipped)]
+    assert runner.invoke(app, command[1:]).stdout == runner.invoke(app, ["convert", *arguments]).stdout
+    assert "1 change is left out by these options" in unmarked(Read(page.read_text()).text)
+    assert runner.invoke(app, ["review", str(script), "--ignore", "DDP501", "--html", str(page)]).exit_code == 2  # a part of the core
+    assert runner.invoke(app, ["review", str(script), "--select", "DDP502", "--html", str(page)]).exit_code == 0
+    assert page_command(page.read_text()) == f"ddpify convert {script} --amp torch --select=DDP502"
+
+
+def page_command(page: str) -> str:
+    found = re.search(r'<pre id="command"[^>]*>(.*?)</pre>', page)
+    assert found
+    return html.unescape(found[1])
 
 
 # --- a browser ------------------------------------------------------------------------------------------------------------
@@ -470,7 +496,7 @@ def test_narrow_dark_and_without_scripts(name: str, visit: Any) -> None:
 def test_copying_without_permission_and_a_choice_to_begin_with(visit: Any) -> None:
     conversion = example("imagenet_style")
     out = frozenset(change.id for change in conversion.changes if change.without)
-    tab = visit(render(conversion, Options(), out))
+    tab = visit(render(conversion, Options(), left_out=out))
     tab.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
     tab.evaluate("() => { document.execCommand = () => false; }")
     tab.keyboard.press("c")

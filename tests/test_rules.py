@@ -1,13 +1,15 @@
 """Every rule: what it says of itself, and its examples, each inside a whole script."""
 
 import ast
+import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from rule_examples import BEGIN, END, PLACES, script
 
 import ddpify
-from ddpify.cli import _explained
+from ddpify.report.rule import Rule, all_rules, explained
 from ddpify.rules.base import Change, Example
 from ddpify.rules.registry import RULES
 
@@ -45,15 +47,15 @@ def touches(change: Change, lines: range) -> bool:
     return any(node.lineno <= lines[-1] and (node.end_lineno or node.lineno) >= lines[0] for node in nodes)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.CODE)
-def test_a_rule_says_what_it_does(rule: ModuleType) -> None:
-    text = rule.__doc__ or ""
+@pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.code)
+def test_a_rule_says_what_it_does(rule: Rule) -> None:
+    text = rule.text
     places = [text.find(f"\n{section}") for section in SECTIONS]
     assert -1 not in places and places == sorted(places)
     assert "https://" in text[places[-1] :]
     first, rest = text.split("\n", 1)
     assert first.endswith(".") and not rest.split("\n", 1)[0]
-    assert rule.TITLE and not rule.TITLE.endswith(".")
+    assert rule.title and not rule.title.endswith(".")
 
 
 def test_the_codes_are_each_ones_own_and_in_families() -> None:
@@ -97,11 +99,16 @@ def test_an_example_is_what_it_says(rule: ModuleType, example: Example) -> None:
     assert again.code == done.code
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.CODE)
-def test_its_explanation_shows_all_of_it(rule: ModuleType) -> None:
-    text = _explained(rule)
-    assert text.startswith(f"{rule.CODE}  {rule.TITLE}\n")
-    for example in rule.EXAMPLES:
+def test_every_code_that_is_told_is_explained() -> None:
+    said = {code for path in Path(ddpify.__file__).parent.rglob("*.py") for code in re.findall(r"\"(DDP\d{3})\"", path.read_text())}
+    assert said - all_rules().keys() == set()
+
+
+@pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.code)
+def test_its_explanation_shows_all_of_it(rule: Rule) -> None:
+    text = explained(rule)
+    assert text.startswith(f"{rule.code}  {rule.title}\n")
+    for example in rule.examples:
         assert f"\n--- {example.title}" in text
         assert f"\n{example.before.rstrip()}\n" in text
     assert max(map(len, text.splitlines())) <= 140

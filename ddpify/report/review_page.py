@@ -15,6 +15,7 @@ from ddpify.attribution import Line, attributed
 from ddpify.choices import INSTEAD
 from ddpify.report.diff import opcodes, split
 from ddpify.report.highlight import highlighted, plain
+from ddpify.report.rule import Rule, all_rules
 from ddpify.report.variants import Block, Pieces, Switch, variants
 from ddpify.rules.base import Change, Finding, Safety
 
@@ -136,8 +137,8 @@ class File:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule's text: the sections of its docstring, and an example."""
+class Explained:
+    """A rule's text in sections, and its shortest example."""
 
     code: str
     title: str
@@ -146,8 +147,8 @@ class Rule:
     example: tuple[str, str, list[str], list[str]] | None
 
 
-def render(conversion: Conversion, options: Options, left_out: frozenset[str] = frozenset()) -> str:
-    """The page, self-contained. `conversion` is the whole one; the page begins with the changes of `left_out` turned off."""
+def render(conversion: Conversion, options: Options, flags: Sequence[str] = (), left_out: frozenset[str] = frozenset()) -> str:
+    """The page, self-contained. `flags` are those that made the conversion; it is shown with the changes of `left_out` turned off."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     from ddpify.resources import template_dir
@@ -157,16 +158,18 @@ def render(conversion: Conversion, options: Options, left_out: frozenset[str] = 
     environment.filters |= {"plain": lambda text: Markup(plain(text)), "told": _told}
     files, switches = variants(conversion, attributed(conversion)) if conversion.changed else ([], ())
     codes = [*(change.code for change in conversion.changes), *(finding.code for finding in conversion.findings)]
-    titles, rules = _rules(set(codes))
+    known = all_rules()
+    titles = {code: rule.title for code, rule in known.items()}
+    rules = [_rule(known[code]) for code in sorted(set(codes) & set(known))]
     notes = [Note(n, finding, titles.get(finding.code, "")) for n, finding in enumerate(_graver(conversion.findings), 1)]
     pages = list(_files(conversion, files, switches, notes, titles, left_out, options))
     path = "-" if conversion.shown == "<stdin>" else conversion.shown
-    command = shlex.join(["ddpify", "convert", path, *options.command_line().split()])
+    command = shlex.join(["ddpify", "convert", path, *flags])
     offered = [i for switch in switches for i in switch.ids]
     return environment.get_template("page.html").render(
         conversion=conversion,
         version=__version__,
-        asked=options.command_line(),
+        asked=shlex.join(flags),
         batch=_batch(options),
         command=command,
         chosen=[i for i in offered if i in left_out],
@@ -439,21 +442,12 @@ def _explain(hunk: Hunk, change: Change, of_change: dict[str, Switch], titles: d
 
 
 # --- rules ----------------------------------------------------------------------------------------------------------------
-def _rules(codes: set[str]) -> tuple[dict[str, str], list[Rule]]:
-    """The titles of all rules, and the texts of those of some codes."""
-    from ddpify.rules.registry import RULES
-
-    known = {rule.CODE: rule for rule in RULES}
-    return {code: rule.TITLE for code, rule in known.items()}, [_rule(known[code]) for code in sorted(codes & set(known))]
-
-
-def _rule(rule: Any) -> Rule:
-    summary, _, rest = (rule.__doc__ or "").strip().partition("\n\n")
-    sections = re.split(r"^(What it does|Why|Safety|References): *", rest, flags=re.MULTILINE)[1:]
-    texts = [(name, " ".join(text.split())) for name, text in zip(sections[::2], sections[1::2], strict=True)]
-    shown = [example for example in rule.EXAMPLES if example.after is not None]
-    example = min(shown, key=lambda e: len(e.before) + len(e.after), default=None)
-    if example is None:
-        return Rule(rule.CODE, rule.TITLE, summary, texts, None)
-    before, after = (highlighted(split(text)) for text in (example.before, example.after))
-    return Rule(rule.CODE, rule.TITLE, summary, texts, (example.title, example.options.command_line(), before, after))
+def _rule(rule: Rule) -> Explained:
+    summary, *rest = re.split(r"^(What it does|Why|Safety|References): *", rule.text, flags=re.MULTILINE)
+    texts = [(name, " ".join(text.split())) for name, text in zip(rest[::2], rest[1::2], strict=True)]
+    shown = [(example, example.after) for example in rule.examples if example.after is not None]
+    if not shown:
+        return Explained(rule.code, rule.title, summary.strip(), texts, None)
+    example, after = min(shown, key=lambda pair: len(pair[0].before) + len(pair[1]))
+    sides = highlighted(split(example.before)), highlighted(split(after))
+    return Explained(rule.code, rule.title, summary.strip(), texts, (example.title, example.options.command_line(), *sides))

@@ -67,11 +67,11 @@ class Pieces:
 def variants(conversion: Conversion, files: Sequence[FileDiff]) -> tuple[list[Pieces], tuple[Switch, ...]]:
     """The files in pieces, each with its variants, and all switches; `files` are those of `attributed` for this conversion."""
     optional = {change.id: {*change.needs, *change.imports} for change in conversion.changes if change.without}
-    for bonded in (False, True):
+    for bonded in (False, True) if optional else ():
         pieces = [_cut(file) for file in files]
         switches = _switched(pieces, optional, bonded)
-        if switches is None or _vary(conversion, pieces, switches):
-            return pieces, tuple(switch for together in switches or () for switch in together)
+        if _vary(conversion, pieces, switches):
+            return pieces, tuple(switch for together in switches for switch in together)
     return [_varied(_cut(file)) for file in files], ()
 
 
@@ -101,10 +101,8 @@ def _varied(pieces: Pieces) -> Pieces:
     return pieces
 
 
-def _switched(pieces: Sequence[Pieces], optional: dict[str, set[str]], bonded: bool) -> list[tuple[Switch, ...]] | None:
-    """The switches, neighbours together, noted in their blocks; None where nothing can be left out. `bonded`: those with needs are."""
-    if not optional:
-        return None
+def _switched(pieces: Sequence[Pieces], optional: dict[str, set[str]], bonded: bool) -> list[tuple[Switch, ...]]:
+    """The switches, neighbours together, noted in their blocks; `bonded` where those that need something are neighbours, too."""
     group = {change: {change} for change in optional}
 
     def join(ids: Sequence[str]) -> None:

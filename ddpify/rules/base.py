@@ -67,9 +67,21 @@ class Change:
         return getattr(self.node, "lineno", 1)
 
     @property
+    def span(self) -> tuple[int, int]:
+        """The first and the last line of the place shown: of a block, the head."""
+        return span(self.node)
+
+    @property
     def group(self) -> str:
         """What the change stands or falls with: the core of the conversion, or nothing but itself."""
         return self.id if self.without else "core"
+
+
+def span(node: ast.AST) -> tuple[int, int]:
+    """The first and the last line of a node; of a block, the head."""
+    first, body = getattr(node, "lineno", 1), getattr(node, "body", None)
+    last = body[0].lineno - 1 if isinstance(body, list) and body else getattr(node, "end_lineno", None) or first
+    return int(first), max(int(first), int(last))
 
 
 @dataclass(frozen=True)

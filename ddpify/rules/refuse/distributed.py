@@ -1,19 +1,12 @@
-"""DDP911: the script is distributed already.
+"""The script is distributed already.
 
-What it does
-    Leaves a script alone that wraps a model in DistributedDataParallel (torch's or apex's), in FSDP or another sharding wrapper and
-    starts a process group, or that averages gradients or parameters over the ranks by hand. Switches such as `if args.distributed:`
+What it does: leaves a script alone that wraps a model in DistributedDataParallel (torch's or apex's), in FSDP or another sharding wrapper
+    and starts a process group, or that averages gradients or parameters over the ranks by hand. Switches such as `if args.distributed:`
     and helpers in other modules count, as long as the script reaches them.
-
-Why
-    Converting such a script again would start a second process group and shard the data twice; and the output of a conversion must
+Why: converting such a script again would start a second process group and shard the data twice; and the output of a conversion must
     convert to itself.
-
-Safety
-    Imports, `isinstance` checks and unused arguments such as `--local_rank` prove nothing: only a call does.
-
-References
-    https://docs.pytorch.org/docs/stable/notes/ddp.html
+Safety: Imports, `isinstance` checks and unused arguments such as `--local_rank` prove nothing: only a call does.
+References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
 
 from __future__ import annotations

@@ -1,19 +1,12 @@
-"""DDP912: another framework drives the training.
+"""Another framework drives the training.
 
-What it does
-    Refuses a script whose training is driven by a library that has its own way to several GPUs, or that does not train with torch.
-    frameworks.py says which calls drive, and what each framework offers.
-
-Why
-    Process groups, samplers and gradients are in the framework's hands: a second set of them would fight the first.
-
-Safety
-    Only a call counts (or making a local class that derives from the framework's), in code that the script reaches. An optional
+What it does: refuses a script whose training is driven by a library that has its own way to several GPUs, or that does not train with
+    torch. frameworks.py says which calls drive, and what each framework offers.
+Why: process groups, samplers and gradients are in the framework's hands: a second set of them would fight the first.
+Safety: only a call counts (or making a local class that derives from the framework's), in code that the script reaches. An optional
     import that is never used proves nothing, nor does a name in a comment or a string, nor a local class of the same name.
-
-References
-    https://huggingface.co/docs/accelerate/quicktour
-    https://lightning.ai/docs/pytorch/stable/accelerators/gpu_basic.html
+References: https://huggingface.co/docs/accelerate/quicktour,
+    https://lightning.ai/docs/pytorch/stable/accelerators/gpu_basic.html,
     https://www.deepspeed.ai/getting-started/
 """
 

@@ -1,17 +1,11 @@
-"""DDP913: there is no training loop.
+"""There is no training loop.
 
-What it does
-    Leaves a script alone in which nothing computes gradients: an evaluation, a model's definition, a preparation of data, an empty file.
-
-Why
-    Data parallelism divides training. Where nothing is trained there is nothing to divide.
-
-Safety
-    Every `.backward()`, `autograd.grad` and optimizer step counts, in the script and in every local module that it imports. The
+What it does: leaves a script alone in which nothing computes gradients: an evaluation, a model's definition, a preparation of data, an
+    empty file.
+Why: data parallelism divides training. Where nothing is trained there is nothing to divide.
+Safety: every `.backward()`, `autograd.grad` and optimizer step counts, in the script and in every local module that it imports. The
     sentence says how many files were read, and names modules that were not found.
-
-References
-    https://docs.pytorch.org/docs/stable/autograd.html
+References: https://docs.pytorch.org/docs/stable/autograd.html
 """
 
 from __future__ import annotations

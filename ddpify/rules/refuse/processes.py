@@ -1,18 +1,11 @@
-"""DDP914: the script starts training processes of its own.
+"""The script starts training processes of its own.
 
-What it does
-    Refuses a script that starts processes in which it trains, without a process group: Hogwild training, where all of them write to
-    one model in shared memory, or copies that are trained apart.
-
-Why
-    Hogwild has no common step: its processes update the weights whenever they are ready. No DistributedDataParallel script does the
+What it does: refuses a script that starts processes in which it trains, without a process group: Hogwild training, where all of them
+    write to one model in shared memory, or copies that are trained apart.
+Why: Hogwild has no common step: its processes update the weights whenever they are ready. No DistributedDataParallel script does the
     same, and one that trains in step is a different training.
-
-Safety
-    Processes that only load data, act in an environment or evaluate do not count: what they run must reach a backward call.
-
-References
-    https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#asynchronous-multiprocess-training-e-g-hogwild
+Safety: processes that only load data, act in an environment or evaluate do not count: what they run must reach a backward call.
+References: https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#asynchronous-multiprocess-training-e-g-hogwild
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
-"""DDP916: reinforcement learning without a loader.
+"""Reinforcement learning without a loader.
 
-What it does
-    Refuses a script that trains on what it experiences: an environment is reset and stepped, and there is no DataLoader.
-
-Why
-    There is no data set to divide. How many environments each rank steps, and what becomes of the exploration schedule, is a decision
+What it does: refuses a script that trains on what it experiences: an environment is reset and stepped, and there is no DataLoader.
+Why: there is no data set to divide. How many environments each rank steps, and what becomes of the exploration schedule, is a decision
     about the algorithm.
-
-Safety
-    Needs an environment of Gym, Gymnasium or a kindred library, or a step that gives four values or more, on an object that is reset.
-
-References
-    https://gymnasium.farama.org/api/env/
+Safety: needs an environment of Gym, Gymnasium or a kindred library, or a step that gives four values or more, on an object that is reset.
+References: https://gymnasium.farama.org/api/env/
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
-"""DDP915: a process group without a wrapped model.
+"""A process group without a wrapped model.
 
-What it does
-    Refuses a script that starts a process group and trains, but neither wraps a model nor averages gradients.
-
-Why
-    It is half converted: every rank trains a model of its own. What its author has already divided among the ranks, and what not,
-    cannot be told from the text.
-
-Safety
-    A group that is only imported or mentioned does not count: `init_process_group` must be called in reached code.
-
-References
-    https://docs.pytorch.org/docs/stable/distributed.html#initialization
+What it does: refuses a script that starts a process group and trains, but neither wraps a model nor averages gradients.
+Why: it is half converted: every rank trains a model of its own. What its author has already divided among the ranks, and what not, cannot
+    be told from the text.
+Safety: a group that is only imported or mentioned does not count: `init_process_group` must be called in reached code.
+References: https://docs.pytorch.org/docs/stable/distributed.html#initialization
 """
 
 from __future__ import annotations

@@ -1,0 +1,66 @@
+"""`# ddpify: skip` in a script: what its owner has decided, written beside the line that it is about.
+
+`# ddpify: skip` leaves out every change of its line, `# ddpify: skip[DDP501]` those of the rules named, and what is told of the line is
+then no more than a note. `# ddpify: skip-file` leaves the whole file as it is.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+
+from ddpify.choices import refuse
+from ddpify.errors import DdpifyError, Where
+from ddpify.rules.base import Change
+
+_SKIP = re.compile(r"#\s*ddpify:\s*(skip-file|skip)\b\s*(?:\[([^\]]*)\])?")
+
+
+@lru_cache(maxsize=256)
+def skips(text: str, shown: str) -> Mapping[int, tuple[str, ...]]:
+    """For each line with such a comment the codes that it names; none where it means all rules. Raises DdpifyError for what is no code."""
+    out = {}
+    for line, kind, codes in _comments(text):
+        if kind == "skip":
+            named = tuple(code.strip().upper() for code in (codes or "").split(",") if code.strip())
+            for code in named:
+                if not re.fullmatch(r"DDP\d{1,3}", code):
+                    raise DdpifyError(f"{code} is not a rule's code", "write one such as DDP501; see `ddpify rules`", Where(shown, line))
+            out[line] = named
+    return out
+
+
+def skips_file(text: str) -> int:
+    """The line of the comment that leaves the file as it is; 0 where there is none."""
+    return next((line for line, kind, _ in _comments(text) if kind == "skip-file"), 0)
+
+
+def meant(codes: Collection[str], code: str) -> bool:
+    """Whether a rule's code is among those that a comment names, by how they begin."""
+    return not codes or code.startswith(tuple(codes))
+
+
+def left_out(changes: Collection[Change], texts: Mapping[str, str]) -> frozenset[str]:
+    """The ids of the changes that comments leave out; `texts` has each file's text by its path shown. Raises DdpifyError for others."""
+    out = []
+    for change in changes:
+        asked = skips(texts.get(change.file, ""), change.file)
+        first, last = change.span
+        if any(first <= line <= last and meant(codes, change.code) for line, codes in asked.items()):
+            out.append(change)
+    refuse(out, "take the comment away")
+    return frozenset(change.id for change in out)
+
+
+def _comments(text: str) -> list[tuple[int, str, str | None]]:
+    if "ddpify:" not in text:
+        return []
+    try:
+        tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type == tokenize.COMMENT]
+    except (tokenize.TokenError, SyntaxError):
+        return []
+    found = ((token.start[0], _SKIP.search(token.string)) for token in tokens)
+    return [(line, match[1], match[2]) for line, match in found if match is not None]

@@ -1,0 +1,45 @@
+"""What is told of no single rule's decision: what was not seen, what failed, and what the check of the result found."""
+
+from __future__ import annotations
+
+
+class Unseen:
+    """Something that every training loop needs was not seen to hold.
+
+    What it does: after all rules have spoken, each backward call must have gradients that are averaged, a loss that averages over the
+        samples of all ranks, loaders that give each rank its own share, and samplers that move on with the epoch. What no change brings
+        about and no fact proves is told, with its place. Code that was not followed to its end is told, too.
+    Why: what is not seen to be right may be wrong without a word: the ranks drift apart, or train on the same samples.
+    Safety: MANUAL. The conversion is not finished before a person has looked at the place.
+    References: https://docs.pytorch.org/docs/stable/notes/ddp.html
+    """
+
+    CODE, TITLE = "DDP900", "not seen to be right"
+
+
+class Failed:
+    """A step of ddpify itself failed.
+
+    What it does: tells what failed. Where the rewriting failed, the file is left as it was; where the check of the result failed, the
+        result is shown, unchecked.
+    Why: a defect of ddpify must cost nobody a file, nor pass as a proof.
+    Safety: MANUAL. Please report it with the script.
+    References: https://docs.python.org/3/library/exceptions.html
+    """
+
+    CODE, TITLE = "DDP901", "ddpify failed"
+
+
+class Left:
+    """The result, read as if it were a script to convert, still has something to convert.
+
+    What it does: the converted script is planned once more; what a rule would still change, or newly tells, was not carried out.
+    Why: edits that cannot be combined, or lines that they gave a new meaning, show only in the result.
+    Safety: MANUAL. The message names the rule; do by hand what it says.
+    References: https://docs.pytorch.org/docs/stable/notes/ddp.html
+    """
+
+    CODE, TITLE = "DDP902", "left over after the conversion"
+
+
+TOLD = (Unseen, Failed, Left)
