@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -13,11 +15,13 @@ from markupsafe import Markup
 from ddpify import __version__
 from ddpify.attribution import Line, attributed
 from ddpify.choices import INSTEAD
+from ddpify.errors import DdpifyError
 from ddpify.report.diff import opcodes, split
 from ddpify.report.highlight import highlighted, plain
 from ddpify.report.rule import Rule, all_rules
 from ddpify.report.variants import Block, Pieces, Switch, variants
 from ddpify.rules.base import Change, Finding, Safety
+from ddpify.source import read
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -176,6 +180,9 @@ def render(conversion: Conversion, options: Options, flags: Sequence[str] = (), 
         offered=offered,
         files=pages,
         notes=notes,
+        placed={
+            unit.number for page in pages for part in page.parts if isinstance(part, Hunk) for unit in part.units if isinstance(unit, Note)
+        },
         review=[change for change in conversion.changes if change.level == Safety.REVIEW],
         known=[change for change in conversion.changes if change.level == Safety.NOTE],
         rules=rules,
@@ -325,6 +332,10 @@ def _files(
     texts = {conversion.shown: (conversion.source.bom, conversion.original)}
     texts |= {module.shown: (module.source.bom, module.source.original) for module in conversion.modules if not module.added}
     for shown in dict.fromkeys(note.finding.file for note in notes if note.finding.file not in told):
+        if shown not in texts:  # nothing was converted, so that no module is part of the conversion
+            with contextlib.suppress(DdpifyError):
+                source = read(Path(shown))
+                texts[shown] = source.bom, source.original
         if shown in texts:
             bom, text = texts[shown]
             lines = split("\ufeff" * bom + text)
