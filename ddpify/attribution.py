@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from ddpify.progress import doing
@@ -64,7 +65,7 @@ class _File:
     old: defaultdict[int, list[str]]
     new: defaultdict[int, list[str]]
 
-    @property
+    @cached_property
     def opcodes(self) -> list[Opcode]:
         return opcodes(self.before, self.after)
 
@@ -113,14 +114,35 @@ def _compare(files: dict[str, _File], without: dict[str, list[str]], change: str
         other = without.get(shown, file.before)
         if other == file.after:
             continue
-        for kind, _, _, start, end in opcodes(other, file.after):
+        around = opcodes(other, file.after)
+        for kind, _, _, start, end in around:
             for at in range(start, end) if kind != "equal" else ():
                 file.new[at].append(change)
-        kept = {i for kind, i, j, _, _ in opcodes(file.before, other) if kind == "equal" for i in range(i, j)}
+        kept = _kept(file, other, around)
         for kind, start, end, _, _ in file.opcodes:
             for at in range(start, end) if kind != "equal" else ():
                 if at in kept:
                     file.old[at].append(change)
+
+
+def _kept(file: _File, other: list[str], around: Sequence[Opcode]) -> set[int]:
+    """The lines of the file before that are in another text of it, which `around` compares with the file after.
+
+    Most lines of all three are the same ones: only what lies between these is searched.
+    """
+    in_other = {k + by: i + by for kind, i, j, k, _ in around if kind == "equal" for by in range(j - i)}
+    old = new = 0
+    kept: set[int] = set()
+    for kind, i, j, k, _ in (*file.opcodes, ("equal", len(file.before), len(file.before) + 1, len(file.after), len(file.after) + 1)):
+        for by in range(j - i) if kind == "equal" else ():
+            at = in_other.get(k + by) if i + by < len(file.before) else len(other)
+            if at is None:
+                continue
+            for same, a, b, _, _ in opcodes(file.before[old : i + by], other[new:at]) if old < i + by and new < at else ():
+                kept.update(range(old + a, old + b) if same == "equal" else ())
+            kept.add(i + by)
+            old, new = i + by + 1, at + 1
+    return kept
 
 
 def _moved(file: _File, after: list[str], moving: list[str]) -> _File:

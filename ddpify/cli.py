@@ -192,6 +192,7 @@ REVIEW_HELP = """Show each change of a conversion with its reason, and ask wheth
 
 What is to be reviewed comes first. Changes that a correct training needs are taken together or not at all; the rest can be left out, one
 by one. With -w or -o the choice is written; without, it asks at the end, or puts the diff on standard output where that is no terminal.
+With --html nothing is asked: the whole review is one page that needs no network, and PATH stays as it is.
 
 \b
 Examples:
@@ -204,7 +205,7 @@ Examples:
 \b
 Exit codes:
   0    done, or nothing to do
-  1    something is left to do by hand, or nothing was written
+  1    something is left to do by hand, or nothing was written; with --html, something is left to review, too
   2    the input cannot be read, there is no terminal, or another framework drives the script
   130  interrupted by Ctrl-C; every file is as it was
 """
@@ -217,56 +218,66 @@ def review(
     asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page; ask nothing.")] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
     skip: Skip = None,
     select: Select = None,
     ignore: Ignore = None,
 ) -> None:
     """See REVIEW_HELP."""
-    if write and output is not None:
-        raise typer.BadParameter("give only one of -w and -o")
-    if path == "-":
+    if write + (output is not None) + (html is not None) > 1:
+        raise typer.BadParameter("give only one of -w, -o and --html")
+    if path == "-" and html is None:
         raise typer.BadParameter("standard input is where the keys come from; name the script")
 
     def work() -> int:
         from ddpify import terminal_review
 
-        nonlocal path
-        if not terminal_review.possible():
+        if html is None and not terminal_review.possible():
             given = shlex.join([path, *shlex.split(asked(path).command_line())])
             instead = f"ddpify convert {given}, or ddpify review {given} --html page.html"
             raise DdpifyError("review asks on a terminal, and here is none", instead)
-        path = _entry(path)
-        options = asked(path)
-        whole = _convert(path, options)
-        conversion = _chosen(whole, path, skip, select, ignore)
-        if conversion.status != "convert" or not conversion.changes:
-            _tell(conversion, path, None)
-            return conversion.exit_code
-        target, into_folder = _target(path, path if write else output), output is not None and _is_folder(output)
-        if target:  # what cannot be written is told before anything is asked
-            _files(conversion, target, path, into_folder, allow_dirty)
-        outcome = terminal_review.ask(conversion)
-        out = {*conversion.left_out, *outcome.review.left_out}
-        skipped = [change.id for change in whole.changes if change.id in out]
-        command = ["ddpify", "convert", path, *shlex.split(options.command_line())]
-        command += (["-w"] if write else ["-o", output] if output is not None else []) + (["--skip", ",".join(skipped)] if skipped else [])
-        sys.stderr.write(terminal_review.summary(outcome, shlex.join(command)))
-        if outcome.review.ended == "quit":
-            return 1
-        chosen, asking = outcome.conversion, target is None and output is None and sys.stdout.isatty()
-        if asking and not _agreed(chosen, path):
-            return 1
-        target = Path(path) if asking else target
-        if target:
-            _write(chosen, target, path, into_folder, allow_dirty or asking)
-        else:
-            _show(chosen, code=output == "-", quiet=False)
-        sys.stdout.flush()
-        sys.stderr.write(_commands(chosen, path, target))
-        return int(any(finding.level.name == "MANUAL" for finding in chosen.findings))
+        script = _entry(path)
+        options = asked(script)
+        whole = _convert(script, options)
+        chosen = _chosen(whole, script, skip, select, ignore)
+        if html is not None:
+            asked_for = [*(f"--select={codes}" for codes in select or ()), *(f"--ignore={codes}" for codes in ignore or ())]
+            _review_page(_chosen(whole, script, None, select, ignore), chosen, script, options, asked_for, html)
+            return chosen.exit_code
+        if chosen.status != "convert" or not chosen.changes:
+            _tell(chosen, script, None)
+            return chosen.exit_code
+        return _ask(whole, chosen, script, options, script if write else output, allow_dirty)
 
     _run(work)
+
+
+def _ask(whole: Conversion, conversion: Conversion, path: str, options: Options, output: str | None, allow_dirty: bool) -> int:
+    """Let the user choose on the terminal, and write the choice, or show it."""
+    from ddpify import terminal_review
+
+    target, into_folder = _target(path, output), output is not None and _is_folder(output)
+    if target:  # what cannot be written is told before anything is asked
+        _files(conversion, target, path, into_folder, allow_dirty)
+    outcome = terminal_review.ask(conversion)
+    out = {*conversion.left_out, *outcome.review.left_out}
+    skipped = [change.id for change in whole.changes if change.id in out]
+    command = ["ddpify", "convert", path, *shlex.split(options.command_line())]
+    command += ["-w"] if output == path else ["-o", output] if output is not None else []
+    command += ["--skip", ",".join(skipped)] if skipped else []
+    sys.stderr.write(terminal_review.summary(outcome, shlex.join(command)))
+    chosen, asking = outcome.conversion, output is None and sys.stdout.isatty()
+    if outcome.review.ended == "quit" or (asking and not _agreed(chosen, path)):
+        return 1
+    target = Path(path) if asking else target
+    if target:
+        _write(chosen, target, path, into_folder, allow_dirty or asking)
+    else:
+        _show(chosen, code=output == "-", quiet=False)
+    sys.stdout.flush()
+    sys.stderr.write(_commands(chosen, path, target))
+    return int(any(finding.level.name == "MANUAL" for finding in chosen.findings))
 
 
 def _agreed(conversion: Conversion, path: str) -> bool:
@@ -542,6 +553,24 @@ def _page(verdict: Verdict, html: Path, command: str) -> None:
     from ddpify.source import write_all
 
     write_all({html: render(verdict, command).encode()})
+
+
+def _review_page(offered: Conversion, chosen: Conversion, path: str, options: Options, codes: list[str], html: Path) -> None:
+    """Write the page of a conversion, with the changes turned off that are chosen away; `codes` are the other flags that it needs."""
+    from ddpify import progress
+    from ddpify.report import review_page, terminal
+    from ddpify.settings import settings
+    from ddpify.source import write_all
+
+    read = [offered.path, *(module.path for module in offered.modules)]
+    if html.exists() and any(file is not None and file.exists() and file.samefile(html) for file in read):
+        raise DdpifyError(f"{html} is part of what is reviewed", "name another file for the page")
+    flags = [*options.command_line(settings(Path(path)).options).split(), *codes]
+    left_out = {change.id for change in offered.changes} - {change.id for change in chosen.changes}
+    with progress.shown():
+        page = review_page.render(offered, options, flags, frozenset(left_out))
+    write_all({html: page.encode()})
+    sys.stderr.write(f"{terminal.summary(chosen)}the page is {html}\n")
 
 
 def _entry(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
@@ -86,9 +87,11 @@ class Options:
         """What starts the processes of a script that is converted."""
         return self.launcher or "torchrun"
 
-    def command_line(self) -> str:
-        """The flags of `ddpify convert` that ask for what is not the default."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+    def command_line(self, otherwise: Mapping[str, object] | None = None) -> str:
+        """The flags of `ddpify convert` that ask for what is not the default, nor what a project's settings ask for otherwise."""
+        settings = otherwise or {}
+        every = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        given = {name: value for name, (value, default) in every.items() if value != default or settings.get(name, value) != value}
         flags = {name: f"--{name.replace('_', '-')}" for name in given}
         return " ".join(flags[name] if value is True else f"{flags[name]} {value}" for name, value in given.items())
 

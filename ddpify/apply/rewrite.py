@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import re
 import sys
 import warnings
@@ -121,6 +122,7 @@ def rewrite(text: str, tree: ast.Module, changes: Sequence[Change]) -> tuple[str
     return text, tuple(changes)
 
 
+@functools.lru_cache(maxsize=4)
 def _parse(text: str) -> cst.Module | None:
     """The concrete tree; None where libcst does not give the text back (form feeds and bare carriage returns, at places)."""
     try:
