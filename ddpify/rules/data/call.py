@@ -22,7 +22,7 @@ POSITIONS = {
     "pin_memory": 7,
     "drop_last": 8,
 }
-WHY = "each rank loads its own share of each global batch"
+WHY = "each rank loads its own share of each global batch; else all would train on the same samples"
 RECIPE = (
     "DataLoader(dataset, batch_size=B // dist.get_world_size(), sampler=DistributedSampler(dataset, shuffle=...)), "
     "and loader.sampler.set_epoch(epoch) before each epoch"

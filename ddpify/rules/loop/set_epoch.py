@@ -27,6 +27,7 @@ from ddpify.rules.data.loader import epoch_of, refused, sampler_name, samplers
 
 CODE = "DDP401"
 TITLE = "advance the sampler's epoch"
+_WHY = "a new order each epoch, the same on all ranks; a sampler that is not told the epoch repeats its order"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a loop over a loader that is evaluated",
@@ -308,7 +309,7 @@ def _advance(
         yield _untold(context, node, loader, held)
         return
     placed.add((place, text.code))
-    yield _change(context, "a new order each epoch, the same on all ranks", place, text, f"{at}.set_epoch({value})", held)
+    yield _change(context, _WHY, place, text, f"{at}.set_epoch({value})", held)
 
 
 def _unnamed(
@@ -322,9 +323,8 @@ def _unnamed(
         return
     name = context.fresh("loader", "train_loader", "train_batches", scope=context.tree.function(node))
     code = f"{name} = {{0}}\n{name}.{epoch_of(context, loader)}.set_epoch({epoch})"
-    why = "a new order each epoch, the same on all ranks"
     edits = (InsertBefore(node, code, (made[0],)), Replace(made[0], name))
-    yield Change(CODE, why, context.tree.shown, node, edits, discharges=held)
+    yield Change(CODE, _WHY, context.tree.shown, node, edits, discharges=held)
 
 
 def _untold(context: Context, node: ast.AST, loader: New, held: tuple[Obligation, ...]) -> Finding | Proof:

@@ -107,9 +107,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not facts.is_edited(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
+        why = "gradients are averaged over the ranks; parameters start as rank 0's"
+        why += "; DDP looks for the parameters that a step leaves without gradient" * ("find_unused_parameters=True" in code)
         yield Change(
             CODE,
-            "gradients are averaged over the ranks; parameters start as rank 0's",
+            why,
             context.tree.shown,
             statement,
             (InsertAfter(statement, code),),
