@@ -22,9 +22,9 @@ from scaffold_ranks import Job, Ranks, environment, made
 from ddpify.scaffold import CHOICES, Settings
 
 SHORT = {  # a few steps an epoch
-    "image": ["--batch-size=256"],
-    "pix2pix": ["--batch-size=128"],
-    "language-model": ["--batch-size=256"],
+    "image": ["--batch-size=128"],
+    "pix2pix": ["--batch-size=64"],
+    "language-model": ["--batch-size=96"],
     "distillation": ["--batch-size=1024"],
     "tabular": ["--batch-size=512"],
 }
@@ -74,7 +74,7 @@ PRECISE = [Settings(task="tabular", amp=amp, ddp=ddp) for amp in CHOICES["amp"] 
 PRECISE += [Settings(task="pix2pix", amp=amp, ddp=ddp) for amp, ddp in (("apex-O1", "apex"), ("torch", "apex"), ("torch-bf16", "torch"))]
 PRECISE += [Settings(task="distillation", amp="apex-O2"), Settings(task="image", amp="torch-bf16")]
 RUN = [*LAUNCHED, *PRECISE[1:]]
-RESUMED = [*LAUNCHED, *(s for s in PRECISE if s.task != "tabular" or s.amp in ("torch", "apex-O1", "apex-O2"))]
+RESUMED = [*LAUNCHED, *(s for s in PRECISE if s.amp in ("torch", "apex-O1", "apex-O2") and (s.task, s.ddp) != ("pix2pix", "torch"))]
 
 
 def run_id(settings: Settings) -> str:
@@ -120,12 +120,22 @@ def test_it_trains_and_resumes(settings: Settings, runs) -> None:
         assert not differences(checkpoint(once), checkpoint(twice))
 
 
+def test_processes_are_spawned(tmp_path: Path) -> None:
+    """As they are for users: the processes of `runs` are forked."""
+    folder = made(tmp_path, Settings(task="tabular", launcher="spawn"))
+    command = ["./run.sh", *LONG, *SHORT["tabular"], "--out=out"]
+    given = environment(2) | {"PYTHON": sys.executable}
+    done = subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    learned(folder / "out")
+
+
 @pytest.mark.parametrize("settings", LAUNCHED, ids=run_id)
 def test_its_own_tests_pass(settings: Settings, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """By default one that starts processes by mp.spawn; those of torchrun are typed in by test_scaffold_readme.py."""
-    if (settings.task, settings.launcher) != ("tabular", "spawn") and not request.config.getoption("--all-projects"):
+    """By default those of one project, typed in by test_scaffold_readme.py."""
+    if not request.config.getoption("--all-projects"):
         pytest.skip("with --all-projects")
-    folder = made(tmp_path, settings)
+    folder = made(tmp_path, settings, smaller=False)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -179,12 +189,15 @@ def test_another_run_is_not_gone_on_with(tmp_path: Path, ranks: Ranks) -> None:
         Job(settings, [*args, "--batch-size=256"], 1),
         Job(settings, [*args, "--batch-size=9999"], 1),
         Job(settings, [*args, "--batch-size=10", "--accumulate=3"], 1),
+        Job(settings, [*args, "--batch-size=512"], 1),
     ]
-    ranks.run(tmp_path, jobs)
-    assert [job.ok for job in jobs] == [True, False, False, False]
+    ranks.run(tmp_path, jobs[:1])
+    ranks.run(tmp_path, jobs[1:])
+    assert [job.ok for job in jobs] == [True, False, False, False, True]
     assert "choose another --out" in jobs[1].logs[0]
     assert "choose a smaller --batch-size" in jobs[2].logs[0]
     assert "choose another --accumulate" in jobs[3].logs[0]
+    assert "is at step 2 of 2" in jobs[4].logs[0]
 
 
 def test_text_and_token_files_and_tables(tmp_path: Path, ranks: Ranks) -> None:
