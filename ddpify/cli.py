@@ -313,7 +313,7 @@ def _asked(choices: dict[str, tuple[str, ...]], default: dict[str, str]) -> tupl
     folder = Path(typer.prompt("folder", default="my_project", err=True))
     scaffold.Settings(folder.absolute().resolve().name)  # a name that will not do is refused before more is asked
     scaffold.check(folder)
-    answers = {}
+    answers: dict[str, str] = {}
     for name, possible in choices.items():
         answer = default[name] if name == "cluster" and answers["launcher"] == "spawn" else ""  # spawned processes are on one machine
         while answer not in possible:
