@@ -404,7 +404,7 @@ def new(
     amp: Annotated[Precision, typer.Option(help="Mixed precision: off, torch's float16 or bfloat16, or a level of NVIDIA apex.")] = "none",
     ddp: Annotated[Ddp, typer.Option(help="Whose DistributedDataParallel; auto is apex's with apex's mixed precision.")] = "auto",
     tracker: Annotated[Tracker, typer.Option(help="Where metrics go besides the terminal and a file.")] = "none",
-    cluster: Annotated[Cluster, typer.Option(help="Files for a cluster.")] = "none",
+    cluster: Annotated[Cluster, typer.Option(help="Files for a cluster, which spawn cannot start.")] = "none",
     template: Annotated[Path | None, typer.Option(metavar="PATH", help="Render this folder in the place of ddpify's own.")] = None,
     pretend: Annotated[bool, typer.Option("--pretend", help="List the files; write nothing.")] = False,
     defaults: Annotated[bool, typer.Option("--defaults", help="Ask nothing.")] = False,
@@ -435,10 +435,14 @@ def new(
 
 def _asked(choices: dict[str, tuple[str, ...]], default: dict[str, str]) -> tuple[Path, dict[str, str]]:
     """The folder and the choices, as answered on a terminal."""
+    from ddpify import scaffold
+
     folder = Path(typer.prompt("folder", default="my_project", err=True))
-    answers = {}
+    scaffold.Settings(folder.absolute().resolve().name)  # a name that will not do is refused before more is asked
+    scaffold.check(folder)
+    answers: dict[str, str] = {}
     for name, possible in choices.items():
-        answer = ""
+        answer = default[name] if name == "cluster" and answers["launcher"] == "spawn" else ""  # spawned processes are on one machine
         while answer not in possible:
             answer = typer.prompt(f"{name} ({', '.join(possible)})", default=default[name], err=True)
         answers[name] = answer

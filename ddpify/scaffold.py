@@ -99,11 +99,11 @@ class Settings:
 
 def package_name(name: str) -> str:
     """The name itself where a package of a project can be called so, else one that is like it."""
-    like = name if name.isidentifier() and name.isascii() else re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
-    like = like or "my_project"
+    like = name if name.isidentifier() and name.isascii() else re.sub(r"\W+", "_", name, flags=re.ASCII).lower()
+    like = like.strip("_") or "my_project"  # pip and Kubernetes have no names with a line at an end
     like = like if not like[0].isdigit() else f"run_{like}"
-    taken = keyword.iskeyword(like) or like.startswith("__") or like.lower() in sys.stdlib_module_names | _TAKEN
-    return f"{like.strip('_')}_project" if taken else like
+    taken = keyword.iskeyword(like) or like.lower() in sys.stdlib_module_names | _TAKEN
+    return f"{like}_project" if taken else like
 
 
 def render(settings: Settings, template: Path | None = None) -> dict[str, bytes]:

@@ -10,6 +10,13 @@ import pytest
 from ddpify.scaffold import Settings, render, write
 
 DOUBLE = Path(__file__).parent / "apex_double"
+FORKED = """
+import runpy
+import torch._dynamo
+import torch.multiprocessing as mp
+mp.spawn = lambda function, args, nprocs: mp.start_processes(function, args, nprocs, start_method="fork")
+runpy.run_path("benchmark.py", run_name="__main__")
+"""  # processes that need not import torch anew
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +28,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def benchmark(project: Path, *arguments: str, path: str = "") -> dict[str, str]:
     """The lines of the table by the names of the ways."""
-    command = [sys.executable, "benchmark.py", "--steps=1", "--batch-size=8", *arguments]
+    started = ["-c", FORKED] if "--ranks=1" in arguments else ["benchmark.py"]
+    command = [sys.executable, *started, "--steps=1", "--batch-size=8", *arguments]
     environment = {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
     ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr
