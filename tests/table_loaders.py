@@ -2,6 +2,25 @@
 
 from scripts import Script, on_three
 
+_AHEAD = """
+import queue, threading
+
+class BackgroundGenerator(threading.Thread):
+    def __init__(self, generator, max_prefetch=1):
+        super().__init__(daemon=True)
+        self.queue, self.generator = queue.Queue(max_prefetch), iter(generator)
+        self.start()
+
+    def run(self):
+        for one in self.generator:
+            self.queue.put((one,))
+        self.queue.put(None)
+
+    def __iter__(self):
+        while (one := self.queue.get()) is not None:
+            yield one[0]
+"""
+
 SCRIPTS: dict[str, Script] = {
     # ------------------------------------------------------------------------------------------ samplers of the script's own
     "an own sampler that permutes with numpy": Script("""
@@ -2224,6 +2243,26 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """,
         told=("DDP301",),
+    ),
+    "a thread that draws ahead, in a bar with a name": Script(
+        """
+    from prefetch_generator import BackgroundGenerator
+    from tqdm import tqdm
+
+    def one_pass(net, opt, feed, turn):
+        bar = tqdm(BackgroundGenerator(feed, max_prefetch=4), total=len(feed))
+        for a, b in bar:
+            opt.zero_grad()
+            F.cross_entropy(net(a), b).backward()
+            opt.step()
+
+    feed = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)
+    net = nn.Linear(8, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for turn in range(3):
+        one_pass(net, opt, feed, turn)
+""",
+        stand_ins={"prefetch_generator.py": _AHEAD},
     ),
 }
 SCRIPTS = on_three(SCRIPTS)

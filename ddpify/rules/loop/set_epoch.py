@@ -87,6 +87,17 @@ EXAMPLES: tuple[Example, ...] = (
         frame="batches",
     ),
     Example(
+        "batches that are drawn before the loop",
+        "kept = list(loader)\n"
+        "for x, y in kept:\n"
+        "    update(x, y)\n",
+        "loader.sampler.set_epoch(epoch)\n"
+        "kept = list(loader)\n"
+        "for x, y in kept:\n"
+        "    update(x, y)\n",
+        frame="batches",
+    ),
+    Example(
         "an iterator that starts again",
         "feed = iter(loader)\n"
         "for step in range(90):\n"
@@ -299,6 +310,8 @@ def _advance(
         return
     if text.code.endswith("]"):
         place = _outside(context, place)
+    if place is node:
+        place = _drawn_ahead(context, node, text.code) or place
     epoch = _epoch(context, training, place)
     at = f"{text.code}.{epoch_of(context, loader)}"
     value = epoch or f"{at}.epoch + 1"
@@ -310,6 +323,24 @@ def _advance(
         return
     placed.add((place, text.code))
     yield _change(context, _WHY, place, text, f"{at}.set_epoch({value})", held)
+
+
+def _drawn_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: str) -> ast.stmt | None:
+    """The statement before a loop, in its block, that gives the loader to what may draw batches from then on, such as a thread."""
+    read = {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+    block = context.tree.block(loop)
+    for statement in reversed(block[: block.index(loop)]):
+        if isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id in read for t in statement.targets):
+            calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and not _waits(context, n)]
+            given = [a for call in calls for a in (*call.args, *(k.value for k in call.keywords))]
+            return statement if any(ast.unparse(a) == loader for a in given) else None
+    return None
+
+
+def _waits(context: Context, call: ast.Call) -> bool:
+    """Whether a call draws nothing before a loop asks it to."""
+    paths = context.facts.after.value(call.func).paths()
+    return bool(paths) and all(p in ("len", "enumerate", "zip") or p.startswith(("tqdm.", "itertools.", "progressbar.")) for p in paths)
 
 
 def _unnamed(
