@@ -177,9 +177,15 @@ def _finished(file: _File, changes: Sequence[Change]) -> FileDiff:
             file.old[at] += [c.id for c in early if any(start <= at + 1 <= end for start, end in _spans(c))]
         around = [*(n for at in range(i, j) for n in file.old[at]), *(n for at in range(k, m) for n in file.new[at])]
         around = around or _near(mine, i + 1, max(j, i + 1))
-        lines += [Line("-", file.before[at], at + 1, None, _ids(file.old[at] or around)) for at in range(i, j)]
-        lines += [Line("+", file.after[at], None, at + 1, _ids(file.new[at] or around)) for at in range(k, m)]
+        old, new = ([ids[at] for at in span] for ids, span in ((file.old, range(i, j)), (file.new, range(k, m))))
+        lines += [Line("-", file.before[i + at], i + at + 1, None, _ids(one or around)) for at, one in enumerate(old)]
+        lines += [Line("+", file.after[k + at], None, k + at + 1, _ids(_next(new, at) or around)) for at in range(m - k)]
     return FileDiff(file.shown, file.name, file.added, tuple(lines))
+
+
+def _next(ids: Sequence[list[str]], at: int) -> list[str]:
+    """The ids of a line; of one that several changes share, such as the head of their block, those of the lines behind it, or before."""
+    return next((one for one in (*ids[at:], *reversed(ids[:at])) if one), [])
 
 
 def _near(changes: Sequence[Change], first: int, last: int) -> list[str]:

@@ -41,8 +41,8 @@ FAMILIES = {
 LEVELS = {
     Safety.MANUAL: "not applied: to be written by hand",
     Safety.REVIEW: "not proven to train the same: to be read",
-    Safety.NOTE: "proven, and worth knowing",
-    Safety.SAFE: "proven",
+    Safety.NOTE: "trains as the original, and worth knowing",
+    Safety.SAFE: "trains as the original",
 }
 
 
@@ -175,6 +175,7 @@ def render(conversion: Conversion, options: Options, flags: Sequence[str] = (), 
         version=__version__,
         asked=shlex.join(flags),
         batch=_batch(options),
+        precision=_precision(options),
         command=command,
         chosen=[i for i in offered if i in left_out],
         offered=offered,
@@ -197,9 +198,14 @@ def render(conversion: Conversion, options: Options, flags: Sequence[str] = (), 
 def _batch(options: Options) -> str:
     """What becomes of the batch and the learning rate."""
     if options.batch_size == "global":
-        return "The global batch stays as large as it was, shared out among the ranks, and so do the steps and the learning rate."
+        return "The global batch stays as large as it was, shared out among the ranks; the steps and the learning rate stay, too."
     rate = "stays" if options.scale_lr == "none" else f"is scaled with it ({options.scale_lr})"
     return f"Each rank takes batches of the script's size: the global batch grows with the number of ranks; the learning rate {rate}."
+
+
+def _precision(options: Options) -> str:
+    """What becomes of the precision."""
+    return "Precision stays as the script has it." if options.amp == "keep" else f"Precision is that of --amp {options.amp}."
 
 
 def _told(text: str) -> Markup:

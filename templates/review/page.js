@@ -36,7 +36,7 @@
     }
     for (const file of all(".file")) if (file.querySelector(".stat .plus")) number(file);
     const count = leftOut.size;
-    say(count ? `${count} ${count === 1 ? "change is" : "changes are"} left out.` : "All changes are taken.");
+    say(count ? `${count} ${count === 1 ? "change is" : "changes are"} left out.` : "Nothing is left out.");
     if (by("command")) by("command").textContent = command();
     if (by("all")) by("all").hidden = !count;
     mark();

@@ -100,7 +100,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _progress(context)
     shown = next((c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)), None)
     if shown is not None:
-        yield context.manual(CODE, shown.node, "numbers shown inside the training loop are rank 0's own", level=Safety.NOTE)
+        yield context.manual(CODE, shown.node, "numbers shown inside the loop over batches are rank 0's own", level=Safety.NOTE)
 
 
 def _hidden(context: Context) -> Iterator[Finding]:

@@ -4,8 +4,8 @@ What it does: `model = DistributedDataParallel(model, device_ids=...)` after the
     (moving, loading, re-initialising, replacing layers, freezing) and before its first training forward.
 Why: the wrapper broadcasts rank 0's parameters once and averages gradients only for what it was built over: what is changed later, or
     run past it, silently drifts apart.
-Safety: applied where every training forward was seen to go through the wrapper; otherwise MANUAL. A NOTE on batch norm, which sees a
-    rank's own samples.
+Safety: applied where every training forward was seen to go through the wrapper; otherwise MANUAL. Batch norm becomes SyncBatchNorm on
+    GPUs, which sees the samples of all ranks, and a NOTE says so; on the CPU, and with `--sync-bn off`, it sees a rank's own.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
 """
 
