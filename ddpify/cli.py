@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperCommand
 
-from ddpify import __version__
+from ddpify import __version__, output_files
 from ddpify.errors import DdpifyError
 from ddpify.options import (
     Amp,
@@ -166,12 +166,12 @@ def convert(
         nonlocal path
         path = _entry(path)
         conversion = _chosen(_convert(path, asked(path)), path, skip, select, ignore)
-        target = None if conversion.status == "refuse" else _target(path, path if write else output)
-        starter = _starter(conversion, emit_launcher, str(target or path), allow_dirty) if emit_launcher is not None else None
+        target = None if conversion.status == "refuse" else output_files.target_of(path, path if write else output)
+        starter = output_files.starter_of(conversion, emit_launcher, str(target or path), allow_dirty)
         if target:
-            _write(conversion, target, path, output is not None and _is_folder(output), allow_dirty)
+            output_files.write(conversion, target, path, output is not None and output_files.is_folder(output), allow_dirty)
         if starter:
-            _write_starter(*starter)
+            output_files.write_starter(*starter)
         if format == "json":
             from ddpify.report.json import render
 
@@ -257,9 +257,9 @@ def _ask(whole: Conversion, conversion: Conversion, path: str, options: Options,
     """Let the user choose on the terminal, and write the choice, or show it."""
     from ddpify import terminal_review
 
-    target, into_folder = _target(path, output), output is not None and _is_folder(output)
+    target, into_folder = output_files.target_of(path, output), output is not None and output_files.is_folder(output)
     if target:  # what cannot be written is told before anything is asked
-        _files(conversion, target, path, into_folder, allow_dirty)
+        output_files.files_of(conversion, target, path, into_folder, allow_dirty)
     outcome = terminal_review.ask(conversion)
     out = {*conversion.left_out, *outcome.review.left_out}
     skipped = [change.id for change in whole.changes if change.id in out]
@@ -272,7 +272,7 @@ def _ask(whole: Conversion, conversion: Conversion, path: str, options: Options,
         return 1
     target = Path(path) if asking else target
     if target:
-        _write(chosen, target, path, into_folder, allow_dirty or asking)
+        output_files.write(chosen, target, path, into_folder, allow_dirty or asking)
     else:
         _show(chosen, code=output == "-", quiet=False)
     sys.stdout.flush()
@@ -284,9 +284,9 @@ def _agreed(conversion: Conversion, path: str) -> bool:
     """Whether the user wants a choice written in place."""
     from ddpify.terminal_review import agreed
 
-    files = ", ".join(file.name for file in _files(conversion, Path(path), path, False, True))
+    files = ", ".join(file.name for file in output_files.files_of(conversion, Path(path), path, False, True))
     try:
-        _files(conversion, Path(path), path, False, False)
+        output_files.files_of(conversion, Path(path), path, False, False)
     except DdpifyError as error:  # git has no commit of what would be lost
         files += f", though {error.title}"
     return bool(files) and agreed(f"write {files}")
@@ -624,106 +624,6 @@ def _chosen(conversion: Conversion, path: str, skip: list[str] | None, select: l
 
     known = settings(Path(path))
     return conversion.without(leaving_out(conversion.changes, words(skip), words(select) or known.select, words(ignore) or known.ignore))
-
-
-def _target(path: str, output: str | None) -> Path | None:
-    """The file to write; None where the result goes to standard output."""
-    if output is None or output == "-":
-        return None
-    if not output:
-        raise DdpifyError("-o got an empty path", "name a file or a folder")
-    target = Path(output)
-    if _is_folder(output):
-        if path == "-":
-            raise DdpifyError("standard input has no name to use in a folder", "name the file: -o FILE")
-        target = target / _below(Path(path))
-    folder = Path(output) if _is_folder(output) else target.parent
-    if not folder.is_dir():
-        raise DdpifyError(f"cannot write {output!r}: there is no folder {str(folder)!r}", "make the folder first")
-    return target
-
-
-def _below(path: Path) -> Path:
-    """Where a script lies in the folder that it and its modules have in common."""
-    from ddpify.project import load
-
-    project = load(path)
-    return project.entry.path.relative_to(project.base(project.reachable()))
-
-
-def _starter(conversion: Conversion, file: str, script: str, allow_dirty: bool) -> tuple[Path, str] | None:
-    """The shell script that starts the result, and where it goes; None where there is no result to start."""
-    from ddpify.launchers import start
-    from ddpify.source import is_dirty
-
-    path = Path(file)
-    if not file or path.is_dir() or not path.parent.is_dir():
-        raise DdpifyError(f"cannot write the launcher to {file!r}", "name a file in a folder that exists")
-    if script == "-":
-        raise DdpifyError("standard input has no name that a launcher could start", "name the file: -o FILE")
-    if conversion.status == "refuse" or not conversion.command:
-        return None
-    if path.exists() and not allow_dirty and is_dirty(path):
-        raise DdpifyError(f"{path} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
-    return path, start.script(conversion.command, Path(os.path.relpath(script, path.parent)).as_posix())
-
-
-def _write_starter(path: Path, text: str) -> None:
-    from ddpify.source import write_all
-
-    write_all({path: text.encode()})
-    path.chmod(path.stat().st_mode | 0o111)
-
-
-def _is_folder(output: str) -> bool:
-    return output.endswith(("/", os.sep)) or Path(output).is_dir()
-
-
-def _files(conversion: Conversion, target: Path, path: str, into_folder: bool, allow_dirty: bool) -> dict[Path, bytes]:
-    """What is to be written. Raises DdpifyError where one file cannot hold it all, or git has no commit of what would be lost."""
-    from ddpify.source import is_dirty
-
-    changed = {module.path: module.bytes for module in conversion.edited}
-    if _in_place(target, path):
-        files = ({target: conversion.bytes} if conversion.code != conversion.original else {}) | changed
-        dirty = [file for file in files if not allow_dirty and file.exists() and is_dirty(file)]
-        if dirty:
-            raise DdpifyError(f"{dirty[0]} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
-        return files
-    if into_folder:
-        return {target: conversion.bytes} | _layout(Path(path), target, changed)
-    if changed:
-        names = ", ".join(module.shown for module in conversion.edited)
-        raise DdpifyError(f"one file cannot hold this: {names} changes, too", "write in place with -w, or into a folder with -o DIR")
-    return {target: conversion.bytes}
-
-
-def _in_place(target: Path, path: str) -> bool:
-    return path != "-" and target.exists() and target.samefile(path)
-
-
-def _write(conversion: Conversion, target: Path, path: str, into_folder: bool, allow_dirty: bool) -> None:
-    from ddpify.source import write_all
-
-    files, in_place = _files(conversion, target, path, into_folder, allow_dirty), _in_place(target, path)
-    for folder in {file.parent for file in files} if into_folder and not in_place else ():
-        folder.mkdir(parents=True, exist_ok=True)
-    sources = {target: conversion.source} | {m.path: m.source for m in conversion.edited if not m.added}
-    write_all(files, {file: source.encode(source.original) for file, source in sources.items()} if in_place else {})
-
-
-def _layout(path: Path, target: Path, changed: dict[Path, bytes]) -> dict[Path, bytes]:
-    """The modules that a script needs, changed or not, where they lie beside its `target`."""
-    from ddpify.project import load
-
-    project = load(path)
-    modules = dict.fromkeys((*project.reachable(), *changed))
-    base = project.base(modules)
-    folder = target.absolute().parents[len(project.entry.path.relative_to(base).parts) - 1]
-    try:
-        return {folder / m.relative_to(base): changed[m] if m in changed else m.read_bytes() for m in modules}
-    except OSError as error:
-        raise DdpifyError(f"{error.filename} cannot be read: {error.strerror}", "make it readable, or write in place with -w") from error
 
 
 def _show(conversion: Conversion, code: bool, quiet: bool) -> None:

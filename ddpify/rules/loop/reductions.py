@@ -493,7 +493,11 @@ def meter(context: Context, obj: New) -> Meter | None:
         return None
     totals: dict[str, None] = {}
     assigned: dict[str, list[ast.expr]] = {}
-    for method in _methods(context, obj):
+    methods = list(_methods(context, obj))
+    adding = {m.name for m in methods if any(isinstance(n, ast.AugAssign) and _own(n.target) for n in ast.walk(m))}
+    for method in methods:
+        if not adding & {method.name, *_asks(method)} and not _called_in_batches(context, obj, method.name):
+            continue  # it shows what there is after the loop
         starts = method.name in ("__init__", "reset", "clear")
         for node in ast.walk(method):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS and _own(node.func.value):
@@ -515,6 +519,17 @@ def meter(context: Context, obj: New) -> Meter | None:
         else:
             others.add(name)
     return Meter(tuple(totals), tuple(derived), frozenset(others)) if totals else None
+
+
+def _asks(method: ast.FunctionDef) -> set[str]:
+    """The methods of its own object that a method calls."""
+    return {n.func.attr for n in ast.walk(method) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _own(n.func)}
+
+
+def _called_in_batches(context: Context, obj: New, name: str) -> bool:
+    """Whether a method of an object is called in a loop over batches, or by another of its methods."""
+    calls = [c for c in context.facts.after.trace.calls if c.method == name and obj in c.receiver.objs]
+    return any(loop.element.batches() for c in calls for loop in c.loops)
 
 
 def _methods(context: Context, obj: New) -> Iterator[ast.FunctionDef]:
