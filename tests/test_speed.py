@@ -13,6 +13,7 @@ import pytest
 
 import ddpify
 from ddpify import progress
+from ddpify.apply.rewrite import _parse
 from ddpify.facts.collect import run
 from ddpify.facts.flow import Interpreter
 from ddpify.facts.memory import Memory, Version
@@ -38,6 +39,7 @@ def test_the_made_up_project_has_thirty_modules_and_converts(entry: Path) -> Non
 
 def test_modules_without_edits_are_never_parsed_by_libcst(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
+    _parse.cache_clear()  # what another test has parsed
     parse = libcst.parse_module
     monkeypatch.setattr(libcst, "parse_module", lambda text, *more: (parsed.append(text), parse(text, *more))[1])
     done = ddpify.convert(entry)

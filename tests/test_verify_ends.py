@@ -1,0 +1,298 @@
+"""Rehearsals of whatever does not end well, and from the command line: each ends, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from mutants import BASES, MUTANTS, Base, seen
+
+from ddpify.rehearse.launch import Setting
+from ddpify.rehearse.verify import Verdict, verify
+
+ROOT = Path(__file__).parents[1]
+
+
+# --- scripts that do not end well -----------------------------------------------------------------------------------------
+_ORIGINAL = """\
+import sys
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+data = TensorDataset(torch.randn(32, 3), torch.randn(32, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x, y in DataLoader(data, 8):
+    optimizer.zero_grad()
+    (model(x) - y).pow(2).mean().backward()
+    optimizer.step()
+torch.save(model.state_dict(), "model.pt")
+"""
+_CONVERTED = """\
+import atexit, os, signal, subprocess, sys, time
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = DistributedDataParallel(torch.nn.Linear(3, 1))
+data = TensorDataset(torch.randn(32, 3), torch.randn(32, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step, (x, y) in enumerate(DataLoader(data, 4, sampler=DistributedSampler(data, shuffle=False))):
+    optimizer.zero_grad()
+    (model(x) - y).pow(2).mean().backward()
+    optimizer.step()
+    HERE
+if rank == 0:
+    torch.save(model.module.state_dict(), "model.pt")
+dist.destroy_process_group()
+"""
+
+
+@dataclass(frozen=True)
+class Bad:
+    """What a script does after a step, or an original instead of its own text, and what is said of it."""
+
+    here: str = "pass"
+    original: str = _ORIGINAL
+    row: str = "ran"
+    told: str = ""
+    cause: str = ""
+    reason: str = ""
+    args: tuple[str, ...] = ()
+    limit: float = 300.0
+
+
+BAD = {
+    "a collective on rank 0 alone": Bad(
+        "if rank == 0 and step == 1: dist.all_reduce(torch.ones(1))", told="waited for each other", cause="DDP403"
+    ),
+    "a rank that is killed": Bad("if rank == 1 and step == 1: os.kill(os.getpid(), signal.SIGKILL)", told="rank 1 was ended"),
+    "a rank that leaves with success": Bad("if rank == 1 and step == 1: sys.exit(0)", cause="DDP403"),
+    "a rank that leaves at once": Bad("if rank == 1 and step == 1: os._exit(0)", told="rank 1"),
+    "a gigabyte of output": Bad("if rank == 0 and step == 1: [print('x' * 2**20) for _ in range(2**10)]", row=""),
+    "a gigabyte in one line": Bad("if rank == 0 and step == 1: [os.write(1, b'x' * 2**20) for _ in range(2**10)]", row=""),
+    "processes that do not want to end": Bad(
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN); rank == 0 and dist.barrier()",
+        told="waited for each other",
+    ),
+    "processes in the background": Bad("subprocess.Popen(['sleep', '600'], start_new_session=True)", row=""),
+    "a loop without an end": Bad("while rank == 1: pass", told="had not ended", limit=20.0),
+    "data that is missing": Bad(original="open('data/train.csv')\n", reason="needs data that is not there"),
+    "an original that fails": Bad(original=_ORIGINAL + "raise KeyError('never right')\n", reason="itself fails: KeyError: 'never right'"),
+    "a module that is missing": Bad(original="import no_such_module_anywhere\n", reason="needs the module no_such_module_anywhere"),
+    "arguments that are refused": Bad(
+        original="import argparse\nargparse.ArgumentParser().parse_args()\n", args=("--depth", "3"), reason="refuses its arguments: "
+    ),
+    "an original that never ends": Bad(original="while True: pass\n", reason="did not come to", limit=10.0),
+}
+
+
+def _left() -> list[psutil.Process]:
+    """Processes of any rehearsal of this process's, by the folder that their environment names."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("DDPIFY_TEST") == str(os.getpid()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return [process for process in found if process.pid != os.getpid()]
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder to rehearse in; whatever is started there must be gone in the end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DDPIFY_TEST", str(os.getpid()))
+    yield tmp_path
+    assert _left() == []
+
+
+def _held(original: str, converted: str, limit: float, args: tuple[str, ...] = (), idle: float = 6.0) -> Verdict:
+    Path("train.py").write_text(original)
+    Path("train_ddp.py").write_text(converted)
+    setting = Setting(sys.executable, 2, 0, limit, False, idle=idle)
+    return verify(Path("train.py"), Path("train_ddp.py"), setting, "torchrun", args)
+
+
+@pytest.mark.parametrize("title", BAD)
+def test_a_script_that_does_not_end_well_is_ended(alone: Path, title: str) -> None:
+    bad = BAD[title]
+    verdict = _held(bad.original, _CONVERTED.replace("HERE", bad.here), bad.limit, bad.args)
+    if bad.reason:
+        assert (verdict.status, verdict.exit_code) == ("not run", 2)
+        assert bad.reason in verdict.reason
+        return
+    if not bad.row:
+        assert seen(verdict) == "all hold"
+        return
+    assert verdict.exit_code == 1
+    row = next(row for row in verdict.rows if row.name == bad.row)
+    assert row.holds is False
+    assert bad.told in row.seen
+    assert bad.cause in row.rule
+    if "waited" in bad.told:  # where each rank stands
+        assert verdict.stacks.count("train_ddp.py") >= 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_who_ends_verify_ends_what_it_started(alone: Path, number: int) -> None:
+    Path("train.py").write_text(_ORIGINAL)
+    Path("train_ddp.py").write_text(_CONVERTED.replace("HERE", "open('started', 'w'); time.sleep(600)"))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    running = subprocess.Popen([sys.executable, "-m", "ddpify", "verify", "train.py", "train_ddp.py"], env=env)
+    while running.poll() is None and len(_left()) < 4:  # itself, the launcher, two ranks
+        time.sleep(0.1)
+    running.send_signal(number)
+    assert running.wait() != 0
+
+
+# --- the user's files -----------------------------------------------------------------------------------------------------
+_WRITES = """\
+import os, shutil, sys
+import torch
+from pathlib import Path
+
+state = torch.load("checkpoints/last.pt")
+torch.save({"weight": state["weight"] + 1}, "checkpoints/last.pt")
+torch.save(state, "checkpoints/new.pt")
+with open("data/train/labels.txt", "a") as f:
+    f.write("more\\n")
+os.makedirs("data/train/cache", exist_ok=True)
+Path("data/train/cache/index.json").write_text("[]")
+Path("data/train/labels.txt").with_suffix(".bak").write_text("x")
+os.replace("data/train/labels.txt", "data/train/labels.old")
+os.remove("data/notes.txt")
+with open("data/size.bin", "r+b") as f:
+    f.write(b"??")
+os.truncate("data/size.bin", 1)
+shutil.rmtree("data/old")
+shutil.copy("checkpoints/last.pt", "checkpoints/best.pt")
+Path("log.txt").write_text("new")
+Path("../beside/shared.txt").write_text("new")
+os.chmod("data/mode.txt", 0o600)
+Path("data/touched.txt").touch()
+"""
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def test_nothing_of_the_users_is_written_to(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    project = alone / "project"
+    for folder in ("checkpoints", "data/train", "data/old", "../beside"):
+        (project / folder).mkdir(parents=True)
+    torch.save({"weight": torch.ones(2)}, project / "checkpoints/last.pt")
+    for name in ("data/train/labels.txt", "data/notes.txt", "data/size.bin", "data/old/a.txt", "log.txt", "../beside/shared.txt"):
+        (project / name).write_text("of the user")
+    for name in ("data/mode.txt", "data/touched.txt"):
+        (project / name).write_text("of the user")
+    monkeypatch.chdir(project)
+    Path("train.py").write_text(_WRITES + _ORIGINAL)
+    guarded = "    " + _WRITES.replace("\n", "\n    ").replace('    f.write("more', '    f.write("more')
+    converted = _CONVERTED.replace("torch.manual_seed(0)\n", f"torch.manual_seed(0)\nif rank == 0:\n{guarded}\n").replace("HERE", "pass")
+    Path("train_ddp.py").write_text(converted)
+    before = _files(alone)
+    verdict = verify(Path("train.py"), Path("train_ddp.py"), Setting(sys.executable, 2, 0, 300.0, False), "torchrun")
+    assert seen(verdict) == "all hold"
+    assert "checkpoints/last.pt" in next(row.seen for row in verdict.rows if row.name == "writes")
+    assert _files(alone) == before
+
+
+# --- the command line -----------------------------------------------------------------------------------------------------
+def _command(*args: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run([sys.executable, "-m", "ddpify", "verify", *args], capture_output=True, text=True, env=env, check=False)
+
+
+ASKED = {
+    "set_epoch is not called": "set_epoch",
+    "all ranks print": "prints",
+    "a sum loss": "trajectory",
+    "all ranks make the folder": "ran",
+}
+
+
+@pytest.mark.parametrize("title", ASKED)
+def test_a_mistake_on_the_command_line(alone: Path, title: str) -> None:
+    mutant = next(mutant for mutant in MUTANTS if mutant.title == title)
+    Path("train.py").write_text(Base.texts(mutant.base)[0])
+    Path("train_ddp.py").write_text(mutant.text())
+    done = _command("train.py", "train_ddp.py", "--json", "--steps", "0", "--", *BASES[mutant.base].args)
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    row = next(row for row in report["rows"] if row["name"] == ASKED[title])
+    assert row["holds"] is False
+    assert mutant.cause in f"{row['cause']} {row['rule']}"
+
+
+def test_an_example_on_the_command_line(alone: Path) -> None:
+    Path("train.py").write_text(Base.texts("dots")[0])
+    done = _command("train.py", "--steps", "6")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all hold" in done.stdout
+    assert done.stderr == ""
+
+
+def test_what_cannot_run_on_the_command_line(alone: Path) -> None:
+    Path("train.py").write_text("import torch\nopen('data.csv')\n")
+    Path("train_ddp.py").write_text("")
+    done = _command("train.py", "train_ddp.py")
+    assert done.returncode == 2
+    assert "needs data that is not there" in done.stdout + done.stderr
+
+
+def test_modules_of_the_project_are_the_converted_ones_wherever_they_are_searched_for(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(alone))
+    (alone / "work").mkdir()
+    (alone / "work/rows.py").write_text(
+        """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def rows():
+    x = torch.sin(torch.arange(160.0)).view(20, 8)
+    return DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4, shuffle=True)
+"""
+    )
+    (alone / "work/train.py").write_text(
+        """\
+import torch
+from work.rows import rows
+
+loader = rows()
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(2):
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    )
+    done = _command("work/train.py", "--steps", "6")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all hold" in done.stdout
