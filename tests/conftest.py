@@ -2,6 +2,13 @@
 
 import pytest
 
+# What takes longest is started first, so that no process is left alone with it in the end.
+_FIRST = "test_tables test_verify test_verify_ends test_scaffold_runs test_scaffold_readme test_combinations test_scaffold_slurm".split()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _FIRST.index(item.path.stem) if item.path.stem in _FIRST else len(_FIRST))
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the expected outputs anew instead of comparing with them")

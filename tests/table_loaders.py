@@ -2256,7 +2256,7 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(net(a), b).backward()
             opt.step()
 
-    feed = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)
+    feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
     net = nn.Linear(8, 2)
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
     for turn in range(3):
