@@ -36,6 +36,7 @@ class Terminal:
         if not self._pid:
             try:
                 os.chdir(cwd)
+                signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is started in the background ignores it, and so do its children
                 if stdout is not None:
                     os.dup2(os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
                 os.execve(sys.executable, [sys.executable, "-m", *command], environ)
