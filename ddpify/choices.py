@@ -16,7 +16,6 @@ from ddpify.rules.base import Change
 
 INSTEAD = {  # the option that decides what a rule does, where there is one
     "DDP106": "--launcher torchrun",
-    "DDP205": "--find-unused-parameters on",
     "DDP303": "--batch-size per-rank",
     "DDP304": "--eval replicate",
     "DDP407": "--scale-lr none",

@@ -172,6 +172,7 @@ def _as_commented(done: Conversion, project: Project) -> Conversion:
     """The conversion with what the comments in the script and its modules ask for."""
     texts = {file.shown: file.source.text for file in (project.entry, *project.files.values())}
     made = done.without(comments.left_out(done.changes, texts))
+    again = made.again
 
     def known(finding: Finding) -> Finding:
         codes = comments.skips(texts.get(finding.file, ""), finding.file).get(finding.line)
@@ -179,7 +180,10 @@ def _as_commented(done: Conversion, project: Project) -> Conversion:
             return finding
         return replace(finding, level=Safety.NOTE, message=f"{finding.message} (accepted by a comment)")
 
-    return replace(made, findings=tuple(map(known, made.findings)))
+    def told(some: Conversion) -> Conversion:
+        return replace(some, findings=tuple(map(known, some.findings)))
+
+    return replace(told(made), again=None if again is None else lambda ids, unmoved: told(again(ids, unmoved)))
 
 
 def _text(source: str | bytes, shown: str) -> Source:

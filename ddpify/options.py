@@ -25,17 +25,17 @@ Precision = Literal["none", "torch", "torch-bf16", "apex-O0", "apex-O1", "apex-O
 Tracker = Literal["none", "tensorboard", "wandb"]
 Cluster = Literal["none", "slurm", "kubernetes"]
 
-_CHOICES = {
-    "launcher": Launcher,
-    "amp": Amp,
-    "ddp": Ddp,
-    "backend": Backend,
-    "guards": Guards,
-    "find_unused_parameters": FindUnused,
-    "sync_bn": SyncBN,
-    "eval": Evaluation,
-    "batch_size": BatchSize,
-    "scale_lr": ScaleLR,
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "launcher": get_args(Launcher),
+    "amp": get_args(Amp),
+    "ddp": get_args(Ddp),
+    "backend": get_args(Backend),
+    "guards": get_args(Guards),
+    "find_unused_parameters": get_args(FindUnused),
+    "sync_bn": get_args(SyncBN),
+    "eval": get_args(Evaluation),
+    "batch_size": get_args(BatchSize),
+    "scale_lr": get_args(ScaleLR),
 }
 
 
@@ -60,9 +60,8 @@ class Options:
     fused_adam: bool = False
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            if (given := getattr(self, name)) not in get_args(choices) and (given, name) != (None, "launcher"):
-                raise DdpifyError(f"{name} cannot be {given!r}", f"choose one of {', '.join(get_args(choices))}")
+        given = {name: getattr(self, name) for name in _CHOICES}
+        check_choices({name: value for name, value in given.items() if (name, value) != ("launcher", None)}, _CHOICES)
         if self.scale_lr != "none" and self.batch_size == "global":
             raise DdpifyError(
                 f"scale_lr {self.scale_lr!r} does not go with a global batch size", "the batch stays as large; or ask for per-rank batches"
@@ -94,6 +93,13 @@ class Options:
         given = {name: value for name, (value, default) in every.items() if value != default or settings.get(name, value) != value}
         flags = {name: f"--{name.replace('_', '-')}" for name in given}
         return " ".join(flags[name] if value is True else f"{flags[name]} {value}" for name, value in given.items())
+
+
+def check_choices(given: Mapping[str, object], choices: Mapping[str, tuple[str, ...]]) -> None:
+    """Raises DdpifyError for the first value that is none of its choices."""
+    for name, value in given.items():
+        if value not in choices[name]:
+            raise DdpifyError(f"{name} cannot be {value!r}", f"choose one of {', '.join(choices[name])}")
 
 
 def _is_scale(text: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from ddpify.errors import DdpifyError, Where
-from ddpify.options import Cluster, Ddp, Launcher, Precision, Task, Tracker
+from ddpify.options import Cluster, Ddp, Launcher, Precision, Task, Tracker, check_choices
 from ddpify.resources import template_dir
 from ddpify.source import write_all
 
@@ -59,9 +59,7 @@ class Settings:
     cluster: Cluster = "none"
 
     def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            if (given := getattr(self, name)) not in choices:
-                raise DdpifyError(f"{name} cannot be {given!r}", f"choose one of {', '.join(choices)}")
+        check_choices({name: getattr(self, name) for name in CHOICES}, CHOICES)
         if (better := package_name(self.name)) != self.name:
             raise DdpifyError(f"{self.name!r} cannot be the name of a package of the project's own", f"call it {better}")
         if self.launcher == "spawn" and self.cluster != "none":

@@ -2250,7 +2250,8 @@ SCRIPTS: dict[str, Script] = {
     from tqdm import tqdm
 
     def one_pass(net, opt, feed, turn):
-        bar = tqdm(BackgroundGenerator(feed, max_prefetch=4), total=len(feed))
+        ahead = BackgroundGenerator(feed, max_prefetch=4)
+        bar = tqdm(ahead, total=len(feed))
         for a, b in bar:
             opt.zero_grad()
             F.cross_entropy(net(a), b).backward()

@@ -2,6 +2,36 @@
 
 from scripts import Script
 
+_HITS = """
+        import numpy as np
+
+        class Hits:
+            def __init__(self, kinds):
+                self.table = np.zeros((kinds, kinds))
+
+            def note(self, wanted, got):
+                for a, b in zip(wanted.tolist(), got.tolist()):
+                    self.table[a, b] += 1
+
+            def shares(self):
+                self.table = self.table / np.maximum(self.table.sum(axis=1, keepdims=True), 1)
+                return self.table.round(4).tolist()
+
+        model = nn.Linear(8, 2).double()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x.double()[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            hits = Hits(2)
+            for data, target in loader:
+                out = model(data)
+                loss = F.cross_entropy(out, target)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                hits.note(target, out.argmax(1))
+            print("shares", hits.shares())
+        """
+
 SCRIPTS: dict[str, Script] = {
     # --- evaluation -----------------------------------------------------------------------------------------------------
     "a validation function that returns averages": Script(
@@ -3090,69 +3120,8 @@ def keep_loss(epoch, loss, folder):
         """,
         told=("DDP404",),
     ),
-    "a table of hits that is made shares of when it is shown": Script(
-        """
-        import numpy as np
-
-        class Hits:
-            def __init__(self, kinds):
-                self.table = np.zeros((kinds, kinds))
-
-            def note(self, wanted, got):
-                for a, b in zip(wanted.tolist(), got.tolist()):
-                    self.table[a, b] += 1
-
-            def shares(self):
-                self.table = self.table / np.maximum(self.table.sum(axis=1, keepdims=True), 1)
-                return self.table.round(4).tolist()
-
-        model = nn.Linear(8, 2).double()
-        opt = torch.optim.SGD(model.parameters(), lr=0.1)
-        loader = DataLoader(TensorDataset(x.double()[:40], y[:40]), batch_size=8, shuffle=True)
-        for epoch in range(3):
-            hits = Hits(2)
-            for data, target in loader:
-                out = model(data)
-                loss = F.cross_entropy(out, target)
-                opt.zero_grad()
-                loss.backward()
-                opt.step()
-                hits.note(target, out.argmax(1))
-            print("shares", hits.shares())
-        """,
-        same=("shares",),
-    ),
+    "a table of hits that is made shares of when it is shown": Script(_HITS, same=("shares",)),
     "a table of hits that is made shares of as it grows": Script(
-        """
-        import numpy as np
-
-        class Hits:
-            def __init__(self, kinds):
-                self.table = np.zeros((kinds, kinds))
-
-            def note(self, wanted, got):
-                for a, b in zip(wanted.tolist(), got.tolist()):
-                    self.table[a, b] += 1
-
-            def shares(self):
-                self.table = self.table / np.maximum(self.table.sum(axis=1, keepdims=True), 1)
-                return self.table.round(4).tolist()
-
-        model = nn.Linear(8, 2).double()
-        opt = torch.optim.SGD(model.parameters(), lr=0.1)
-        loader = DataLoader(TensorDataset(x.double()[:40], y[:40]), batch_size=8, shuffle=True)
-        for epoch in range(3):
-            hits = Hits(2)
-            for data, target in loader:
-                out = model(data)
-                loss = F.cross_entropy(out, target)
-                opt.zero_grad()
-                loss.backward()
-                opt.step()
-                hits.note(target, out.argmax(1))
-                latest = hits.shares()
-            print("shares", latest)
-        """,
-        told=("DDP404",),
+        _HITS.replace("hits.note(target, out.argmax(1))", "hits.note(target, out.argmax(1)); hits.shares()"), told=("DDP404",)
     ),
 }

@@ -3,13 +3,16 @@
 import itertools
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import table_loaders
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripts import converted
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Sampler, TensorDataset, WeightedRandomSampler
 from torch.utils.data.distributed import DistributedSampler
 
@@ -236,3 +239,9 @@ def test_an_epoch_has_an_order_of_its_own_that_all_ranks_draw(kind: str) -> None
     assert (drawn(0, 0), drawn(0, 1)) == (first, second)
     flat = [i for part in (first, drawn(1, 0)) for b in part for i in (b if isinstance(b, list) else [b])]
     assert len(set(flat)) == len(flat)
+
+
+def test_the_epoch_moves_on_before_a_thread_draws_ahead(tmp_path: Path) -> None:
+    done = converted(table_loaders.SCRIPTS["a thread that draws ahead, in a bar with a name"], tmp_path)
+    body = done.code[done.code.index("def one_pass") :]
+    assert body.index(".set_epoch(turn)") < body.index("BackgroundGenerator(")

@@ -161,6 +161,8 @@ def test_a_comment_accepts_what_is_told() -> None:
     accepted = convert("\n".join(lines) + "\n")
     assert accepted.exit_code == 0
     assert any(f.message.endswith("(accepted by a comment)") for f in accepted.findings)
+    part = accepted.without([change.id for change in accepted.changes if change.without])
+    assert (part.exit_code, part.findings) == (0, accepted.findings)
 
 
 def test_a_file_stays_as_it_is(tmp_path: Path) -> None:

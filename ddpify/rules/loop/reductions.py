@@ -496,7 +496,7 @@ def meter(context: Context, obj: New) -> Meter | None:
     methods = list(_methods(context, obj))
     adding = {m.name for m in methods if any(isinstance(n, ast.AugAssign) and _own(n.target) for n in ast.walk(m))}
     for method in methods:
-        if not adding & {method.name, *_asks(method)} and not _called_in_batches(context, obj, method.name):
+        if not adding & {method.name, *_asks(method)} and not _called_between(context, obj, method.name, adding):
             continue  # it shows what there is after the loop
         starts = method.name in ("__init__", "reset", "clear")
         for node in ast.walk(method):
@@ -526,10 +526,11 @@ def _asks(method: ast.FunctionDef) -> set[str]:
     return {n.func.attr for n in ast.walk(method) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _own(n.func)}
 
 
-def _called_in_batches(context: Context, obj: New, name: str) -> bool:
-    """Whether a method of an object is called in a loop over batches, or by another of its methods."""
-    calls = [c for c in context.facts.after.trace.calls if c.method == name and obj in c.receiver.objs]
-    return any(loop.element.batches() for c in calls for loop in c.loops)
+def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> bool:
+    """Whether a method of an object is called in a loop that adds to it."""
+    calls = [c for c in context.facts.after.trace.calls if obj in c.receiver.objs and c.loops]
+    growing = {c.loops[-1].node for c in calls if c.method in adding}
+    return any(loop.node in growing for c in calls if c.method == name for loop in c.loops)
 
 
 def _methods(context: Context, obj: New) -> Iterator[ast.FunctionDef]:

@@ -310,8 +310,9 @@ def _advance(
         return
     if text.code.endswith("]"):
         place = _outside(context, place)
-    if place is node:
-        place = _drawn_ahead(context, node, text.code) or place
+    ahead = _drawn_ahead(context, node, loader) if place is node else None
+    if ahead is not None:
+        place, text = ahead, _loader_text(context, ahead.value, loader) or _name(context, ahead, loader) or text
     epoch = _epoch(context, training, place)
     at = f"{text.code}.{epoch_of(context, loader)}"
     value = epoch or f"{at}.epoch + 1"
@@ -325,15 +326,18 @@ def _advance(
     yield _change(context, _WHY, place, text, f"{at}.set_epoch({value})", held)
 
 
-def _drawn_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: str) -> ast.stmt | None:
+def _drawn_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> ast.Assign | None:
     """The statement before a loop, in its block, that gives the loader to what may draw batches from then on, such as a thread."""
-    read = {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+    run, read = context.facts.after, {ast.unparse(n) for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))}
     block = context.tree.block(loop)
     for statement in reversed(block[: block.index(loop)]):
-        if isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id in read for t in statement.targets):
-            calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and not _waits(context, n)]
-            given = [a for call in calls for a in (*call.args, *(k.value for k in call.keywords))]
-            return statement if any(ast.unparse(a) == loader for a in given) else None
+        if not isinstance(statement, ast.Assign) or not {ast.unparse(t) for t in statement.targets} & read:
+            continue
+        calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and not _waits(context, n)]
+        given = [a for call in calls for a in (*call.args, *(k.value for k in call.keywords))]
+        if any(loader in run.value(a).objs for a in given):
+            return statement
+        read |= {ast.unparse(n) for n in ast.walk(statement.value) if isinstance(n, (ast.Name, ast.Attribute))}
     return None
 
 
