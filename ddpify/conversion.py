@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ddpify import comments
+from ddpify.apply import names
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
@@ -202,6 +203,7 @@ def _in_steps(project: Project, options: Options, path: Path | None, most: int =
     plan = first(project, options)
     if plan is None:
         return _converted(project, options, path)
+    plan = replace(plan, changes=names.chosen(plan.changes, plan.bound))
     code, modules, unapplied = _rewritten(project, plan)
     told = (*plan.findings, *map(_by_hand, unapplied))
     if unapplied or not plan.changes or not most:
@@ -265,7 +267,7 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     kept = Conversion(entry.source, entry.source.original, plan.status, entry.shown, path, (), plan.findings, plan.command, plan.reason)
     if plan.status != "convert" or not plan.changes:
         return kept
-    texts: Texts = {}
+    plan, texts = replace(plan, changes=names.chosen(plan.changes, plan.bound)), Texts()
     try:
         code, modules, unapplied = _rewritten(project, plan, texts)
     except Exception as error:  # a failure of ours must not cost the user anything but the conversion
@@ -308,7 +310,7 @@ Texts = dict[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, ...]]]
 
 def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:
     """The new texts of the script and its modules, and the changes that found no place in them; `known` ones are not made twice."""
-    from ddpify.apply import rewrite
+    from ddpify.apply.rewrite import rewrite
 
     known = {} if known is None else known
     texts: list[str] = []

@@ -11,6 +11,27 @@ import ast
 from dataclasses import dataclass
 
 
+@dataclass(frozen=True)
+class FreshName:
+    """A name that is chosen once all edits are known: the first of `preferred` that nothing else binds, and that is not in `avoid`.
+
+    `at` is the node that it is introduced for: equal ones are one name. With `scope`, a function, other functions may bind it, too. In the
+    text of edits `str(name)` stands for it; one of them says that it `binds` it.
+    """
+
+    preferred: tuple[str, ...]
+    at: ast.AST
+    scope: ast.AST | None = None
+    avoid: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{FRESH}{id(self.at):x}_{'_'.join(self.preferred)}__"
+
+
+FRESH = "__fresh_"
+"""What the text that stands for a fresh name begins with."""
+
+
 @dataclass(frozen=True, eq=False)
 class Replace:
     """Put the expression `template` where `node` stands. A hole may be `node` itself: then the edits before it show through."""
@@ -18,6 +39,7 @@ class Replace:
     node: ast.expr
     template: str
     holes: tuple[ast.expr, ...] = ()
+    binds: tuple[FreshName, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +119,7 @@ class InsertBefore:
     node: ast.stmt
     code: str
     holes: tuple[ast.expr, ...] = ()
+    binds: tuple[FreshName, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +128,7 @@ class InsertAfter:
 
     node: ast.stmt
     code: str
+    binds: tuple[FreshName, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +148,7 @@ class Under:
     node: ast.stmt
     header: str
     holes: tuple[ast.expr, ...] = ()
+    binds: tuple[FreshName, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,6 +53,7 @@ class Plan:
     distributed: bool = False  # the script was distributed before
     install: str = ""  # the commands that get what the result needs
     set_up: Callable[[Sequence[Change]], tuple[list[Change], NewFile | None]] | None = None
+    bound: frozenset[str] = frozenset()  # the names that the edited files and the runtime block bind
 
     def without(self, ids: Collection[str]) -> Plan:
         """The plan with fewer changes."""
@@ -101,7 +102,12 @@ def make_plan(project: Project, options: Options) -> Plan:
         spawned=spawn.asked(context, added) if options.starts == "spawn" else None,
         install=needed.install(context, changes),
         set_up=set_up,
+        bound=_bound(context),
     )
+
+
+def _bound(context: Context) -> frozenset[str]:
+    return context.tree.bound | frozenset(context.names.values())
 
 
 def _identified(changes: Sequence[Change], project: Project) -> tuple[Change, ...]:
@@ -145,16 +151,17 @@ def first(project: Project, options: Options) -> Plan | None:
     distributed = said is not None and said.code == "DDP911"
     if said is not None and not distributed:
         return None
-    found: list[Change | Finding] = []
+    found, bound = list[Change | Finding](), frozenset[str]()
     if present:
         found += taken_out.changes(Context(collect.collect(project), options))
     if distributed and not found:
         context = _context(project, options)
         context.distributed = True
+        bound = _bound(context)
         found += [_settled(context, item) for rule in registry.PRECISION for item in rule.changes(context)]
     changes = tuple(c for c in found if isinstance(c, Change))
     findings = tuple(f for f in found if isinstance(f, Finding))
-    return Plan("convert", _identified(changes, project), findings, options=options) if found else None
+    return Plan("convert", _identified(changes, project), findings, options=options, bound=bound) if found else None
 
 
 def _settled(context: Context, item: Change | Finding) -> Change | Finding:

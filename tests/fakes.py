@@ -23,6 +23,7 @@ class FakePlan:
     reason: str = ""
     added: None = None
     install: str = ""
+    bound: frozenset[str] = frozenset()
 
     def without(self, ids: Collection[str]) -> FakePlan:
         return replace(self, changes=tuple(c for c in self.changes if c.id not in ids))
@@ -44,10 +45,10 @@ def apply_halving(text, tree, changes):
 
 def install(monkeypatch, make_plan=None, rewrite=apply_halving, check=lambda project, plan: ()) -> None:
     """Let `convert` find these in place of the plan and the rewrite."""
-    plan, apply = ModuleType("ddpify.plan"), ModuleType("ddpify.apply")
+    plan, apply = ModuleType("ddpify.plan"), ModuleType("ddpify.apply.rewrite")
     plan.make_plan = make_plan or (lambda project, options: FakePlan(changes=(halve_batch(project),)))
     plan.check = check
     plan.first = lambda project, options: None
     apply.rewrite = rewrite
     monkeypatch.setitem(sys.modules, "ddpify.plan", plan)
-    monkeypatch.setitem(sys.modules, "ddpify.apply", apply)
+    monkeypatch.setitem(sys.modules, "ddpify.apply.rewrite", apply)

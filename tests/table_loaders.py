@@ -2265,5 +2265,35 @@ SCRIPTS: dict[str, Script] = {
 """,
         stand_ins={"prefetch_generator.py": _AHEAD},
     ),
+    "many loaders, each over a data set without a name": Script("""
+    one = DataLoader(TensorDataset(x[:12], y[:12]), batch_size=6, shuffle=True)
+    two = DataLoader(TensorDataset(x[12:24], y[12:24]), batch_size=6, shuffle=True)
+    three = DataLoader(TensorDataset(x[24:36], y[24:36]), batch_size=6, shuffle=True)
+    four = DataLoader(TensorDataset(x[:12] * 2, y[:12]), batch_size=6, shuffle=True)
+    five = DataLoader(TensorDataset(x[12:24] * 2, y[12:24]), batch_size=6, shuffle=True)
+    six = DataLoader(TensorDataset(x[24:36] * 2, y[24:36]), batch_size=6, shuffle=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(a, b):
+        optimizer.zero_grad()
+        F.cross_entropy(model(a), b).backward()
+        optimizer.step()
+
+    for epoch in range(3):
+        for a, b in one:
+            step(a, b)
+        for a, b in two:
+            step(a, b)
+        for a, b in three:
+            step(a, b)
+        for a, b in four:
+            step(a, b)
+        for a, b in five:
+            step(a, b)
+        for a, b in six:
+            step(a, b)
+"""),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -10,9 +10,8 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from ddpify.apply import rewrite
 from ddpify.apply.pairing import pair_all
-from ddpify.apply.rewrite import BrokenOutput
+from ddpify.apply.rewrite import BrokenOutput, rewrite
 from ddpify.edits import Drop, DropArgument, Edit, InsertAfter, InsertBefore, NameArgument, Replace, SetArgument, Under, Unwrap, Within
 from ddpify.rules.base import Change
 

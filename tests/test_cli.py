@@ -393,17 +393,17 @@ print([name for name in heavy if name in sys.modules])
 def test_a_reader_that_leaves_early(folder) -> None:
     code = """
 import sys, types
-from types import SimpleNamespace
-plan, apply = types.ModuleType("ddpify.plan"), types.ModuleType("ddpify.apply")
+from dataclasses import make_dataclass
+plan, apply = types.ModuleType("ddpify.plan"), types.ModuleType("ddpify.apply.rewrite")
 from ddpify.rules.base import Change
 change = lambda p: Change("DDP303", "", p.entry.shown, p.entry.tree, ())
 plan.first = lambda p, o: None
-told = dict(findings=(), command="", reason="", added=None, install="")
-made = lambda changes: SimpleNamespace(status="convert", changes=changes, without=lambda ids: made(changes), **told)
+told = dict(findings=(), command="", reason="", added=None, install="", bound=frozenset())
+made = make_dataclass("Made", ["changes"], namespace=dict(status="convert", without=lambda self, ids: self, **told))
 plan.make_plan = lambda p, o: made((change(p),))
 plan.check = lambda p, plan: ()
 apply.rewrite = lambda text, tree, changes: (text + "# more\\n" * 500_000, ())
-sys.modules["ddpify.plan"], sys.modules["ddpify.apply"] = plan, apply
+sys.modules["ddpify.plan"], sys.modules["ddpify.apply.rewrite"] = plan, apply
 sys.argv = ["ddpify", "convert", "train.py", "-o", "-"]
 from ddpify.cli import main
 main()

@@ -1,5 +1,1 @@
 """Carries edits out faithfully, on the concrete syntax tree; nothing outside this room imports libcst."""
-
-from ddpify.apply.rewrite import rewrite
-
-__all__ = ["rewrite"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
@@ -109,15 +110,11 @@ class Tree:
                 out.update(node.names)
         return frozenset(out)
 
-    def free(self, *preferred: str) -> str:
-        """The first of `preferred` that the file does not bind; the last with a number if all are taken."""
-        for name in preferred:
-            if name not in self.bound:
-                return name
-        number = 2
-        while f"{preferred[-1]}{number}" in self.bound:
-            number += 1
-        return f"{preferred[-1]}{number}"
+
+def first_free(preferred: Sequence[str], bound: Collection[str]) -> str:
+    """The first of `preferred` that is not bound; the last with a number if all are."""
+    numbered = (f"{preferred[-1]}{number}" for number in itertools.count(2))
+    return next(name for name in itertools.chain(preferred, numbered) if name not in bound)
 
 
 class Forest(Tree):

@@ -12,7 +12,7 @@ from ddpify.facts import cuts, library
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
-from ddpify.facts.tree import Forest
+from ddpify.facts.tree import Forest, first_free
 from ddpify.options import Options
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 
@@ -77,24 +77,13 @@ class Context:
     @cached_property
     def names(self) -> dict[str, str]:
         """For each name of the runtime block: what it is called in this file, where the usual one may be taken."""
-        chosen = {key: self.tree.free(*options) for key, options in NAMES.items()}
+        chosen = {key: first_free(options, self.tree.bound) for key, options in NAMES.items()}
         if self._dist_imported():
             chosen["dist"] = "dist"
         own = self.own_device
         if own is not None:
             chosen["device"] = own
         return chosen
-
-    @cached_property
-    def _taken(self) -> dict[ast.AST | None, set[str]]:
-        return {None: set()}
-
-    def fresh(self, *preferred: str, scope: ast.AST | None = None) -> str:
-        """A name that neither the file nor an earlier edit binds; with `scope`, a function, an edit of another one may bind it, too."""
-        taken = set().union(*self._taken.values()) if scope is None else self._taken[None] | self._taken.get(scope, set())
-        name = self.tree.free(*(n for n in (*preferred, *(f"{preferred[-1]}{i}" for i in range(2, 20))) if n not in taken))
-        self._taken.setdefault(scope, set()).add(name)
-        return name
 
     def _dist_imported(self) -> bool:
         """Whether the file's own `dist` is torch.distributed, and nothing else."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace, SetArgument
+from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import kept, library
 from ddpify.facts.collect import Run
 from ddpify.facts.effects import Effects, of_run
@@ -104,8 +104,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         assert dataset is not None
         name, edits = context.source(dataset), list[Edit]()
         if not isinstance(dataset, (ast.Name, ast.Attribute)):
-            name = context.fresh("val_dataset", "test_dataset", "eval_dataset")
-            edits += [InsertBefore(tree.statement(node), f"{name} = {{0}}", (dataset,)), Replace(dataset, name)]
+            fresh = FreshName(("val_dataset", "test_dataset", "eval_dataset"), node)
+            name = str(fresh)
+            edits += [InsertBefore(tree.statement(node), f"{name} = {{0}}", (dataset,), (fresh,)), Replace(dataset, name)]
         batch = context.source(size) if size is not None else "1"
         sampler = f"{names['batches_of_rank']}({name}, {batch})".replace("{", "{{").replace("}", "}}")
         edits.append(SetArgument(node, "sampler", sampler))
@@ -177,14 +178,14 @@ def _loops(context: Context) -> Iterator[Change]:
         lengths = list(_lengths(context, loop, loaders))
         if lengths:
             first = min((tree.statement(n) for n in lengths), key=lambda s: s.lineno)
-            name = context.fresh("num_batches", "batches_of_all", "total_batches")
+            name = FreshName(("num_batches", "batches_of_all", "total_batches"), loop)
             line = f"{name} = {names['sum_over_ranks']}({context.source(lengths[0])})"
             yield Change(
                 CODE,
                 "a rank's loader has its own batches only; the average is over those of all",
                 tree.shown,
                 first,
-                (InsertAfter(loop, line), *(Replace(n, name) for n in lengths)),
+                (InsertAfter(loop, line, (name,)), *(Replace(n, str(name)) for n in lengths)),
                 needs=("sum_over_ranks",),
             )
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import DropArgument, Edit, InsertBefore, NameArgument, Replace, SetArgument
+from ddpify.edits import DropArgument, Edit, FreshName, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value
@@ -521,14 +521,15 @@ def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[s
     if isinstance(dataset, ast.NamedExpr):
         return dataset.target.id, [], []
     statement = tree.statement(made.node)
-    name = context.fresh(*(("dataset",) if made.when else ()), "train_dataset", "train_set", "training_data")
+    fresh = FreshName((*(("dataset",) if made.when else ()), "train_dataset", "train_set", "training_data"), made.node)
+    name = str(fresh)
     if isinstance(statement, (ast.If, ast.While, ast.With)) or _conditional(context, made.node):  # it is made here, and only here
-        return name, [Replace(dataset, f"({name} := {{0}})", (dataset,))], []
+        return name, [Replace(dataset, f"({name} := {{0}})", (dataset,), (fresh,))], []
     line = f"{name} = {{0}}"
     loads = download.downloads(dataset)
     if loads:
         line = f"with {context.names['first_on_node']}():\n    {line}"
-    return name, [InsertBefore(statement, line, (dataset,)), Replace(dataset, name)], ["first_on_node"] if loads else []
+    return name, [InsertBefore(statement, line, (dataset,), (fresh,)), Replace(dataset, name)], ["first_on_node"] if loads else []
 
 
 def _sampler_edits(made: LoaderCall, name: str) -> list[Edit]:

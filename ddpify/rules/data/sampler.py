@@ -76,7 +76,7 @@ def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple
     fork, imports = [], []
     for root in sorted(found.generators & _ROOTS.keys()):
         name = bound(context, root)
-        if not name and context.tree.free("np" if root == "numpy" else root) not in ("np", "random"):
+        if not name and ("np" if root == "numpy" else root) in context.tree.bound:
             return f"this sampler draws from `{root}`, which has no name in this file", (), ()
         imports += [] if name else [_ROOTS[root]]
         fork.append(f"fork:{root}:{name or ('np.random' if root == 'numpy' else root)}")

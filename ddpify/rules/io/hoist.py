@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddpify.edits import Edit, InsertBefore, Replace
+from ddpify.edits import Edit, FreshName, InsertBefore, Replace
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Lit
 from ddpify.rules.context import Context
@@ -105,8 +105,8 @@ def taken_out(context: Context, required: Required, statement: ast.stmt, top: as
         names = _names(context, node, top)
         if node in stored:
             names[-1:] = [f"mean_{n.id}" for n in ast.walk(node) if isinstance(n, ast.Name)][:1]
-        name = context.fresh(*names, scope=context.tree.function(statement))
-        edits += [InsertBefore(statement, f"{name} = {stored.get(node, '{0}')}", (node,)), Replace(node, name)]
+        name = FreshName(tuple(names), node, context.tree.function(statement))
+        edits += [InsertBefore(statement, f"{name} = {stored.get(node, '{0}')}", (node,), (name,)), Replace(node, str(name))]
     return tuple(edits)
 
 

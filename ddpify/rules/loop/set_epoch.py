@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddpify.edits import InsertBefore, Replace
+from ddpify.edits import FreshName, InsertBefore, Replace
 from ddpify.facts import cuts, library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.flow import spelled_out
@@ -356,9 +356,9 @@ def _unnamed(
     if epoch is None or not made:
         yield _untold(context, node, loader, held)
         return
-    name = context.fresh("loader", "train_loader", "train_batches", scope=context.tree.function(node))
+    name = FreshName(("loader", "train_loader", "train_batches"), node, context.tree.function(node))
     code = f"{name} = {{0}}\n{name}.{epoch_of(context, loader)}.set_epoch({epoch})"
-    edits = (InsertBefore(node, code, (made[0],)), Replace(made[0], name))
+    edits = (InsertBefore(node, code, (made[0],), (name,)), Replace(made[0], str(name)))
     yield Change(CODE, _WHY, context.tree.shown, node, edits, discharges=held)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import InsertAfter, Replace
+from ddpify.edits import FreshName, InsertAfter, Replace
 from ddpify.facts.collect import TrainedModel
 from ddpify.rules.base import Change, Finding, Obligation
 from ddpify.rules.context import Context
@@ -20,9 +20,9 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     for found in facts.through:
         model = TrainedModel(frozenset((found.start.module,)) if found.start.module is not None else frozenset(), frozenset())
         name, inside = found.start.what, found.start.what.rpartition(".")[0]
-        taken = {n.attr for n in context.tree.nodes() if isinstance(n, ast.Attribute)}
-        own = context.fresh(*(n for n in ("loss_of", "loss_through_ddp") if n not in taken))
-        loss = f"{inside}.{own}" if inside else own
+        attributes = frozenset(n.attr for n in context.tree.of(ast.Attribute))
+        own = FreshName(("loss_of", "loss_through_ddp"), found.start.after, avoid=attributes)
+        loss = f"{inside}.{own}" if inside else str(own)
         rests = ", find_unused_parameters=True" if found.partly or unused.unused(context, model) else ""
         inner = f"{context.names['training_loss']}({name})"
         code = f"{loss} = {context.wrapper(inner, name, rests)}"
@@ -33,7 +33,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
             f"the wrapper averages the gradients of what its forward runs: `{found.method}`, through which the model is trained",
             context.tree.shown,
             found.start.after,
-            (InsertAfter(found.start.after, code), *(Replace(site.func, loss) for site in found.sites)),
+            (InsertAfter(found.start.after, code, (own,)), *(Replace(site.func, loss) for site in found.sites)),
             context.wrapper_imports,
             discharges=tuple(Obligation("gradients", node) for node in _backwards(context, model)),
             needs=("training_loss", f"method:{found.method}"),

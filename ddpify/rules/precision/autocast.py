@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, InsertBefore, Replace, Under, Within
+from ddpify.edits import Edit, FreshName, InsertBefore, Replace, Under, Within
 from ddpify.facts.model import Call, New
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
@@ -115,8 +115,8 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         head, needs = cast(context, first)
         edits: tuple[Edit, ...] = (Within(first, last, f"with {head}"),)
         if (penalty := found.penalties.get(first)) is not None:
-            name = context.fresh("penalty", "grad_penalty")
-            edits += (InsertBefore(first, f"{name} = {{0}}", (penalty,)), Replace(penalty, name))
+            name = FreshName(("penalty", "grad_penalty"), penalty)
+            edits += (InsertBefore(first, f"{name} = {{0}}", (penalty,), (name,)), Replace(penalty, str(name)))
         yield Change(CODE, _WHY, context.tree.shown, first, edits, ("import torch",), needs=needs)
     for backward in found.joined:
         yield _apart(context, backward)
@@ -151,16 +151,18 @@ def _made(context: Context, node: ast.AST, name: str) -> bool:
 
 def _apart(context: Context, backward: Backward) -> Change:
     """`criterion(model(x), y).backward()`: the loss is made under the autocast first."""
-    node, name = backward.receiver, context.fresh("loss", "train_loss")
+    node = backward.receiver
+    name = FreshName(("loss", "train_loss"), node)
     statement = context.tree.statement(node)
     head, needs = cast(context, statement)
-    edits: tuple[Edit, ...] = (InsertBefore(statement, f"with {head}:\n    {name} = {{0}}", (node,)), Replace(node, name))
+    bind = InsertBefore(statement, f"with {head}:\n    {name} = {{0}}", (node,), (name,))
+    edits: tuple[Edit, ...] = (bind, Replace(node, str(name)))
     return Change(CODE, _WHY, context.tree.shown, statement, edits, ("import torch",), needs=needs)
 
 
 def _unsafe(context: Context, found: Regions) -> Iterator[Change | Finding]:
     """The losses that CUDA refuses to cast: they stay beside the autocast, or turn it off."""
-    tree, names = context.tree, list[str]()
+    tree, names = context.tree, list[FreshName]()
     for call in (*found.alone, *found.within):
         if not context.facts.is_edited(call.node):
             yield context.manual(
@@ -173,7 +175,7 @@ def _unsafe(context: Context, found: Regions) -> Iterator[Change | Finding]:
         statement = tree.statement(call.node)
         within = call in found.within
         lifted = [a for a in region.arguments(call) if any(n in context.training for n in ast.walk(a))]
-        names += [context.fresh("output", "prediction", "network_output") for _ in lifted[len(names) :]]
+        names += [FreshName(("output", "prediction", "network_output"), a) for a in lifted[len(names) :]]
         edits: list[Edit] = [
             Replace(a, f"{names[lifted.index(a)]}.float()" if a in lifted else "{0}.float()", () if a in lifted else (a,))
             for a in region.arguments(call)
@@ -183,7 +185,7 @@ def _unsafe(context: Context, found: Regions) -> Iterator[Change | Finding]:
         holes = [f"{name} = {{{i}}}" for i, name in enumerate(names[: len(lifted)])]
         if lifted:
             code = "\n".join(holes) if within else f"with {head}:\n    " + "\n    ".join(holes)
-            edits.append(InsertBefore(statement, code, tuple(lifted)))
+            edits.append(InsertBefore(statement, code, tuple(lifted), tuple(names[: len(lifted)])))
         if within:
             edits.append(Under(statement, f"with {head}"))
         if edits:

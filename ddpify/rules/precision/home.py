@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ddpify.edits import AddParameter, Edit, InsertAfter, InsertBefore, SetArgument
+from ddpify.edits import AddParameter, Edit, FreshName, InsertAfter, InsertBefore, SetArgument
 from ddpify.facts.model import Func, New
 from ddpify.rules.context import Context
 
@@ -34,7 +34,7 @@ class Home:
 
 
 def found(
-    context: Context, optimizers: Iterable[New], uses: list[ast.AST], wished: list[ast.AST], loops: list[ast.AST], name: str
+    context: Context, optimizers: Iterable[New], uses: list[ast.AST], wished: list[ast.AST], loops: list[ast.AST], name: FreshName
 ) -> Home | None:
     """A home from which all of `uses` can be reached, and as many of `wished` as may be; None where there is none.
 
@@ -51,8 +51,8 @@ def found(
             if _class(context, statement) is owner and any(_keeps(n) for n in ast.walk(statement)):
                 held, at = _free_attribute(owner), _outer(context, statement)
                 return Home(held, [InsertAfter(at, f"{_self(context, at)}.{held} = {code}")], owner=owner)
-    for home, edit in _homes(context, statements, uses, loops, f"{name} = {code}"):
-        out = Home(name, [edit], {home})
+    for home, edit in _homes(context, statements, uses, loops, f"{name} = {code}", name):
+        out = Home(str(name), [edit], {home})
         if all(out.at(context, n) or _handed(context, out, n) for n in uses):
             for n in wished:
                 if not out.at(context, n):
@@ -62,7 +62,7 @@ def found(
 
 
 def _homes(
-    context: Context, statements: list[ast.stmt], uses: list[ast.AST], loops: list[ast.AST], code: str
+    context: Context, statements: list[ast.stmt], uses: list[ast.AST], loops: list[ast.AST], code: str, name: FreshName
 ) -> Iterator[tuple[ast.AST, Edit]]:
     """Where a scaler may be made, the likeliest first: behind the optimizer, before the training begins, or for a whole module."""
     tree = context.tree
@@ -71,18 +71,18 @@ def _homes(
         here = [_outer(context, s) for s in statements if _function(context, s) is home]
         before = [s for s in here if (s.end_lineno or 0) < begins]
         if before:
-            yield home, InsertAfter(max(before, key=lambda s: s.lineno), code)
+            yield home, InsertAfter(max(before, key=lambda s: s.lineno), code, (name,))
     homes = {_function(context, n) if n in tree.parent else None for n in loops}
     if len(homes) == 1 and (only := next(iter(homes))) is not None:
         first = min((tree.path(n)[-1] for n in loops), key=lambda s: s.lineno)
         while isinstance(first, (ast.If, ast.With, ast.Try)) and any(n in loops for s in first.body for n in ast.walk(s)):
             first = next(s for s in first.body if any(n in loops for n in ast.walk(s)))
-        yield only, InsertBefore(first, code)
+        yield only, InsertBefore(first, code, binds=(name,))
     roots = {context.facts.tree_of(n).root for n in uses}
     if len(roots) == 1:
         (root,) = roots
         tops = [s for s in root.body if any(s is n or s in tree.ancestors(n) for n in uses)]
-        yield root, InsertBefore(tops[0], f"{code}\n\n")
+        yield root, InsertBefore(tops[0], f"{code}\n\n", binds=(name,))
 
 
 def _begins(context: Context, home: ast.AST, uses: list[ast.AST]) -> int:

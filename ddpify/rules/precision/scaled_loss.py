@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import DropArgument, Edit, Replace, Under
+from ddpify.edits import DropArgument, Edit, FreshName, Replace, Under
 from ddpify.facts import averaged, library
 from ddpify.facts.initialize import Site
 from ddpify.facts.model import Call, New
@@ -70,15 +70,15 @@ def changes(context: Context) -> Iterator[Change]:
     if not every or not isinstance(context.amp, Site) or any(f.level is Safety.MANUAL for f in apex.obstacles(context, every)):
         return
     names = concerned.Names(context)
-    scaled = context.fresh("scaled_loss", "amp_loss")
     backwards = list(dict.fromkeys(b.call.node for b in every))
+    scaled = FreshName(("scaled_loss", "amp_loss"), backwards[0])
     edits: list[Edit] = []
     for at, node in enumerate(sorted(backwards, key=lambda n: (n.lineno, n.col_offset))):
         of = [b for b in every if b.call.node is node]
         given = names.at(node, frozenset().union(*(concerned.optimizers(context, b, steps) for b in of)))
         own = f", loss_id={at}" if len(backwards) > 1 else ""
         header = f"with amp.scale_loss({{0}}, {_braced(given)}{own}) as {scaled}"
-        edits += [Under(context.tree.statement(node), header, (of[0].receiver,)), Replace(of[0].receiver, scaled)]
+        edits += [Under(context.tree.statement(node), header, (of[0].receiver,), (scaled,)), Replace(of[0].receiver, str(scaled))]
     edits += clips(context, names)
     edits += zeroed(context)
     files = list(saved.sites(context, set(context.facts.optimizers), "amp"))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace, Under
+from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, Under
 from ddpify.facts.model import Call, Method, New
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding
@@ -105,7 +105,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     backwards = {b.call.node: b.receiver for b in every if entry(b.call.node)}
     nodes = list(dict.fromkeys(s.node for s in steps if entry(s.node)))
     files = list(saved.sites(context, {o for s in steps for o in s.receiver.made()}))
-    found = _home(context, every, steps, [f.node for f in files], context.fresh("scaler", "grad_scaler", "loss_scaler"))
+    found = _home(context, every, steps, [f.node for f in files])
     assert found is not None  # else it is an obstacle
     edits: list[Edit] = list(found.edits)
     for node, receiver in backwards.items():
@@ -118,11 +118,12 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     yield Change(CODE, _WHY, context.tree.shown, nodes[0], tuple(edits), ("import torch",))
 
 
-def _home(context: Context, every: list[present.Backward], steps: list[Call], wished: list[ast.AST], name: str) -> Home | None:
+def _home(context: Context, every: list[present.Backward], steps: list[Call], wished: list[ast.AST]) -> Home | None:
     """Where the scaler lives."""
     uses: list[ast.AST] = [*(b.call.node for b in every), *(s.node for s in steps), *update.places(context, every, steps)]
     uses += [statement for statement, _ in update.unscaled(context, every, steps)]
     loops = [b.call.loops[0].node for b in every if b.call.loops]
+    name = FreshName(("scaler", "grad_scaler", "loss_scaler"), every[0].call.node)
     optimizers = sorted({o for s in steps for o in s.receiver.made()}, key=_place)
     return home.found(context, optimizers, list(dict.fromkeys(uses)), wished, loops, name)
 
@@ -137,8 +138,8 @@ def _in_order(context: Context, found: Home, every: list[present.Backward], step
         if scheduler is None:
             yield InsertAfter(place, f"{name}.update()")
             continue
-        scale = context.fresh("scale", "loss_scale", scope=context.tree.function(place))
-        yield InsertAfter(place, f"{scale} = {name}.get_scale()\n{name}.update()")
+        scale = FreshName(("scale", "loss_scale"), place, context.tree.function(place))
+        yield InsertAfter(place, f"{scale} = {name}.get_scale()\n{name}.update()", (scale,))
         yield Under(scheduler, f"if {name}.get_scale() >= {scale}")
 
 
@@ -173,7 +174,7 @@ def obstacles(context: Context) -> Iterator[Finding]:
         node = every[0].call.node
         yield context.manual(CODE, node, "parameters are moved by hand, along gradients that would be scaled", _closure())
     try:
-        if not stopped and steps and every and _home(context, every, steps, [], "scaler") is None:
+        if not stopped and steps and every and _home(context, every, steps, []) is None:
             yield context.manual(CODE, every[0].call.node, "no place was found for a grad scaler that all of the training reaches", _fix())
     except update.Unclear as unclear:
         yield context.manual(CODE, unclear.node, str(unclear), _fix())
