@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.facts import collect, library, methods
 from ddpify.facts.collect import Averaged, Facts, Run, Start, Through, TrainedModel
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, same
 
 CALL = "average_gradients"
 START = "start_alike"
@@ -168,7 +168,7 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
                 isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None) for up in _around(facts, statement)
             )
             if not own and facts.is_edited(statement) and _holds(facts, statement, target, root):
-                return Start(statement, ast.unparse(target), root)
+                return Start(statement, ast.unparse(target), root, target)
     return None
 
 
@@ -187,14 +187,9 @@ def _around(facts: Facts, statement: ast.stmt) -> Iterator[ast.AST]:
 def _holds(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
     """Whether a name or attribute of a statement's function holds a module, or one of those that it may be."""
     run, function = facts.before, facts.entry.function(statement)
-    text = ast.unparse(target)
-    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and _written(n) == text]
-    stored = [s.value for s in run.trace.stores if isinstance(s.node, ast.Attribute) and ast.unparse(s.node) == text]
+    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and same(n, target)]
+    stored = [s.value for s in run.trace.stores if isinstance(s.node, ast.Attribute) and same(s.node, target)]
     return any(root in run.unwrap(v) for v in (*held, *stored))
-
-
-def _written(node: ast.AST) -> str:
-    return node.arg if isinstance(node, ast.arg) else ast.unparse(node)
 
 
 def _is_module(run: Run, obj: Obj) -> bool:
@@ -334,7 +329,7 @@ class _Runs:
 
     def _reads(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Attribute) and node.attr == "grad":
-            return "torch.autograd" not in ast.unparse(node.value) and not self._run.value(node.value).paths()
+            return not self._run.value(node.value).paths()
         if isinstance(node, ast.Call):
             method = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             return method in ("unscale_", "clip_master_grads") or any(

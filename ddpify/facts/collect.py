@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -12,7 +12,7 @@ from ddpify.facts import cuts, library
 from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
-from ddpify.facts.tree import Forest, Tree
+from ddpify.facts.tree import Forest, Tree, same, structure
 from ddpify.project import Project
 
 
@@ -278,10 +278,14 @@ def run(
     return done[key]
 
 
-def place_of(obj: Obj) -> tuple[int, int, str]:
-    """Where an object is made."""
-    node = getattr(obj, "node", None)
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0), str(getattr(obj, "path", getattr(obj, "name", "")))
+Place = tuple[int, int, str, tuple[tuple[int, int], ...]]
+
+
+def place_of(obj: Obj) -> Place:
+    """Where an object is made, and under which calls: an order that is the same in every run."""
+    node, stack = getattr(obj, "node", None), getattr(obj, "stack", ())
+    calls = tuple((getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) for n in stack)
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0), str(getattr(obj, "path", getattr(obj, "name", ""))), calls
 
 
 @dataclass(eq=False)
@@ -318,6 +322,7 @@ class Start:
     after: ast.stmt
     what: str
     module: Obj | None
+    target: ast.expr | None = None  # `what`, where it is one expression
 
 
 @dataclass(frozen=True)
@@ -613,7 +618,8 @@ def place_wraps(facts: Facts) -> None:
         for statement, target in () if model.wrapped or model in facts.plain else islice(candidates(facts, model), most):
             if _part_of_a_module(facts, target, statement):
                 continue
-            target = facts.project.memo.setdefault((f"wraps {ast.unparse(target)}", statement), target)  # type: ignore[assignment]
+            known: dict[Hashable, ast.expr] = facts.project.memo.setdefault(("wraps", statement), {})  # type: ignore[assignment]
+            target = known.setdefault(structure(target), target)
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
             tried = run(facts.project, trial, ignore_dp=True, cuts=facts.cuts)
             if _holds(facts, model, tried):
@@ -639,13 +645,9 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
     run, tree = facts.before, facts.tree_of(statement)
     if not isinstance(target, ast.Attribute):
         return False
-    text, function = ast.unparse(target.value), tree.function(statement)
-    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and _written(n) == text]
+    function = tree.function(statement)
+    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and same(n, target.value)]
     return any(run.interpreter.is_module(o) for v in held for o in v.objs)
-
-
-def _written(node: ast.AST) -> str:
-    return node.arg if isinstance(node, ast.arg) else ast.unparse(node)
 
 
 def settle(
@@ -832,7 +834,7 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
 def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> Iterator[tuple[ast.stmt, ast.expr]]:
     """Statements after which the model could be wrapped, and the names to wrap, the likeliest first; `train`: before that call."""
     run = facts.before
-    seen: set[tuple[ast.stmt, str]] = set()
+    seen: set[tuple[ast.stmt, Hashable]] = set()
     places: list[tuple[Tree, ast.stmt]] = []
     firsts = [c for n in model.forwards for c in run.calls(n) if not c.no_grad]
     first = min(firsts, key=lambda c: c.order, default=train)
@@ -859,7 +861,7 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
                 continue
             places.append((tree, statement))
             for target in targets(facts, tree, statement, model):
-                key = (statement, ast.unparse(target))
+                key = (statement, structure(target))
                 if key not in seen:
                     seen.add(key)
                     yield statement, target
@@ -917,7 +919,7 @@ def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) 
             targets = [e for t in node.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             targets = [node.target]
-        if not targets or tree.function(node) is not function or node.lineno > statement.end_lineno:  # type: ignore[attr-defined]
+        if not targets or tree.function(node) is not function or tree.after(node, statement):
             continue
         for target in targets:
             if isinstance(target, (ast.Name, ast.Attribute)):
@@ -937,12 +939,12 @@ def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) 
 
 def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, others: bool) -> Iterator[str]:
     """What lists, dicts and the method's own object (or others) hold the model as once `statement` has run: as a whole or by a key."""
-    run, function, end = facts.before, tree.function(statement), statement.end_lineno or 0
+    run, function = facts.before, tree.function(statement)
     named: dict[str, Value] = {}
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         named |= {arg.arg: run.value(arg) for arg in (*function.args.args, *function.args.kwonlyargs)}
     for node in own_nodes(function):
-        if getattr(node, "lineno", 0) > end:
+        if tree.placed(node) and tree.after(node, statement):
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             named[node.id] = named.get(node.id, NOTHING) | run.value(node)
@@ -994,11 +996,8 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 
 def kept_in(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
     """The kind of container that a target is; empty where it is a model itself."""
-    text, run = ast.unparse(target), facts.before
-    function = facts.tree_of(statement).function(statement)
-    values = [
-        run.value(n) | stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text
-    ]
+    run, function = facts.before, facts.tree_of(statement).function(statement)
+    values = [run.value(n) | stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
     return next((o.path for v in values for o in v.made() if o.path in ("list", "dict")), "")
 
 

@@ -7,13 +7,13 @@ each is an abstract loader of its own, of the path CUT (all ranks hold the same 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, is_number, last_name, same, structure
 
 if TYPE_CHECKING:
     from ddpify.facts.collect import Run
@@ -104,7 +104,7 @@ def _stacked(trees: Iterable[Tree], node: ast.AST) -> bool:
         for up in tree.ancestors(node):
             if isinstance(up, (ast.ListComp, ast.GeneratorExp)):
                 call = tree.parent.get(up)
-                return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in JOINS
+                return isinstance(call, ast.Call) and last_name(call.func) in JOINS
             if isinstance(up, ast.stmt):
                 break
     return False
@@ -115,9 +115,9 @@ def _stacked(trees: Iterable[Tree], node: ast.AST) -> bool:
 
 def _slice(run: Run, tree: Tree, node: ast.Subscript) -> Cut | None:
     rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-    if not isinstance(rows, ast.Slice) or rows.upper is None or (rows.step is not None and not _is_number(rows.step, 1)):
+    if not isinstance(rows, ast.Slice) or rows.upper is None or (rows.step is not None and not is_number(rows.step, 1)):
         return None
-    if rows.lower is None or _is_number(rows.lower, 0):
+    if rows.lower is None or is_number(rows.lower, 0):
         ordered = isinstance(node.value, ast.Call) and run.value(node.value.func).paths() & ORDERS
         return Cut("draw", node, rows.upper) if ordered and not measures(rows.upper) and _looped(run, node.value) else None
     size = _tile(run, tree, node, rows.lower, rows.upper)
@@ -128,16 +128,12 @@ def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr
     """The length of slices that follow one another without a gap or an overlap; None where they do not."""
     start = _resolved(tree, node, lower)
     for end in _ends(tree, node, upper):
-        size = _added(end, {ast.unparse(lower), ast.unparse(start)})
+        size = _added(end, (lower, start))
         if size is None and isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult):
             size = _next_multiple(start, end)
         if size is None:
             continue
-        if (
-            _multiple(start, size)
-            or _steps(run, tree, node, start, size)
-            or _moves(tree, node, lower, {ast.unparse(end), ast.unparse(upper)}, size)
-        ):
+        if _multiple(start, size) or _steps(run, tree, node, start, size) or _moves(tree, node, lower, (end, upper), size):
             return size
         if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_bare(start.left), size):
             return size
@@ -181,12 +177,12 @@ def _resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast
     return value
 
 
-def _added(end: ast.expr, starts: set[str]) -> ast.expr | None:
+def _added(end: ast.expr, starts: tuple[ast.expr, ...]) -> ast.expr | None:
     """The size in `start + size`."""
     if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Add):
-        if ast.unparse(end.left) in starts:
+        if any(same(end.left, s) for s in starts):
             return end.right
-        if ast.unparse(end.right) in starts:
+        if any(same(end.right, s) for s in starts):
             return end.left
     return None
 
@@ -196,15 +192,14 @@ def _next_multiple(start: ast.BinOp, end: ast.expr) -> ast.expr | None:
     if not (isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult)):
         return None
     for number, size in ((start.left, start.right), (start.right, start.left)):
-        for other, same in ((end.left, end.right), (end.right, end.left)):
-            if ast.unparse(same) == ast.unparse(size) and (one := _added(other, {ast.unparse(number)})) is not None and _is_number(one, 1):
+        for other, again in ((end.left, end.right), (end.right, end.left)):
+            if same(again, size) and (one := _added(other, (number,))) is not None and is_number(one, 1):
                 return size
     return None
 
 
 def _multiple(start: ast.expr, size: ast.expr) -> bool:
-    text = ast.unparse(size)
-    return isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult) and text in (ast.unparse(start.left), ast.unparse(start.right))
+    return isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult) and (same(start.left, size) or same(start.right, size))
 
 
 def _steps(run: Run, tree: Tree, node: ast.expr, start: ast.expr, size: ast.expr) -> bool:
@@ -212,7 +207,7 @@ def _steps(run: Run, tree: Tree, node: ast.expr, start: ast.expr, size: ast.expr
     loops = run.value(start).of_kind("index")
     if not loops or not isinstance(start, (ast.Name, ast.Attribute)):
         return False
-    return all(any(_same(run, step, size) for step in _step_of(run, loop)) for loop in loops)
+    return all(any(_one_number(run, step, size) for step in _step_of(run, loop)) for loop in loops)
 
 
 def _step_of(run: Run, loop: object) -> Iterator[ast.expr]:
@@ -223,28 +218,24 @@ def _step_of(run: Run, loop: object) -> Iterator[ast.expr]:
             yield part.args[2]
 
 
-def _same(run: Run, a: ast.expr, b: ast.expr) -> bool:
+def _one_number(run: Run, a: ast.expr, b: ast.expr) -> bool:
     """Whether two expressions are one number: written alike, or of one value."""
-    if ast.unparse(a) == ast.unparse(b):
+    if same(a, b):
         return True
     mine, other = ({o.value if isinstance(o, Lit) else o for o in run.value(n).objs if isinstance(o, (Lit, Part))} for n in (a, b))
     return len(mine) == 1 and mine == other
 
 
-def _moves(tree: Tree, node: ast.expr, lower: ast.expr, ends: set[str], size: ast.expr) -> bool:
+def _moves(tree: Tree, node: ast.expr, lower: ast.expr, ends: tuple[ast.expr, ...], size: ast.expr) -> bool:
     """Whether a loop around moves the start on by the size, or to the end."""
-    text, step = ast.unparse(lower), ast.unparse(size)
     loop = next((up for up in tree.ancestors(node) if isinstance(up, _LOOPS)), None)
     for other in ast.walk(loop) if loop is not None else ():
-        if isinstance(other, ast.AugAssign) and ast.unparse(other.target) == text:
-            return isinstance(other.op, ast.Add) and ast.unparse(other.value) == step
-        if isinstance(other, ast.Assign) and ast.unparse(other.targets[0]) == text:
-            return ast.unparse(other.value) in ends or ((added := _added(other.value, {text})) is not None and ast.unparse(added) == step)
+        if isinstance(other, ast.AugAssign) and same(other.target, lower):
+            return isinstance(other.op, ast.Add) and same(other.value, size)
+        if isinstance(other, ast.Assign) and same(other.targets[0], lower):
+            added = _added(other.value, (lower,))
+            return any(same(other.value, end) for end in ends) or (added is not None and same(added, size))
     return False
-
-
-def _is_number(node: ast.expr, number: int) -> bool:
-    return isinstance(node, ast.Constant) and node.value == number
 
 
 # ------------------------------------------------------------------------------------------------ splits
@@ -261,7 +252,7 @@ def _split(run: Run, tree: Tree, node: ast.Call) -> Cut | None:
     if (
         (paths and not of_library)
         or len(args) != 1
-        or any(k.arg not in ("dim", "axis") or not _is_number(k.value, 0) for k in node.keywords)
+        or any(k.arg not in ("dim", "axis") or not is_number(k.value, 0) for k in node.keywords)
     ):
         return None
     value = run.value(args[0])
@@ -279,7 +270,7 @@ def _split(run: Run, tree: Tree, node: ast.Call) -> Cut | None:
 
 def _timed(tree: Tree) -> Iterator[str]:
     """How a sequence is read through time: a window of it, and the same one step later, both of its rows or both of its columns."""
-    seen: dict[tuple[ast.AST, str, str], set[str]] = {}
+    seen: dict[tuple[ast.AST, Hashable, str], list[ast.expr]] = {}
     for node in tree.nodes():
         if not (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)):
             continue
@@ -293,9 +284,9 @@ def _timed(tree: Tree) -> Iterator[str]:
         ):
             rows, kind = rows.elts[1], "lines"
         if isinstance(rows, ast.Slice) and rows.lower is not None:
-            seen.setdefault((tree.function(node), ast.unparse(node.value), kind), set()).add(ast.unparse(rows.lower))
+            seen.setdefault((tree.function(node), structure(node.value), kind), []).append(rows.lower)
     for (_, _, kind), starts in seen.items():
-        if any(f"{a} + 1" in starts or f"1 + {a}" in starts for a in starts):
+        if any((step := _added(later, (first,))) is not None and is_number(step, 1) for later in starts for first in starts):
             yield kind
 
 
@@ -309,7 +300,7 @@ def _laid_out(tree: Tree, node: ast.AST) -> Cut | None:
     if not (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ("view", "reshape")):
         return None
     shape = inner.args[0].elts if len(inner.args) == 1 and isinstance(inner.args[0], (ast.Tuple, ast.List)) else inner.args
-    if len(shape) != 2 or ast.unparse(shape[0]) == "-1" or measures(shape[0]) or not isinstance(node, ast.expr):
+    if len(shape) != 2 or is_number(shape[0], -1) or measures(shape[0]) or not isinstance(node, ast.expr):
         return None
     up = tree.parent.get(node)
     again = isinstance(up, ast.Attribute) and up.attr in ("t", "T", "transpose")
@@ -342,7 +333,7 @@ def size_arguments(node: ast.Call) -> list[ast.expr]:
 def _draw(run: Run, node: ast.Call) -> Cut | None:
     for path in run.value(node.func).paths() & set(_SIZES):
         size = _size(node, _SIZES[path])
-        if any(k.arg == "generator" for k in node.keywords) or size is None or measures(size) or _is_number(size, 1):
+        if any(k.arg == "generator" for k in node.keywords) or size is None or measures(size) or is_number(size, 1):
             return None
         if _looped(run, node) and not run.value(size).batches() and run.value(size).scale is None:
             return Cut("draw", node, size)
@@ -354,7 +345,7 @@ def _size(node: ast.Call, at: int | None) -> ast.expr | None:
     if (
         given is None
         and at is not None
-        and "randint" in ast.unparse(node.func)
+        and last_name(node.func) == "randint"
         and len(node.args) == 2
         and isinstance(node.args[1], ast.Tuple)
     ):
@@ -370,7 +361,7 @@ def measures(size: ast.expr) -> bool:
     """Whether a number is the length of something: of the data, or of a batch."""
     return any(
         (isinstance(n, ast.Attribute) and n.attr in ("shape", "size"))
-        or (isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in ("len", "size", "numel"))
+        or (isinstance(n, ast.Call) and last_name(n.func) in ("len", "size", "numel"))
         for n in ast.walk(size)
     )
 

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Literal
 
 from ddpify.facts import effects
-from ddpify.facts.collect import Facts
+from ddpify.facts.collect import Facts, Run
 from ddpify.facts.model import Call, Lit, New
 
 Kind = Literal["write", "read", "make", "remove", "look", "list"]
@@ -88,6 +88,12 @@ class Touch:
     call: Call
     path: ast.expr
     ending: str = ""
+
+
+def to_nowhere(run: Run, node: ast.AST) -> bool:
+    """Whether an expression is the null device."""
+    value = run.value(node)
+    return "os.devnull" in value.paths() or any(isinstance(o, Lit) and o.value == "/dev/null" for o in value.objs)
 
 
 def touches(call: Call) -> Iterator[Touch]:

@@ -47,6 +47,7 @@ from ddpify.facts.model import (
     origins_of,
 )
 from ddpify.facts.names import canonical
+from ddpify.facts.tree import same
 from ddpify.progress import doing
 from ddpify.project import Project, SourceFile
 
@@ -611,7 +612,7 @@ class Interpreter:
         if not (len(node.body) == 1 and isinstance(only, ast.Assign) and isinstance(only.targets[0], ast.Subscript)):
             return
         target = only.targets[0]
-        if ast.dump(target.slice) != ast.dump(node.target).replace("Store()", "Load()") or ast.dump(target.value) != ast.dump(node.iter):
+        if not same(target.slice, node.target) or not same(target.value, node.iter):
             return
         value = self.trace.values.get(only.value, NOTHING)
         for obj in self.expression(node.iter).made():
@@ -1186,11 +1187,11 @@ class Interpreter:
         if not (isinstance(rows, ast.Slice) and isinstance(rows.lower, ast.Name) and isinstance(rows.upper, ast.BinOp)):
             return False
         first, more = rows.upper.left, rows.upper.right
-        if not isinstance(rows.upper.op, ast.Add) or ast.unparse(first) != rows.lower.id:
+        if not isinstance(rows.upper.op, ast.Add) or not same(first, rows.lower):
             return False
         for loop in self.trace.values.get(rows.lower, NOTHING).of_kind("index"):
             over = loop.iter if isinstance(loop, ast.For) else None
-            if isinstance(over, ast.Call) and len(over.args) == 3 and ast.unparse(over.args[2]) == ast.unparse(more):
+            if isinstance(over, ast.Call) and len(over.args) == 3 and same(over.args[2], more):
                 return self.trace.values.get(over.args[1], NOTHING).scale == "count"
         return False
 
@@ -1392,12 +1393,12 @@ class Interpreter:
         over, part, whole = first.iter, node.value if isinstance(node, ast.DictComp) else node.elt, first.target
         if isinstance(node, ast.DictComp):
             items = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "items" and not over.args
-            if not items or not isinstance(whole, ast.Tuple) or len(whole.elts) != 2 or ast.unparse(node.key) != ast.unparse(whole.elts[0]):
+            if not items or not isinstance(whole, ast.Tuple) or len(whole.elts) != 2 or not same(node.key, whole.elts[0]):
                 return None
             over, whole = over.func.value, whole.elts[1]  # type: ignore[attr-defined]
         while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("to", "cuda", "cpu"):
             part = part.func.value
-        if not isinstance(whole, ast.Name) or ast.unparse(part) != whole.id or isinstance(over, ast.Call):
+        if not isinstance(whole, ast.Name) or not same(part, whole) or isinstance(over, ast.Call):
             return None
         batch = self.expression(over)
         return batch if not batch.objs and batch.scale == "sample" else None
@@ -1908,8 +1909,7 @@ def _mentions(node: ast.expr, target: ast.expr) -> bool:
         return any(isinstance(n, ast.Name) and n.id == target.id for n in ast.walk(node))
     if not isinstance(target, ast.Attribute):
         return False
-    text = ast.unparse(target)
-    return any(isinstance(n, ast.Attribute) and n.attr == target.attr and ast.unparse(n) == text for n in ast.walk(node))
+    return any(isinstance(n, ast.Attribute) and same(n, target) for n in ast.walk(node))
 
 
 def _texts(parts: list[Value]) -> frozenset[Obj]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from ddpify.facts import collect, library
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call, New
+from ddpify.facts.tree import same, structure
 
 Event = tuple[int, ast.AST, tuple[ast.AST, ...]]
 
@@ -87,7 +89,7 @@ def _loads(facts: Facts, after: int, before: int) -> list[Call]:
     return [c for c in facts.before.trace.calls if c.method == "load_state_dict" and after < c.order < before]
 
 
-def _line(optimizer: New) -> tuple[int, int, str]:
+def _line(optimizer: New) -> collect.Place:
     return collect.place_of(optimizer)
 
 
@@ -100,19 +102,18 @@ def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | 
 
 def _is_wrapped(facts: Facts, statement: ast.stmt, target: ast.expr) -> bool:
     """Whether a name holds a DistributedDataParallel once a statement has run."""
-    text, run = ast.unparse(target), facts.before
-    function, end = facts.tree_of(statement).function(statement), statement.end_lineno or 0
-    named = [n for n in collect.own_nodes(function) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == text]
-    bound = [n for n in named if isinstance(n.ctx, ast.Store) and n.lineno <= end]
-    last = max(bound, key=lambda n: n.lineno, default=None)
+    run, tree = facts.before, facts.tree_of(statement)
+    named = [n for n in collect.own_nodes(tree.function(statement)) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
+    bound = [n for n in named if isinstance(n.ctx, ast.Store) and not tree.after(n, statement)]
+    last = next((n for n in bound if not any(tree.after(o, n) for o in bound)), None)
     return last is not None and bool((run.value(last) | collect.stored(run, last)).kinds() & library.DDPS)
 
 
 def _once(found: list[Target | None]) -> tuple[Target, ...]:
     """The targets, those that one list holds together as one."""
-    out: dict[str, Target] = {}
+    out: dict[Hashable, Target] = {}
     for target in found:
         if target is not None:
-            text = ast.unparse(target.node)
-            out[text] = Target(target.node, target.objs | (out[text].objs if text in out else frozenset()), target.kept_in)
+            key = structure(target.node)
+            out[key] = Target(target.node, target.objs | (out[key].objs if key in out else frozenset()), target.kept_in)
     return tuple(out.values())

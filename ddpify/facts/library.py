@@ -28,6 +28,7 @@ from ddpify.facts.model import (
     origins_of,
 )
 from ddpify.facts.names import canonical
+from ddpify.facts.tree import is_main_test, last_name
 
 if TYPE_CHECKING:
     from ddpify.facts.flow import Interpreter
@@ -720,7 +721,7 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
 def _place_model(run: Interpreter, obj: New, value: Value, last: bool) -> None:
     """A network put into a list: known by its place at the end, as long as it is sure how many there are before it."""
     places = {name for name, _ in run.memory.of(obj) if name.isdigit()}
-    sure = last and not run.loops and all("__name__" in ast.unparse(test) for test, _ in run.tests)
+    sure = last and not run.loops and all(is_main_test(test) for test, _ in run.tests)
     if sure and (obj, "[many]") not in run.memory and (places or not run.memory.get((obj, "[]"), NOTHING).objs):
         run.memory[obj, str(len(places))] = value
     else:
@@ -788,7 +789,8 @@ def _takes_apart(node: ast.AST, name: str) -> bool:
         return isinstance(node.value, ast.Name) and node.value.id == name and isinstance(node.targets[0], (ast.Tuple, ast.List))
     if not isinstance(node, ast.For):
         return False
-    counted = isinstance(node.target, ast.Tuple) and "enumerate(" in ast.unparse(node.iter)
+    calls = [n for n in ast.walk(node.iter) if isinstance(n, ast.Call)]
+    counted = isinstance(node.target, ast.Tuple) and any(last_name(call.func) == "enumerate" for call in calls)
     target = node.target.elts[-1] if counted and isinstance(node.target, ast.Tuple) else node.target
     if not isinstance(target, ast.Name) or target.id != name:
         return False

@@ -6,6 +6,7 @@ import ast
 
 from ddpify.facts.collect import Facts, Run, Start, Through
 from ddpify.facts.model import Call, Func, New, Obj, Part
+from ddpify.facts.tree import same
 
 _RUNS = ("forward", "__call__", "__init__")
 
@@ -53,8 +54,8 @@ def _together(facts: Facts, *nodes: ast.AST) -> bool:
 
 def _reaches(facts: Facts, start: Start, site: ast.Call) -> bool:
     """Whether the name of the wrapper, which stands beside the module's own, is seen where the method is called."""
-    run, func = facts.before, site.func
-    if not isinstance(func, ast.Attribute) or ast.unparse(func.value) != start.what or not _together(facts, site, start.after):
+    run, func, target = facts.before, site.func, start.target
+    if not isinstance(func, ast.Attribute) or target is None or not same(func.value, target) or not _together(facts, site, start.after):
         return False
     if any(c.no_grad or run.unwrap(c.receiver) != {start.module} for c in run.calls(site)):
         return False
@@ -67,7 +68,7 @@ def _reaches(facts: Facts, start: Start, site: ast.Call) -> bool:
         return here is there or (isinstance(there, ast.Module) and func.value.id not in local)
     owners = [up for node in (site, start.after) for up in tree.ancestors(node) if isinstance(up, ast.ClassDef)]
     held = isinstance(func.value, ast.Attribute) and isinstance(func.value.value, ast.Name) and func.value.value.id == "self"
-    inside = any(run.interpreter.is_module(o) for s in run.trace.stores if ast.unparse(s.node) == start.what for o in s.receiver.objs)
+    inside = any(run.interpreter.is_module(o) for s in run.trace.stores if same(s.node, target) for o in s.receiver.objs)
     return held and len(owners) == 2 and owners[0] is owners[1] and not inside
 
 

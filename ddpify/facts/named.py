@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Like, Lit, Module, New, Obj, Part, Pick, Tup, Value, join, just
 from ddpify.facts.names import canonical
+from ddpify.facts.tree import last_name
 from ddpify.project import Project
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _OPENS = re.compile(r"^([A-Za-z_]\w*)\.")
 _TARGET = re.compile(r"^(\s*)(?:-\s*)?_target_\s*:\s*['\"]?([\w.]+)")
 _PARTIAL = re.compile(r"^\s*_partial_\s*:\s*[Tt]rue")
 _KEY = re.compile(r"^(\s*)(?:-\s*)?([\w-]+)\s*:\s*(?:#.*)?$")
+_ACCESSORS = frozenset(("property", "setter", "getter", "deleter", "cached_property", "abstractproperty", "classproperty", "lazy_property"))
 _FIELDS = frozenset(("dataclass", "pydantic_dataclass", "define", "frozen", "attrs", "attr"))
 _FILES = 400
 
@@ -178,7 +180,7 @@ def _methods(run: Interpreter, obj: New) -> list[Obj]:
 def _read_only(cls: Class, name: str) -> bool:
     """Whether a name of a class is a property, which would run when it is looked at."""
     defined = [s for c in (cls, *ancestors(cls)) for s in c.node.body if isinstance(s, ast.FunctionDef) and s.name == name]
-    return any("property" in ast.unparse(d) or "setter" in ast.unparse(d) for s in defined for d in s.decorator_list)
+    return any(last_name(d) in _ACCESSORS for s in defined for d in s.decorator_list)
 
 
 def attribute(run: Interpreter, pick: Pick, name: str) -> Value:
@@ -235,7 +237,7 @@ def _abstract(run: Interpreter, cls: Class) -> bool:
             if node is None or isinstance(node, ast.Lambda):
                 continue
             body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-            if any(ast.unparse(d).rpartition(".")[2] == "abstractmethod" for d in node.decorator_list):
+            if any(last_name(d) == "abstractmethod" for d in node.decorator_list):
                 return True
             if name == "forward" and body and isinstance(body[0], ast.Raise):
                 return True
@@ -338,7 +340,7 @@ def bound(run: Interpreter, made: New) -> tuple[list[Value], dict[str, Value]]:
 
 def fields(run: Interpreter, cls: Class) -> list[str]:
     """The names of the fields that a class without a constructor declares, in order: a data class, a named tuple, a model of settings."""
-    declared = any(ast.unparse(d.func if isinstance(d, ast.Call) else d).rpartition(".")[2] in _FIELDS for d in cls.node.decorator_list)
+    declared = any(last_name(d.func if isinstance(d, ast.Call) else d) in _FIELDS for d in cls.node.decorator_list)
     own = [s.target.id for s in cls.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
     above = [name for base in cls.bases for b in base.objs if isinstance(b, Class) and b is not cls for name in fields(run, b)]
     named = any(path.rpartition(".")[2] in ("NamedTuple", "BaseModel", "BaseSettings") for path in run.library_bases(cls))

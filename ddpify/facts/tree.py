@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
@@ -12,6 +12,79 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Node = TypeVar("_Node", bound=ast.AST)
 _SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # one object each in all trees
 _BLOCKS = ("body", "orelse", "finalbody")
+_LEFT_OUT = frozenset(("ctx", "kind", "type_comment"))  # what two expressions that say the same may differ in
+# the fields that are evaluated in another order than `_fields` lists them
+_EVALUATED: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Assign: ("value", "targets"),
+    ast.AnnAssign: ("annotation", "value", "target"),
+    ast.NamedExpr: ("value", "target"),
+    ast.For: ("iter", "target", "body", "orelse"),
+    ast.AsyncFor: ("iter", "target", "body", "orelse"),
+    ast.comprehension: ("iter", "target", "ifs"),
+    ast.ListComp: ("generators", "elt"),
+    ast.SetComp: ("generators", "elt"),
+    ast.GeneratorExp: ("generators", "elt"),
+    ast.DictComp: ("generators", "key", "value"),
+    ast.FunctionDef: ("decorator_list", "args", "returns", "body"),
+    ast.AsyncFunctionDef: ("decorator_list", "args", "returns", "body"),
+    ast.ClassDef: ("decorator_list", "bases", "keywords", "body"),
+}
+
+
+def structure(node: ast.AST) -> Hashable:
+    """What a node says: equal for two that say the same, wherever they stand, read or stored. A parameter is as its name."""
+    if isinstance(node, ast.Name):
+        return "Name", node.id
+    if isinstance(node, ast.arg):
+        return "Name", node.arg
+    if isinstance(node, ast.Attribute):
+        return "Attribute", structure(node.value), node.attr
+    if isinstance(node, ast.Constant):
+        return "Constant", type(node.value), node.value
+    return type(node), *(_within(getattr(node, name, None)) for name in node._fields if name not in _LEFT_OUT)
+
+
+def _within(part: object) -> Hashable:
+    if isinstance(part, ast.AST):
+        return structure(part)
+    return tuple(map(_within, part)) if isinstance(part, list) else part
+
+
+def same(one: ast.AST, other: ast.AST) -> bool:
+    """Whether two nodes say the same."""
+    return structure(one) == structure(other)
+
+
+def last_name(node: ast.AST) -> str:
+    """The name behind the last dot of an expression, or the name that it is; empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c`, where an expression is such a chain of names; empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        base = dotted(node.value)
+        return base and f"{base}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_number(node: ast.AST | None, number: int) -> bool:
+    """Whether an expression is this number, written out."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return is_number(node.operand, -number)
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value == number
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """Whether an expression is `None`, written out."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_main_test(test: ast.expr) -> bool:
+    """Whether a condition asks if this module is the one that was started: `__name__ == "__main__"`."""
+    parts = list(ast.walk(test))
+    named = any(isinstance(n, ast.Name) and n.id == "__name__" for n in parts)
+    return named and any(isinstance(n, ast.Constant) and n.value == "__main__" for n in parts)
 
 
 class Tree:
@@ -83,6 +156,27 @@ class Tree:
                 return list(handler.body)
         return [statement]
 
+    def before(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether one node begins before another, in the order of evaluation; what holds the other begins before it."""
+        return self._spans[one][0] < self._spans[other][0]
+
+    def in_order(self, nodes: Collection[_Node]) -> list[_Node]:
+        """Nodes in the order of evaluation."""
+        return sorted(nodes, key=lambda n: self._spans[n][0])
+
+    def placed(self, node: ast.AST) -> bool:
+        """Whether a node has a place of its own: operators and contexts have none."""
+        return node in self._spans
+
+    def after(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether one node comes after all of another, in the order of evaluation."""
+        return self._spans[one][0] > self._spans[other][1]
+
+    @cached_property
+    def _spans(self) -> dict[ast.AST, tuple[int, int]]:
+        """For each node the numbers of itself and of the last node in it, in the order of evaluation."""
+        return _numbered([self.root])
+
     def path(self, node: ast.AST) -> list[ast.stmt]:
         """The statements around `node` within its function, innermost first, itself included."""
         out = [self.statement(node)]
@@ -125,3 +219,31 @@ class Forest(Tree):
         self.trees = tuple(trees)
         self._order = [node for tree in trees for node in tree.nodes()]
         self.parent = {node: up for tree in trees for node, up in tree.parent.items()}
+
+    @cached_property
+    def _spans(self) -> dict[ast.AST, tuple[int, int]]:
+        return _numbered([tree.root for tree in self.trees])
+
+
+def _numbered(roots: list[ast.Module]) -> dict[ast.AST, tuple[int, int]]:
+    first: dict[ast.AST, int] = {}
+    out: dict[ast.AST, tuple[int, int]] = {}
+    todo: list[tuple[ast.AST, bool]] = [(root, False) for root in reversed(roots)]
+    while todo:
+        node, done = todo.pop()
+        if done:
+            out[node] = first[node], len(first) - 1
+        elif not isinstance(node, _SHARED):
+            first[node] = len(first)
+            todo.append((node, True))
+            todo += [(child, False) for child in reversed(_evaluated(node))]
+    return out
+
+
+def _evaluated(node: ast.AST) -> list[ast.AST]:
+    """What a node holds, in the order in which it is evaluated."""
+    if isinstance(node, ast.Dict):
+        return [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part is not None]
+    listed = _EVALUATED.get(type(node), ())
+    held = [getattr(node, name) for name in (*listed, *(f for f in node._fields if f not in listed))]
+    return [child for part in held for child in (part if isinstance(part, list) else [part]) if isinstance(child, ast.AST)]

@@ -8,12 +8,13 @@ argument, a draw or the data may choose other parts at each step.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Literal
 
 from ddpify.facts import library
 from ddpify.facts.collect import Run
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, Tup, Value, join
+from ddpify.facts.tree import structure
 
 Parts = frozenset[Obj]
 Outcome = Literal["true", "false", "fixed", "each", "open"]
@@ -162,7 +163,7 @@ class _Body:
         self.fixed = 0
         self.kept: dict[str, Parts] = {}  # what made the value of a name, until it is read: it may be dropped
         self.kept_by_condition: dict[str, Parts] = {}
-        self.kept_where: dict[tuple[str, bool], dict[str, Parts]] = {}  # the same, where a question was answered so
+        self.kept_where: dict[tuple[Hashable, bool], dict[str, Parts]] = {}  # the same, where a question was answered so
 
     def used(self) -> Parts:
         end = self.block(self.node.body, _NO_PARTS)
@@ -581,11 +582,11 @@ def _arguments(run: Run, func: Func, calls: list[Call]) -> dict[str, Value]:
     return out
 
 
-def _question(test: ast.expr, answer: bool) -> tuple[str, bool]:
+def _question(test: ast.expr, answer: bool) -> tuple[Hashable, bool]:
     """A condition and what it is answered, the same for its opposite."""
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, answer = test.operand, not answer
-    return ast.unparse(test), answer
+    return structure(test), answer
 
 
 def _both(ways: list[Parts]) -> Parts:

@@ -12,7 +12,7 @@ from ddpify.facts import cuts, library
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
-from ddpify.facts.tree import Forest, first_free
+from ddpify.facts.tree import Forest, first_free, is_main_test
 from ddpify.options import Options
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 
@@ -96,10 +96,7 @@ class Context:
         ]
         return bool(bound) and all(
             isinstance(n, ast.alias)
-            and (
-                n.name == "torch.distributed"
-                or (n.name == "distributed" and ast.unparse(self.tree.parent[n]).startswith("from torch import"))
-            )
+            and (n.name == "torch.distributed" or (n.name == "distributed" and getattr(self.tree.parent[n], "module", "") == "torch"))
             for n in bound
         )
 
@@ -167,7 +164,7 @@ class Context:
     @staticmethod
     def is_main(statement: ast.stmt) -> bool:
         """Whether a statement is `if __name__ == "__main__":`."""
-        return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test) and "__main__" in ast.unparse(statement.test)
+        return isinstance(statement, ast.If) and is_main_test(statement.test)
 
     @cached_property
     def main_block(self) -> ast.If | None:

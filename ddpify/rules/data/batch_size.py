@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.model import Call, Func, Lit, New, Obj, Part, Value, join
+from ddpify.facts.tree import is_number, last_name, structure
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.process import cuda_visible_devices
@@ -112,7 +113,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if not sources:
         return
     by_hand = [context.facts.cuts[o.node].size for o in context.facts.feeding if o.node in context.facts.cuts]
-    computed = {ast.unparse(s) for s in by_hand if isinstance(s, ast.BinOp)}
+    computed = {structure(s) for s in by_hand if isinstance(s, ast.BinOp)}
     seen: set[ast.AST] = set()
     trained = set(context.facts.feeding)
     whole = context.whole
@@ -133,7 +134,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
                     if part in seen or not _in_training(context, call):
                         continue
-                    if ast.unparse(part) in computed:
+                    if structure(part) in computed:
                         seen.add(part)
                         if not run.value(part).of_kind("world"):
                             yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
@@ -203,7 +204,7 @@ def _numbered(context: Context, call: Call, sources: set[Obj]) -> list[Change | 
     """`arange` over a batch whose numbers a loss reads: each rank takes those of its own rows; None for anything else."""
     node, run = call.node, context.facts.after
     start, end = (ast.Constant(0), node.args[0]) if len(node.args) == 1 else (*node.args[:2], None, None)[:2]
-    if call.method != "arange" or end is None or len(node.args) > 2 or (len(node.args) == 2 and ast.unparse(start or end) != "0"):
+    if call.method != "arange" or end is None or len(node.args) > 2 or (len(node.args) == 2 and not is_number(start, 0)):
         return None
     if not (_equal(run.value(end), sources) or _reads(run.value(end), sources)):
         return None
@@ -331,7 +332,7 @@ def _of_this_rank(context: Context, node: ast.Attribute) -> bool:
         if isinstance(around, ast.Compare):
             return any(run.value(s).scale == "count" for s in (around.left, *around.comparators))
         if isinstance(around, ast.Call):
-            name = ast.unparse(around.func).rpartition(".")[2]
+            name = last_name(around.func)
             return name in SHAPES or name in context.names.values() or name == "split"
         if isinstance(around, ast.stmt):
             return False
@@ -405,7 +406,7 @@ def _default(context: Context, name: str) -> object:
 
 
 def _divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Finding]:
-    while isinstance(node, ast.Call) and ast.unparse(node.func) in ("float", "int") and node.args:
+    while isinstance(node, ast.Call) and context.facts.after.value(node.func).paths() & {"float", "int"} and node.args:
         node = node.args[0]
     if not context.facts.is_edited(node):
         yield context.manual(CODE, node, f"{why}, and every rank now has its share of it", f"{ast.unparse(node)} // dist.get_world_size()")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts.model import Lit
+from ddpify.facts.tree import same
 from ddpify.rules.base import Finding, Obligation, Safety
 from ddpify.rules.context import Context, argument
 
@@ -86,7 +87,7 @@ class LoaderCall:
         """Whether an expression is the condition under which the loader trains, or says True where it holds and False elsewhere."""
         if isinstance(node, ast.IfExp) and self.is_(node.body, True) and self.is_(node.orelse, False):
             return self.same(node.test)
-        return bool(self.only) and ast.unparse(node) == ast.unparse(ast.parse(self.only))
+        return bool(self.only) and same(node, ast.parse(self.only, mode="eval").body)
 
     def training(self, node: ast.expr) -> ast.expr:
         """The part of an expression that is read where the loader trains."""

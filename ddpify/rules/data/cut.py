@@ -13,12 +13,12 @@ References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import cuts, kept
 from ddpify.facts.model import Call, Class, Func, Lit, New, Origin, Part, Tup, Value, join, paths_of
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, last_name, same, structure
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_size
@@ -138,15 +138,15 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
             f"`{ast.unparse(entry)}` is as long as a batch, of which every rank now has its share",
             "use the rank's part of the batch size there",
         )
-    bounds: dict[tuple[ast.AST, str], set[str]] = {}
+    bounds: dict[tuple[ast.AST, Hashable], set[Hashable]] = {}
     for node in {o.node for o in trained}:
         if isinstance(node, ast.Subscript) and known[node].kind == "rows":
-            tree, text = context.facts.tree_of(node), ast.unparse(node.value)
+            tree, data = context.facts.tree_of(node), structure(node.value)
             around = next((up for up in tree.ancestors(node) if isinstance(up, (ast.For, ast.While))), tree.function(node))
-            bounds[around, text] = {
-                ast.unparse(n.slice)
+            bounds[around, data] = {
+                structure(n.slice)
                 for n in ast.walk(around)
-                if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and ast.unparse(n.value) == text and _varies(n.slice)
+                if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and structure(n.value) == data and _varies(n.slice)
             }
         if isinstance(node, ast.Subscript) and any(_turned(context, n) for n in (node.value, *_given(context, node.value))):
             return "the data is turned round: its columns are the batch, its rows are steps through time", _COLUMNS
@@ -255,7 +255,7 @@ def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
 
 def _makes(context: Context, node: ast.Call) -> bool:
     """Whether a call may make something as long as a number it is handed: by its name, or at a step by a library."""
-    run, name = context.facts.after, ast.unparse(node.func).rpartition(".")[2]
+    run, name = context.facts.after, last_name(node.func)
     if name in _REPEATS:
         return True
     if name in _COUNTING or any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs):
@@ -281,10 +281,10 @@ def _carried(context: Context, value: Value, call: Call) -> bool:
         loop = next((up for up in tree.path(node) if isinstance(up, (ast.For, ast.While))), None) if tree is not None else None
         if not isinstance(node, ast.Call) or not isinstance(statement, ast.Assign) or loop is None:
             continue
-        set_here = {ast.unparse(e) for t in statement.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])}
-        taken = {ast.unparse(a) for a in (*node.args, *(k.value for k in node.keywords)) if context.facts.after.value(a) == value}
-        known = {ast.unparse(n) for n in ast.walk(loop.target)} if isinstance(loop, ast.For) else set()
-        if any(kept.from_before(loop.body, text) for text in set_here & taken - known):
+        set_here = {structure(e): e for t in statement.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])}
+        taken = {structure(a) for a in (*node.args, *(k.value for k in node.keywords)) if context.facts.after.value(a) == value}
+        known = {structure(n) for n in ast.walk(loop.target)} if isinstance(loop, ast.For) else set()
+        if any(kept.from_before(loop.body, ast.unparse(e)) for what, e in set_here.items() if what in taken - known):
             return True
     return False
 
@@ -320,7 +320,7 @@ def _given(context: Context, node: ast.expr) -> Iterator[ast.expr]:
     run = context.facts.after
     for tree in context.facts.trees.values():
         for other in tree.nodes():
-            if not (isinstance(other, ast.Assign) and any(ast.unparse(t) == node.id for t in other.targets)):
+            if not (isinstance(other, ast.Assign) and any(same(t, node) for t in other.targets)):
                 continue
             yield other.value
             called = run.value(other.value.func).objs if isinstance(other.value, ast.Call) else ()

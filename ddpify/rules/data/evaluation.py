@@ -19,7 +19,7 @@ from ddpify.facts import kept, library
 from ddpify.facts.collect import Run
 from ddpify.facts.effects import Effects, of_run
 from ddpify.facts.model import NOTHING, Call, New
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, structure
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.loop.reductions import Left, left_behind, loader_of, meter, reduce
@@ -301,7 +301,7 @@ def _divides(context: Context, node: ast.Call, loader: New) -> bool:
 
 def _past(tree: Tree, node: ast.Call, loop: ast.For) -> bool:
     """Whether a place comes after a loop in its own function, on every way."""
-    if tree.function(node) is not tree.function(loop) or node.lineno <= (loop.end_lineno or 0):
+    if tree.function(node) is not tree.function(loop) or not tree.after(node, loop):
         return False
     around = [up for up in tree.path(loop) if up is not loop and isinstance(up, (ast.If, ast.For, ast.While, ast.Try))]
     return all(up in set(tree.ancestors(node)) for up in around)
@@ -390,9 +390,9 @@ def _read_inside(context: Context, loop: ast.For, found: Left) -> bool:
     for write in found.writes:
         if isinstance(write.node, ast.Assign):  # total = total + x
             own |= {n for n in ast.walk(write.node.value) if n not in set(ast.walk(write.added or write.node))}
-    base = found.text.partition("[")[0]
+    built = {structure(kept.whole(w.target)) for w in found.writes}
     for node in (n for s in loop.body for n in ast.walk(s)):
-        if not isinstance(node, (ast.Name, ast.Attribute)) or ast.unparse(node) != base or node in own:
+        if not isinstance(node, (ast.Name, ast.Attribute)) or structure(node) not in built or node in own:
             continue
         shown = (up.func for up in tree.ancestors(node) if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute))
         if not any(o.path.startswith("tqdm.") for f in shown for o in run.value(f.value).made()):
@@ -435,10 +435,10 @@ def _meters(context: Context, obj: New) -> bool:
 
 def _counts(context: Context, loop: ast.For, asked: bool) -> bool:
     """Whether the number of a batch is read; with `--eval shard`, for more than to show it."""
-    index = _index_node(loop)
+    index = _index_node(context, loop)
     if index is None:
         return not isinstance(loop.target, ast.Tuple) and any(
-            isinstance(n, ast.Call) and ast.unparse(n.func) == "enumerate" for n in ast.walk(loop.iter)
+            isinstance(n, ast.Call) and "enumerate" in context.facts.after.value(n.func).paths() for n in ast.walk(loop.iter)
         )
     tree, guards = context.tree, context.guards
     for node in ast.walk(tree.function(loop)):
@@ -449,11 +449,11 @@ def _counts(context: Context, loop: ast.For, asked: bool) -> bool:
     return False
 
 
-def _index_node(loop: ast.For) -> ast.Name | None:
-    iterates = loop.iter
-    while isinstance(iterates, ast.Call) and iterates.args and ast.unparse(iterates.func).rpartition(".")[2] == "tqdm":
+def _index_node(context: Context, loop: ast.For) -> ast.Name | None:
+    run, iterates = context.facts.after, loop.iter
+    while isinstance(iterates, ast.Call) and iterates.args and any(p.startswith("tqdm.") for p in run.value(iterates.func).paths()):
         iterates = iterates.args[0]
-    if isinstance(iterates, ast.Call) and ast.unparse(iterates.func) == "enumerate" and isinstance(loop.target, ast.Tuple):
+    if isinstance(iterates, ast.Call) and "enumerate" in run.value(iterates.func).paths() and isinstance(loop.target, ast.Tuple):
         first = loop.target.elts[0]
         return first if isinstance(first, ast.Name) else None
     return None

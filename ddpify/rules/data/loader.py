@@ -22,6 +22,7 @@ from ddpify.edits import DropArgument, Edit, FreshName, InsertBefore, NameArgume
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value
+from ddpify.facts.tree import is_none, last_name, same, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -251,8 +252,8 @@ def _made_by(context: Context, loader: New) -> ast.AST:
         func = next((f for f in found.objs if isinstance(f, Func)), None) if found is not None else None
         if func is None or func.cls is None:
             return node
-        inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".__init__")]
-        plain = [n for n in inits if isinstance(n.func, ast.Attribute) and ast.unparse(n.func.value).startswith("super(")]
+        inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
+        plain = [n for n in inits if isinstance(n.func, ast.Attribute) and _is_super(n.func.value)]
         if len(inits) == 1 and plain and _hands_on(func.node, plain[0], node):
             return node
         if len(inits) != 1 or not plain:
@@ -263,11 +264,15 @@ def _made_by(context: Context, loader: New) -> ast.AST:
     return node
 
 
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
 def _hands_on(function: ast.AST, init: ast.Call, made: ast.AST) -> bool:
     """Whether a class hands its keyword arguments on as they are: then they are the loader's where it is made, too."""
     if not isinstance(function, ast.FunctionDef) or not isinstance(made, ast.Call) or function.args.kwarg is None:
         return False
-    whole = not init.args and [(k.arg, ast.unparse(k.value)) for k in init.keywords] == [(None, function.args.kwarg.arg)]
+    whole = not init.args and [(k.arg, structure(k.value)) for k in init.keywords] == [(None, structure(function.args.kwarg))]
     named = {k.arg for k in made.keywords}
     return whole and all(name in named for name, position in POSITIONS.items() if position < len(made.args))
 
@@ -499,8 +504,7 @@ def _either(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     name, edits, needs = _named(made, dataset)
     divided, more = made.divided()
     text = made.source(given)
-    tests = (f"{text} is None", f"not {text}")
-    shuffles = shuffle is not None and (made.is_(shuffle, True) or ast.unparse(shuffle) in tests)
+    shuffles = shuffle is not None and (made.is_(shuffle, True) or _is_missing(shuffle, given))
     how = "" if shuffles else f", shuffle={made.source(shuffle)}" if shuffle is not None else ", shuffle=False"
     ours = f"{made.name('rank_sampler')}({text}{made.dropping()})"
     own = f"DistributedSampler({escaped(name)}{how}{made.dropping()})"
@@ -509,6 +513,14 @@ def _either(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     wanted = ("rank_sampler", *needs, *more, *fork)
     needed = (*made.imports, *imports)
     yield Change(CODE, made.why, context.tree.shown, made.node, tuple(edits), needed, made.level, discharges=made.held, needs=wanted)
+
+
+def _is_missing(test: ast.expr, given: ast.expr) -> bool:
+    """Whether a condition asks if there is no such thing: `x is None`, `not x`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return same(test.operand, given)
+    none = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and is_none(test.comparators[0])
+    return none and isinstance(test, ast.Compare) and same(test.left, given)
 
 
 def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[str]]:

@@ -89,6 +89,7 @@ _CHECKING = frozenset(  # they look for themselves what is there
         "nltk.download",
     )
 )
+_MISSING = frozenset(("FileNotFoundError", "OSError", "IOError"))
 _SHELLS = ("os.system", "os.popen", "subprocess.")
 _TOOLS = re.compile(r"\b(wget|curl|unzip|tar|gdown|gunzip|7z|git|kaggle|aria2c|gsutil|aws)\b")
 _TOGETHER = frozenset(("backward", "step", "zero_grad", "all_reduce", "barrier", "broadcast", "all_gather", "broadcast_object_list"))
@@ -223,12 +224,18 @@ def _looks_first(context: Context, node: ast.stmt) -> bool:
     if isinstance(node, ast.If):
         return _asks(context, node.test)
     if isinstance(node, ast.Try):
-        return any(h.type is not None and re.search("FileNotFound|OSError|IOError", ast.unparse(h.type)) for h in node.handlers)
+        return any(h.type is not None and _catches(context, h.type) for h in node.handlers)
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
         called = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         functions = [f for n in called for o in context.facts.after.value(n.func).objs if (f := _body_of(o)) is not None]
         return any(_returns_early(context, s) or _builds(context, f, s) for f in functions for s in f.body)
     return False
+
+
+def _catches(context: Context, kind: ast.expr) -> bool:
+    """Whether an exception handler is for a file that is not there."""
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(context.facts.after.value(k).paths() & _MISSING for k in kinds)
 
 
 def _body_of(obj: Obj) -> ast.FunctionDef | None:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpify.edits import Replace, Under
+from ddpify.facts.barriers import one_rank_ahead
+from ddpify.facts.disk import to_nowhere
 from ddpify.facts.effects import HANDLERS, maker, only_draws
 from ddpify.facts.model import Call, Func, Lit
+from ddpify.facts.tree import last_name
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -53,7 +56,7 @@ def changes(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     yield from _files(context, guards)
     where = next((s for s in context.tree.root.body if isinstance(s, (ast.Import, ast.ImportFrom))), context.tree.root.body[0])
     shown = context.tree.shown
-    if guards.quiet and not _assigned(context, "sys.stdout", "devnull"):
+    if guards.quiet and not _closes_stdout(context):
         why = "modules that are not edited print, too: only rank 0's standard output is shown"
         yield Change(CODE, why, shown, where, (), needs=("quiet",))
     logging = guards.quiet_logging and any(_logs(c) for c in context.facts.after.trace.calls)
@@ -66,10 +69,12 @@ def changes(context: Context, guards: Guards) -> Iterator[Change | Finding]:
         yield context.manual(CODE, node, "every rank logs here", fix)
 
 
-def _assigned(context: Context, target: str, value: str) -> bool:
-    return any(
-        isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == target and value in ast.unparse(n.value) for n in context.tree.nodes()
-    )
+def _closes_stdout(context: Context) -> bool:
+    """Whether the script itself puts the null device in the place of standard output."""
+    run = context.facts.after
+    stores = [(node.targets[0], node.value) for node in context.tree.of(ast.Assign)]
+    put = [v for t, v in stores if isinstance(t, ast.Attribute) and t.attr == "stdout" and "sys" in run.value(t.value).paths()]
+    return any(to_nowhere(run, part) for value in put for part in ast.walk(value))
 
 
 def _disabled(context: Context) -> bool:
@@ -126,8 +131,7 @@ def _on_writer(guards: Guards, call: Call) -> bool:
 
 def _first(context: Context, caller: ast.stmt, edited: set[ast.AST]) -> Iterator[Change]:
     """One rank of each node goes first, where a file is only made if it is not there yet."""
-    ahead = (up for up in context.tree.ancestors(caller) if isinstance(up, ast.With))
-    if caller in edited or any("first" in ast.unparse(up.items[0].context_expr) for up in ahead):
+    if caller in edited or one_rank_ahead(context.facts.after, context.tree, caller):
         return
     edited.add(caller)
     yield Change(
@@ -142,9 +146,7 @@ def _first(context: Context, caller: ast.stmt, edited: set[ast.AST]) -> Iterator
 
 def _prepares(context: Context, call: Call) -> ast.stmt | None:
     """The statement of the entry that leads to a write which is only made where the file is not there yet."""
-    if not any(
-        isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in _EXISTS for test, _ in call.tests for n in ast.walk(test)
-    ):
+    if not any(isinstance(n, ast.Call) and last_name(n.func) in _EXISTS for test, _ in call.tests for n in ast.walk(test)):
         return None
     above = [n for n in call.stack if context.facts.is_edited(n)]
     if not above or any(n in context.training for n in above):
@@ -176,7 +178,7 @@ def _devnull(context: Context, call: Call) -> ast.expr | None:
 
 def _nowhere(context: Context, path: ast.expr, edited: set[ast.AST]) -> Iterator[Change]:
     """Other ranks' log goes nowhere."""
-    if path in edited or "devnull" in ast.unparse(path):
+    if path in edited or any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):
         return
     edited.add(path)
     yield Change(
@@ -217,5 +219,6 @@ def _plain_logger(context: Context, caller: ast.Call, name: str, edited: set[ast
 
 
 def _own_guard(context: Context, node: ast.AST) -> bool:
-    tree = context.facts.tree_of(node)
-    return any(isinstance(up, ast.If) and "rank" in ast.unparse(up.test) for up in tree.ancestors(node))
+    run, tree = context.facts.after, context.facts.tree_of(node)
+    tests = (n for up in tree.ancestors(node) if isinstance(up, ast.If) for n in ast.walk(up.test) if isinstance(n, ast.expr))
+    return any(run.value(n).of_kind("rank") for n in tests)

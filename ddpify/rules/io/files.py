@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument, Under
+from ddpify.facts.disk import to_nowhere
 from ddpify.facts.effects import HANDLERS
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -192,14 +193,16 @@ def _tried(context: Context, node: ast.Call) -> bool:
     """Whether the script already lives with a folder that is there."""
     child: ast.AST = node
     for up in context.tree.ancestors(node):
-        if (
-            isinstance(up, ast.Try)
-            and child in up.body
-            and any(h.type is None or ast.unparse(h.type) in ("OSError", "FileExistsError", "Exception") for h in up.handlers)
-        ):
+        if isinstance(up, ast.Try) and child in up.body and any(h.type is None or _catches(context, h.type) for h in up.handlers):
             return True
         child = up
     return False
+
+
+def _catches(context: Context, kind: ast.expr) -> bool:
+    """Whether an exception handler is for a folder that is there already."""
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(context.facts.after.value(k).paths() & {"OSError", "IOError", "FileExistsError", "Exception"} for k in kinds)
 
 
 def _momentary(context: Context, node: ast.Call, agreed: list[ast.Assign]) -> bool:
@@ -218,7 +221,9 @@ def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
         path = argument(node, 0, "filename")
     holders = [s for s in (tree.statement(node), *tree.ancestors(node)) if isinstance(s, ast.stmt)]
     covered = any(context.prepared(c) for c in context.facts.after.calls(node))
-    if path is None or covered or guards.guarded(node) or any(guards.only_speaks(s) for s in holders) or "devnull" in ast.unparse(path):
+    if path is None or covered or guards.guarded(node) or any(guards.only_speaks(s) for s in holders):
+        return
+    if any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):
         return
     yield Change(
         "DDP503",

@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertBefore, Replace, Under
+from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.effects import HANDLERS, Effects, maker, only_draws
 from ddpify.facts.model import Func, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -299,7 +300,7 @@ class Guards:
             and n.id in bound
             and isinstance(n.ctx, ast.Load)
             and n not in inside
-            and ((n not in rebound and n.lineno > statement.lineno) or n.id in assigned)
+            and ((n not in rebound and self.context.tree.after(n, statement)) or n.id in assigned)
             for n in ast.walk(function)
         )
 
@@ -416,4 +417,4 @@ def _handled(guards: Guards, node: ast.Call) -> bool:
         return True
     if makers and all(guards.context.facts.is_edited(m.node) and not guards.guarded(m.node) for m in makers):
         return True
-    return any(isinstance(up, ast.With) and "first" in ast.unparse(up.items[0].context_expr) for up in tree.ancestors(node))
+    return one_rank_ahead(guards.run, tree, node)

@@ -101,7 +101,7 @@ def taken_out(context: Context, required: Required, statement: ast.stmt, top: as
     if early is None:
         return None
     edits: list[Edit] = []
-    for node in sorted({*nodes, *early}, key=lambda n: (n.lineno, n.col_offset)):
+    for node in context.tree.in_order({*nodes, *early}):
         names = _names(context, node, top)
         if node in stored:
             names[-1:] = [f"mean_{n.id}" for n in ast.walk(node) if isinstance(n, ast.Name)][:1]
@@ -119,7 +119,7 @@ def _affected(context: Context, required: Required, top: ast.expr, nodes: list[a
     if not changed and not names:
         return []
     found: list[ast.expr] = []
-    for piece in _before(top, nodes, top):
+    for piece in _before(context, top, nodes):
         inside = [n for n in ast.walk(piece) if isinstance(n, ast.expr)]
         if not any(run.value(n).objs & changed or (isinstance(n, ast.Name) and n.id in names) for n in inside):
             continue
@@ -130,17 +130,16 @@ def _affected(context: Context, required: Required, top: ast.expr, nodes: list[a
     return found
 
 
-def _before(node: ast.AST, nodes: list[ast.expr], top: ast.AST) -> Iterator[ast.expr]:
+def _before(context: Context, node: ast.AST, nodes: list[ast.expr]) -> Iterator[ast.expr]:
     """The largest expressions without one of `nodes` in them that are evaluated before the last of these."""
-    last = max((n.lineno, n.col_offset) for n in nodes)
     for child in ast.iter_child_nodes(node):
         if child in nodes:
             continue
         if isinstance(child, (ast.keyword, ast.FormattedValue)) or any(n in nodes for n in ast.walk(child)):
-            yield from _before(child, nodes, top)
+            yield from _before(context, child, nodes)
         elif not isinstance(child, ast.expr) or isinstance(child, ast.Constant) or getattr(node, "func", None) is child:
             continue
-        elif (child.lineno, child.col_offset) < last:
+        elif any(context.tree.before(child, n) for n in nodes):
             yield child
 
 

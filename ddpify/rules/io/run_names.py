@@ -264,14 +264,13 @@ def _only_names(loop: ast.While | ast.For) -> bool:
 
 def _read_after(context: Context, loop: ast.stmt) -> list[str]:
     """The names that a loop binds and that are read after it."""
-    inside = set(ast.walk(loop))
     bound = [n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    after = [n for n in ast.walk(context.tree.function(loop)) if isinstance(n, ast.Name) and n not in inside and n.lineno > loop.lineno]
+    after = [n for n in ast.walk(context.tree.function(loop)) if isinstance(n, ast.Name) and context.tree.after(n, loop)]
     read = {n.id for n in after if isinstance(n.ctx, ast.Load)}
     agreed = {
         t.id
         for s in own_statements(context.tree.function(loop))
-        if isinstance(s, ast.Assign) and s.lineno > loop.lineno and _agrees(context, s.value)
+        if isinstance(s, ast.Assign) and context.tree.after(s, loop) and _agrees(context, s.value)
         for t in s.targets
         if isinstance(t, ast.Name)
     }
@@ -296,11 +295,11 @@ def _leads_to(context: Context, path: ast.expr, loop: ast.stmt, names: list[str]
         return False
     for node in ast.walk(path):
         if isinstance(node, ast.Name) and tree.function(node) is tree.function(loop):
-            if node.id in names and node.lineno > loop.lineno:
+            if node.id in names and tree.after(node, loop):
                 return True
             stores = [tree.parent[n] for n in ast.walk(tree.function(loop)) if disk.stores(n, node)]
             if any(
-                isinstance(s, ast.Assign) and s.lineno > loop.lineno and _leads_to(context, s.value, loop, names, depth + 1) for s in stores
+                isinstance(s, ast.Assign) and tree.after(s, loop) and _leads_to(context, s.value, loop, names, depth + 1) for s in stores
             ):
                 return True
     return False

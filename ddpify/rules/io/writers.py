@@ -18,6 +18,7 @@ from ddpify.edits import Replace, SetArgument
 from ddpify.facts.effects import SWITCHES
 from ddpify.facts.flow import UNNAMED
 from ddpify.facts.model import Call, Class, Func, New, Value
+from ddpify.facts.tree import is_none
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -244,7 +245,7 @@ def _on_rank_zero(context: Context, node: ast.expr) -> Change:
     """The change that makes a writer on rank 0, and None elsewhere."""
     rank, parent = context.names["rank"], context.tree.parent[node]
     imports: tuple[str, ...] = ()
-    if isinstance(parent, ast.IfExp) and parent.body is node and ast.unparse(parent.orelse) == "None":
+    if isinstance(parent, ast.IfExp) and parent.body is node and is_none(parent.orelse):
         loose = isinstance(parent.test, ast.BoolOp) and isinstance(parent.test.op, ast.Or)
         edit = Replace(parent.test, f"{rank} == 0 and ({{0}})" if loose else f"{rank} == 0 and {{0}}", (parent.test,))
     elif isinstance(parent, ast.withitem):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit
 from ddpify.facts.model import Value
+from ddpify.facts.tree import last_name
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 
@@ -53,9 +54,8 @@ def _sizes(context: Context, cut: ast.expr) -> list[ast.expr]:
     """The expressions that say how many rows a part has."""
     if isinstance(cut, ast.Call):
         of_library = context.facts.after.value(cut.func).paths() & {"torch.split"}
-        name = cut.func.attr if isinstance(cut.func, ast.Attribute) else ast.unparse(cut.func)
         size = argument(cut, 1 if of_library else 0, "split_size") or argument(cut, None, "split_size_or_sections")
-        return [size] if size is not None and name == "split" else []
+        return [size] if size is not None and last_name(cut.func) == "split" else []
     if isinstance(cut, ast.Subscript) and isinstance(cut.slice, ast.Slice) and isinstance(cut.slice.upper, ast.BinOp):
         start = cut.slice.lower
         loops = context.facts.after.value(start).of_kind("index") if start is not None else frozenset()

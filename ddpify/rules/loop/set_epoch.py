@@ -21,6 +21,7 @@ from ddpify.facts import cuts, library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.flow import spelled_out
 from ddpify.facts.model import Call, Lit, Loop, New, Value
+from ddpify.facts.tree import structure
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, refused, sampler_name, samplers
@@ -328,16 +329,16 @@ def _advance(
 
 def _drawn_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> ast.Assign | None:
     """The statement before a loop, in its block, that gives the loader to what may draw batches from then on, such as a thread."""
-    run, read = context.facts.after, {ast.unparse(n) for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))}
+    run, read = context.facts.after, {structure(n) for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))}
     block = context.tree.block(loop)
     for statement in reversed(block[: block.index(loop)]):
-        if not isinstance(statement, ast.Assign) or not {ast.unparse(t) for t in statement.targets} & read:
+        if not isinstance(statement, ast.Assign) or not {structure(t) for t in statement.targets} & read:
             continue
         calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and not _waits(context, n)]
         given = [a for call in calls for a in (*call.args, *(k.value for k in call.keywords))]
         if any(loader in run.value(a).objs for a in given):
             return statement
-        read |= {ast.unparse(n) for n in ast.walk(statement.value) if isinstance(n, (ast.Name, ast.Attribute))}
+        read |= {structure(n) for n in ast.walk(statement.value) if isinstance(n, (ast.Name, ast.Attribute))}
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.model import Lit, New, Obj, Part
+from ddpify.facts.tree import same
 from ddpify.facts.uses import is_library_model
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
@@ -125,7 +126,7 @@ def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding
             and isinstance(n.args[0], ast.Constant)
         }
         for method in obj.cls.node.body if names else ():
-            if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
+            if not isinstance(method, ast.FunctionDef) or method.name == "__init__" or not method.args.args:
                 continue
             for n in ast.walk(method):
                 written = isinstance(n, ast.Attribute) and (isinstance(n.ctx, ast.Store) or n.attr.endswith("_"))
@@ -139,7 +140,7 @@ def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding
                 if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store):  # self.queue[:, a:b] = keys
                     written, at = True, n.value
                 written = written and (obj in model.objs or n in trained)  # a layer may be filled before training, too
-                if written and isinstance(at, ast.Attribute) and at.attr in names and ast.unparse(at.value) == "self":
+                if written and isinstance(at, ast.Attribute) and at.attr in names and same(at.value, method.args.args[0]):
                     yield context.manual(
                         CODE,
                         n,

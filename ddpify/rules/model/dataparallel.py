@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Drop, Replace
 from ddpify.facts import library
+from ddpify.facts.tree import same
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
@@ -134,7 +135,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             isinstance(statement, ast.Assign)
             and statement.value is call
             and len(statement.targets) == 1
-            and ast.unparse(statement.targets[0]) == ast.unparse(inner)
+            and same(statement.targets[0], inner)
         ):
             gone.add(statement)
             dropped: ast.stmt = statement

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.model import Call, Func, New, Part
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, last_name
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 
@@ -91,8 +91,7 @@ def _gives(hook: ast.AST) -> bool:
     """Whether a hook gives back a gradient of its own."""
     if isinstance(hook, ast.Lambda):
         return not (
-            isinstance(hook.body, ast.Constant)
-            or (isinstance(hook.body, ast.Call) and ast.unparse(hook.body.func).endswith(("append", "update")))
+            isinstance(hook.body, ast.Constant) or (isinstance(hook.body, ast.Call) and last_name(hook.body.func) in ("append", "update"))
         )
     return any(
         isinstance(n, ast.Return) and n.value is not None and not (isinstance(n.value, ast.Constant) and n.value.value is None)

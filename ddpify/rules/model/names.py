@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.model import Class, Ext, New, Part, Tup
-from ddpify.facts.tree import Forest
+from ddpify.facts.tree import Forest, same, structure
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel
@@ -272,9 +272,9 @@ def _around(context: Context, node: ast.AST) -> Iterator[ast.If]:
 def _of_devices(context: Context, test: ast.expr) -> bool:
     """Whether a question is about the machine's devices, by itself or by a name that was bound to such a question."""
     run, parts = context.facts.before, list(ast.walk(test))
-    texts = {ast.unparse(n) for n in parts if isinstance(n, (ast.Name, ast.Attribute))}
+    read = {structure(n) for n in parts if isinstance(n, (ast.Name, ast.Attribute))}
     for node in context.tree.nodes():
-        if isinstance(node, ast.Assign) and any(ast.unparse(t) in texts for t in node.targets):
+        if isinstance(node, ast.Assign) and any(structure(t) in read for t in node.targets):
             parts += ast.walk(node.value)
     return any(
         any(path.startswith("torch.cuda.") for path in run.value(n).paths())
@@ -294,13 +294,13 @@ def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
     if any(isinstance(n, ast.Call) and "len" not in context.facts.before.value(n.func).paths() for n in ast.walk(asked.test)):
         return False
     file = list(ast.walk(context.facts.tree_of(node).root))
-    stores = [n for n in file if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
-    texts = [ast.unparse(n) for n in stores]
-    for read in (n for n in ast.walk(asked.test) if isinstance(n, (ast.Name, ast.Attribute))):
-        text = ast.unparse(read)
-        if texts.count(text) > 1 or (isinstance(read, ast.Name) and read.id != "self" and not _seen(tree, read, there, here)):
+    stores = [structure(n) for n in file if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
+    reads = [n for n in ast.walk(asked.test) if isinstance(n, (ast.Name, ast.Attribute))]
+    for read in reads:
+        if stores.count(structure(read)) > 1 or (isinstance(read, ast.Name) and read.id != "self" and not _seen(tree, read, there, here)):
             return False
-    return _class_of(tree, there) is _class_of(tree, here) if "self" in ast.unparse(asked.test) else True
+    own = any(isinstance(n, ast.Name) and n.id == "self" for n in reads)
+    return not own or _class_of(tree, there) is _class_of(tree, here)
 
 
 def _seen(tree: Forest, read: ast.Name, there: ast.AST, here: ast.AST) -> bool:
@@ -328,9 +328,7 @@ def _where_plain(context: Context, node: ast.Attribute) -> bool:
             body, other = (up.body, up.orelse) if isinstance(up, ast.If) else ([up.body], [up.orelse])
             across = other if any(inner is part for part in body) else body if any(inner is part for part in other) else []
             if any(
-                isinstance(n, ast.Attribute) and n.attr == "module" and ast.unparse(n.value) == ast.unparse(node.value)
-                for part in across
-                for n in ast.walk(part)
+                isinstance(n, ast.Attribute) and n.attr == "module" and same(n.value, node.value) for part in across for n in ast.walk(part)
             ):
                 return True
         inner = up

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Within
 from ddpify.facts import library
+from ddpify.facts.tree import structure
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.model import checkpointing, unused
@@ -168,6 +169,5 @@ def _looks_at_gradients(block: list[ast.stmt], branch: ast.If) -> bool:
 def _name(context: Context, forwards: frozenset[ast.AST]) -> str:
     """What the wrapped model is called where it is run; empty where that is not one name."""
     called = [n.func for n in forwards if isinstance(n, ast.Call)]
-    texts = {ast.unparse(f) for f in called}
     plain = all(isinstance(f, (ast.Name, ast.Attribute)) and context.facts.wrapped(context.facts.after.value(f)) for f in called)
-    return texts.pop() if len(texts) == 1 and plain else ""
+    return ast.unparse(called[0]) if plain and len({structure(f) for f in called}) == 1 else ""

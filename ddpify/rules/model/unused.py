@@ -86,7 +86,7 @@ def _conditional(context: Context, node: ast.AST) -> bool:
         reads = [
             n
             for n in ast.walk(function)
-            if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno >= statement.lineno
+            if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and tree.after(n, statement)
         ]
         if all(any(isinstance(up, (ast.If, ast.IfExp)) and up not in around for up in tree.ancestors(n)) for n in reads):
             return True

@@ -76,10 +76,10 @@ class Names:
     def _seen(self, node: ast.AST, wanted: frozenset[New]) -> str:
         """What the function around a node calls an optimizer, or all of several: alone or in a list."""
         run = self.context.facts.after
-        function, line = self.context.facts.tree_of(node).function(node), getattr(node, "lineno", 0)
+        tree = self.context.facts.tree_of(node)
         inside = ""
-        for n in own_nodes(function):
-            if not isinstance(n, (ast.Name, ast.Attribute, ast.arg)) or (_is_stored(n) and getattr(n, "lineno", 0) >= line):
+        for n in own_nodes(tree.function(node)):
+            if not isinstance(n, (ast.Name, ast.Attribute, ast.arg)) or (_is_stored(n) and not tree.before(n, tree.statement(node))):
                 continue
             value = run.value(n)
             lists = [o for o in value.made() if o.path == "list"]

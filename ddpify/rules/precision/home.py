@@ -67,14 +67,14 @@ def _homes(
     """Where a scaler may be made, the likeliest first: behind the optimizer, before the training begins, or for a whole module."""
     tree = context.tree
     for home in dict.fromkeys(_function(context, s) for s in statements):
-        begins = _begins(context, home, uses)
+        begins = _beginnings(context, home, uses)
         here = [_outer(context, s) for s in statements if _function(context, s) is home]
-        before = [s for s in here if (s.end_lineno or 0) < begins]
+        before = [s for s in here if all(tree.after(b, s) for b in begins)]
         if before:
-            yield home, InsertAfter(max(before, key=lambda s: s.lineno), code, (name,))
+            yield home, InsertAfter(tree.in_order(before)[-1], code, (name,))
     homes = {_function(context, n) if n in tree.parent else None for n in loops}
     if len(homes) == 1 and (only := next(iter(homes))) is not None:
-        first = min((tree.path(n)[-1] for n in loops), key=lambda s: s.lineno)
+        first = tree.in_order([tree.path(n)[-1] for n in loops])[0]
         while isinstance(first, (ast.If, ast.With, ast.Try)) and any(n in loops for s in first.body for n in ast.walk(s)):
             first = next(s for s in first.body if any(n in loops for n in ast.walk(s)))
         yield only, InsertBefore(first, code, binds=(name,))
@@ -85,11 +85,11 @@ def _homes(
         yield root, InsertBefore(tops[0], f"{code}\n\n", binds=(name,))
 
 
-def _begins(context: Context, home: ast.AST, uses: list[ast.AST]) -> int:
-    """The line of a function at which the training first begins."""
+def _beginnings(context: Context, home: ast.AST, uses: list[ast.AST]) -> list[ast.stmt]:
+    """The statements of a function under which the training runs."""
     calls = [c for n in uses for c in context.facts.after.calls(n)]
     anchors = [a for c in calls for a in (*c.stack, c.node) if a in context.tree.parent and _function(context, a) is home]
-    return min((context.tree.statement(a).lineno for a in anchors), default=1 << 30)
+    return [context.tree.statement(a) for a in anchors]
 
 
 def _function(context: Context, node: ast.AST) -> ast.AST:

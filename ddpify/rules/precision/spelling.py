@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import AddFirst, Drop, Edit, InsertBefore, NameArgument, Replace, SetArgument
+from ddpify.facts.tree import dotted
 from ddpify.rules.base import Change, Example
 from ddpify.rules.context import Context
 
@@ -107,7 +108,7 @@ def _named(context: Context, node: ast.expr) -> tuple[str, str] | None:
 
 def _written_out(context: Context, node: ast.Attribute) -> bool:
     """Whether a name is spelled `torch.cuda.amp.x`."""
-    return ast.unparse(node).startswith(("torch.cuda.amp.", "torch.cpu.amp.")) and _is_called(context, node)
+    return dotted(node.value) in ("torch.cuda.amp", "torch.cpu.amp") and _is_called(context, node)
 
 
 def _is_called(context: Context, node: ast.expr) -> bool:

@@ -141,7 +141,12 @@ def _on_cpu(context: Context, call: ast.Call) -> bool:
 def _chosen(context: Context, call: ast.Call) -> bool:
     """Whether a setting of the script decides if an autocast is on."""
     given = _given(context, call, "enabled")
-    return given is not None and not isinstance(given, ast.Constant) and "is_available" not in ast.unparse(given)
+    return given is not None and not isinstance(given, ast.Constant) and not asks_for_gpu(context, given)
+
+
+def asks_for_gpu(context: Context, node: ast.expr) -> bool:
+    """Whether an expression asks if there is a GPU."""
+    return any("torch.cuda.is_available" in context.facts.after.value(n).paths() for n in ast.walk(node) if isinstance(n, ast.expr))
 
 
 def _fix(amp: str, scaler: bool) -> str:

@@ -19,10 +19,11 @@ from ddpify.edits import Drop, DropArgument, DropEntry, Replace, Unwrap
 from ddpify.facts import averaged, library
 from ddpify.facts.collect import own_nodes
 from ddpify.facts.model import Method, New
+from ddpify.facts.tree import same, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.precision import migrated, present
+from ddpify.rules.precision import migrated, present, switch
 from ddpify.rules.precision.migrated import Out
 
 CODE = "DDP416"
@@ -144,7 +145,7 @@ def _initialized(context: Context, out: Out, node: ast.Call) -> None:
         out.gone.add(statement)
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
         target = statement.targets[0]
-        if ast.unparse(target).strip("()") == ", ".join(map(_listed, given)) or _flat(target) == [_listed(g) for g in given]:
+        if _given_back(target, given):
             out.gone.add(statement)
         else:
             text = "{0}" if len(given) == 1 else "{0}, {1}"
@@ -158,12 +159,16 @@ def _is_constant(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value == value
 
 
-def _listed(node: ast.expr) -> str:
-    return ast.unparse(node).replace("(", "[").replace(")", "]") if isinstance(node, (ast.List, ast.Tuple)) else ast.unparse(node)
+def _given_back(target: ast.expr, given: list[ast.expr]) -> bool:
+    """Whether what amp.initialize gives back is put where what it is given came from."""
+    return _alike(target, given[0] if len(given) == 1 else ast.Tuple(given, ast.Load()))
 
 
-def _flat(target: ast.expr) -> list[str]:
-    return [_listed(e) for e in target.elts] if isinstance(target, (ast.Tuple, ast.List)) else [_listed(target)]
+def _alike(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions say the same, lists and tuples taken for one another."""
+    if isinstance(one, (ast.Tuple, ast.List)) and isinstance(other, (ast.Tuple, ast.List)):
+        return len(one.elts) == len(other.elts) and all(map(_alike, one.elts, other.elts))
+    return same(one, other)
 
 
 def _scaled(context: Context, out: Out, node: ast.Call) -> None:
@@ -228,9 +233,9 @@ def _collapsed(context: Context, out: Out) -> None:
         inside = {n for s in node.body for n in ast.walk(s)} if isinstance(node, ast.If) and node.orelse else set()
         if not isinstance(node, ast.If) or not any(e.node in inside for e in out.edits):
             continue
-        plain = _Plain(context, out)
-        ours = [s for statement in node.body for s in _statements(plain.visit(copy.deepcopy(statement)))]
-        if [ast.unparse(s) for s in ours] == [ast.unparse(s) for s in node.orelse]:
+        copies = [_Plain(out, statement) for statement in node.body]
+        ours = [s for plain in copies for s in _statements(plain.visit(plain.copy))]
+        if list(map(structure, ours)) == list(map(structure, node.orelse)):
             out.edits.append(Unwrap(node))
             _flag(out, node.test)
 
@@ -240,19 +245,20 @@ def _statements(found: object) -> list[ast.stmt]:
 
 
 class _Plain(ast.NodeTransformer):
-    """Statements without amp, as they are going to read; of a copy, known by its places."""
+    """A copy of a statement without amp, as it is going to read."""
 
-    def __init__(self, context: Context, out: Out) -> None:
-        plain = [e for e in out.edits if isinstance(e, Replace) and not e.holes]
-        self.texts: dict[object, str] = {(e.node.lineno, e.node.col_offset, type(e.node)): e.template for e in plain}
-        self.blocks = {(e.node.lineno, e.node.col_offset) for e in out.edits if isinstance(e, Unwrap)}
+    def __init__(self, out: Out, statement: ast.stmt) -> None:
+        self.copy = copy.deepcopy(statement)
+        self.originals: dict[ast.AST, ast.AST] = dict(zip(ast.walk(self.copy), ast.walk(statement), strict=True))
+        self.texts: dict[ast.AST | None, str] = {e.node: e.template for e in out.edits if isinstance(e, Replace) and not e.holes}
+        self.blocks = {e.node for e in out.edits if isinstance(e, Unwrap)}
 
     def visit(self, node: ast.AST) -> object:
-        place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        text = self.texts.get((*place, type(node)))
+        original = self.originals.get(node)
+        text = self.texts.get(original)
         if isinstance(node, ast.expr) and text is not None:
             return ast.parse(text.replace("{{", "{").replace("}}", "}"), mode="eval").body
-        if isinstance(node, ast.With) and place in self.blocks:
+        if isinstance(node, ast.With) and original in self.blocks:
             return [s for inner in node.body for s in _statements(self.visit(inner))]
         return super().visit(node)
 
@@ -295,7 +301,7 @@ def _torch(context: Context, out: Out) -> None:
             out.left.append((node, "apex has no bfloat16", "keep torch's: --amp torch-bf16"))
             continue
         enabled = argument(node, 5 if node in scalers else 2, "enabled")
-        if enabled is not None and not isinstance(enabled, ast.Constant) and "is_available" not in ast.unparse(enabled):
+        if enabled is not None and not isinstance(enabled, ast.Constant) and not switch.asks_for_gpu(context, enabled):
             _flag(out, enabled)
         statement = tree.statement(node)
         if node in casts and isinstance(statement, ast.With) and len(statement.items) == 1 and statement.items[0].context_expr is node:

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import AddFirst, Edit, InsertAfter
+from ddpify.facts.tree import dotted, is_none, is_number, last_name, same, structure
 from ddpify.options import Options
 from ddpify.project import Project
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -54,6 +55,7 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _SPELLINGS = ("--local-rank", "--local_rank")
+_ARGUMENTS = ast.parse("sys.argv[1:]", mode="eval").body
 _OTHERS = ("click", "absl", "hydra", "fire", "typer", "tyro", "docopt", "plac", "jsonargparse", "simple_parsing", "tap")
 
 
@@ -68,15 +70,17 @@ def accepting(root: ast.Module, shown: str, visited: Collection[ast.AST] | None 
     """The changes that make the parsers of one file accept the local rank; of those that are read in `visited` statements."""
     declared = known(root)
     for statement in _parsers(root, visited):
-        name = _target(statement)
+        parser = _target(statement)
         if declared:
             call = declared[0]
             lacking = [s for s in _SPELLINGS if s not in _strings(call)]
             edits: list[Edit] = [AddFirst(call, f'"{s}"') for s in lacking]
             node: ast.AST = call
+        elif parser is None:
+            continue
         else:
-            last = _last_argument(root, statement, name)
-            line = f'{name}.add_argument("--local-rank", "--local_rank", type=int, help="set by torch.distributed.launch")\n'
+            last = _last_argument(root, statement, parser)
+            line = f'{ast.unparse(parser)}.add_argument("--local-rank", "--local_rank", type=int, help="set by torch.distributed.launch")\n'
             edits, node = [InsertAfter(last, line)], statement
         if edits:
             yield Change(CODE, "torch.distributed.launch passes the local rank as an argument", shown, node, tuple(edits))
@@ -100,7 +104,7 @@ def needs_environment(project: Project, edited: Collection[str], visited: Collec
 
 def _reads_arguments(node: ast.AST) -> bool:
     """Whether sys.argv is taken apart by hand."""
-    return isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.argv" and ast.unparse(node.slice) != "0"
+    return isinstance(node, ast.Subscript) and dotted(node.value) == "sys.argv" and not is_number(node.slice, 0)
 
 
 def _parses(node: ast.AST) -> bool:
@@ -109,7 +113,7 @@ def _parses(node: ast.AST) -> bool:
         return False
     given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "args")]
     named = node.func.attr in ("parse_args", "parse_known_args", "parse_intermixed_args")
-    return named and all(ast.unparse(g) in ("None", "sys.argv[1:]") for g in given)
+    return named and all(is_none(g) or same(g, _ARGUMENTS) for g in given)
 
 
 def known(root: ast.AST) -> list[ast.Call]:
@@ -138,8 +142,8 @@ def _run(root: ast.Module, visited: Collection[ast.AST] | None, nodes: Iterable[
 def _parsers(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.stmt]:
     """The statements that make a parser which then reads the command line."""
     made = [s for s in ast.walk(root) if isinstance(s, ast.stmt) and _makes(s)]
-    read = {ast.unparse(n.func.value) for n in _run(root, visited) if _parses(n)}  # type: ignore[attr-defined]
-    named = [s for s in made if _target(s) in read]
+    read = {structure(n.func.value) for n in _run(root, visited) if _parses(n)}  # type: ignore[attr-defined]
+    named = [s for s in made if (target := _target(s)) is not None and structure(target) in read]
     # a parser that is read under another name: where there is one in all, that
     yield from named or (made if len(made) == 1 and read else [])
 
@@ -148,26 +152,30 @@ def _makes(statement: ast.stmt) -> bool:
     value = getattr(statement, "value", None)
     return (
         isinstance(statement, (ast.Assign, ast.AnnAssign))
-        and bool(_target(statement))
+        and _target(statement) is not None
         and isinstance(value, ast.Call)
-        and ast.unparse(value.func).rpartition(".")[2].endswith(("ArgumentParser", "ArgParser"))
+        and last_name(value.func).endswith(("ArgumentParser", "ArgParser"))
     )
 
 
-def _target(statement: ast.stmt) -> str:
+def _target(statement: ast.stmt) -> ast.expr | None:
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return ast.unparse(targets[0]) if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)) else ""
+    return targets[0] if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)) else None
 
 
-def _last_argument(root: ast.Module, made: ast.stmt, name: str) -> ast.stmt:
+def _adds(node: ast.expr, parser: ast.expr) -> bool:
+    """Whether an expression is `parser.add_argument(...)`."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr == "add_argument" and same(func.value, parser)
+
+
+def _last_argument(root: ast.Module, made: ast.stmt, parser: ast.expr) -> ast.stmt:
     """The statement after which an argument is added: the parser's last in the block that makes it."""
     for node in ast.walk(root):
         for block in ("body", "orelse", "finalbody"):
             statements = getattr(node, block, None)
             if isinstance(statements, list) and made in statements:
                 later = statements[statements.index(made) :]
-                adds = [
-                    s for s in later if isinstance(s, ast.Expr) and ast.unparse(s).startswith(f"{name}.add_argument(")
-                ]  # fmt: skip
+                adds = [s for s in later if isinstance(s, ast.Expr) and _adds(s.value, parser)]
                 return adds[-1] if adds else made
     return made

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ddpify.edits import Drop, DropArgument, Edit, InsertBefore, Replace, SetArgument
+from ddpify.facts.tree import last_name, same
 from ddpify.launchers import start
 from ddpify.launchers.pure import Purity
 from ddpify.launchers.spawn import Spawned
@@ -131,8 +132,7 @@ def _path(file: SourceFile, node: ast.expr) -> str:
 
 def _started(file: SourceFile, call: ast.Call) -> bool:
     """Whether a call makes a process that trains: one in a file that starts a process group."""
-    named = isinstance(call.func, (ast.Name, ast.Attribute)) and ast.unparse(call.func).rpartition(".")[2] == "Process"
-    return named and "init_process_group" in file.source.text and "multiprocessing" in _path(file, call.func)
+    return last_name(call.func) == "Process" and "init_process_group" in file.source.text and "multiprocessing" in _path(file, call.func)
 
 
 def _spawns(file: SourceFile) -> Iterator[ast.Call]:
@@ -147,7 +147,7 @@ def _passed(file: SourceFile) -> list[ast.Call]:
     """The declarations of a local rank that comes as an argument, and is read."""
     calls = local_rank.known(file.tree)
     read = {n.attr for n in ast.walk(file.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
-    return [c for c in calls if "environ" not in ast.unparse(c) and _destination(c) in read]
+    return [c for c in calls if not any(last_name(n) == "environ" for n in ast.walk(c)) and _destination(c) in read]
 
 
 def _destination(call: ast.Call) -> str:
@@ -164,7 +164,7 @@ def _left_to_the_launcher(file: SourceFile) -> Iterator[Change]:
     for node in ast.walk(file.tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Constant):
             environ, name = node.targets[0].value, node.targets[0].slice.value
-            if name in _ENVIRONMENT and ast.unparse(environ).endswith("environ"):
+            if name in _ENVIRONMENT and last_name(environ) == "environ":
                 line = f'{ast.unparse(environ)}.setdefault("{name}", {{0}})\n'
                 edits = (InsertBefore(node, line, (node.value,)), Drop(node))
                 yield Change(CODE, f"{name} is the launcher's to set", file.shown, node, edits)
@@ -183,7 +183,7 @@ def _called_once(file: SourceFile, made: Move) -> None:
     if not isinstance(worker, ast.Name) or worker.id not in functions or not functions[worker.id].args.args:
         _left(made, file, call, "what is spawned is not a function of this file")
         return
-    groups = [n for n in ast.walk(file.tree) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("init_process_group")]
+    groups = [n for n in ast.walk(file.tree) if isinstance(n, ast.Call) and last_name(n.func) == "init_process_group"]
     edits: list[Edit] = []
     for group in groups:
         rank = next((k.value for k in group.keywords if k.arg == "rank"), group.args[4] if len(group.args) > 4 else None)
@@ -220,8 +220,7 @@ def _inputs(passed: ast.expr | None, number: ast.expr | None) -> list[ast.expr |
         return []
     if not isinstance(passed, ast.Tuple) or any(isinstance(n, ast.Starred) for n in passed.elts):
         return None
-    size = ast.unparse(number) if number is not None else ""
-    return ['int(os.environ["WORLD_SIZE"])' if ast.unparse(n) == size else n for n in passed.elts]
+    return ['int(os.environ["WORLD_SIZE"])' if number is not None and same(n, number) else n for n in passed.elts]
 
 
 def _not_needed(file: SourceFile, call: ast.Call) -> Iterator[Edit]:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import cuts
 from ddpify.facts.model import Call, Class, Func, New
+from ddpify.facts.tree import is_main_test
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
@@ -159,8 +160,7 @@ def _seeded(context: Context, seed: str, draw: Call) -> bool:
     """Whether a generator has been seeded by the script when something is drawn, whatever it was asked to do."""
     tests = {node for node, _ in draw.tests}
     return any(
-        c.order < draw.order and all(node in tests or "__name__" in ast.unparse(node) for node, _ in c.tests)
-        for c in context.facts.after.calls_of(seed)
+        c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests) for c in context.facts.after.calls_of(seed)
     )
 
 

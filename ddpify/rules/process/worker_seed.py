@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts.model import Func, New
 from ddpify.facts.names import canonical
+from ddpify.facts.tree import last_name
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -81,7 +82,7 @@ def _function(context: Context, func: Func) -> Iterator[Change | Finding]:
     """The seeds that a `worker_init_fn` sets."""
     calls = [n for n in ast.walk(func.node) if isinstance(n, ast.Call)]
     names = {n.id for n in ast.walk(func.node) if isinstance(n, ast.Name)}
-    if names & {context.names["rank"], "rank"} or any(ast.unparse(c.func).rpartition(".")[2] in _OWN for c in calls):
+    if names & {context.names["rank"], "rank"} or any(last_name(c.func) in _OWN for c in calls):
         return
     for call in calls:
         if _path(context, func.file, call.func) in _SEEDS and call.args:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.facts.tree import same
 from ddpify.project import Project
 from ddpify.rules.base import Example
 from ddpify.rules.refuse.reach import Reach, Use, reach
@@ -63,7 +64,7 @@ def check(project: Project) -> Verdict | None:
 def _whole_graph(reached: Reach, use: Use, graphs: bool) -> ast.Call | None:
     """The forward whose rows `use`, a loss, compares with the labels of the same rows."""
     picked = [argument for argument in use.arguments if isinstance(argument, ast.Subscript)]
-    if len(picked) < 2 or not isinstance(use.node, ast.Call) or ast.dump(picked[0].slice) != ast.dump(picked[1].slice):
+    if len(picked) < 2 or not isinstance(use.node, ast.Call) or not same(picked[0].slice, picked[1].slice):
         return None
     rows = picked[0].slice
     if not isinstance(rows, (ast.Name, ast.Attribute)) or not _is_fixed(reached, use.unit, rows) or not _goes_backward(use):

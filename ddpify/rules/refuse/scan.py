@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ddpify.facts.tree import same
 from ddpify.project import SourceFile
 
 Chain = tuple[str, ...]
@@ -332,7 +333,7 @@ def _pattern(unit: Unit, node: ast.expr) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
-        given = [n for s in unit.body for n in ast.walk(s) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == node.id]
+        given = [n for s in unit.body for n in ast.walk(s) if isinstance(n, ast.Assign) and same(n.targets[0], node)]
         if len(given) == 1 and not _mentions(given[0].value, node.id):
             return _pattern(unit, given[0].value)
     return "*"

@@ -1,0 +1,34 @@
+"""Blocks that one rank runs ahead of the others: their context manager holds the others at a barrier."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts.collect import Run
+from ddpify.facts.model import Func, Method, New
+from ddpify.facts.tree import Tree
+
+BARRIERS = frozenset(("torch.distributed.barrier", "torch.distributed.monitored_barrier"))
+_FIRST = frozenset(("main_process_first", "local_main_process_first"))  # of accelerate and of transformers
+
+
+def one_rank_ahead(run: Run, tree: Tree, node: ast.AST) -> bool:
+    """Whether a place stands in a block that one rank runs before the others."""
+    blocks = (up for up in tree.ancestors(node) if isinstance(up, (ast.With, ast.AsyncWith)))
+    return any(_waits(run, item.context_expr) for block in blocks for item in block.items)
+
+
+def _waits(run: Run, manager: ast.expr) -> bool:
+    """Whether entering or leaving a context manager runs a barrier."""
+    if isinstance(manager, ast.Call):
+        called = run.value(manager.func).objs
+        if any(isinstance(o, Method) and o.name in _FIRST for o in called) or any(_runs_barrier(run, o) for o in called):
+            return True
+    made = [o for o in run.value(manager).objs if isinstance(o, New) and o.cls is not None]
+    found = [run.interpreter.find(o.cls, name) for o in made if o.cls is not None for name in ("__enter__", "__exit__")]
+    return any(_runs_barrier(run, o) for value in found if value is not None for o in value.objs)
+
+
+def _runs_barrier(run: Run, obj: object) -> bool:
+    calls = (n for n in ast.walk(obj.node) if isinstance(n, ast.Call)) if isinstance(obj, Func) else ()
+    return any(run.value(n.func).paths() & BARRIERS for n in calls)
