@@ -20,6 +20,7 @@ from ddpify.project import Project
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.data import evaluation
 from ddpify.rules.loop import carried, decisions, loss, metrics
 from ddpify.rules.precision import needed, taken_out
 from ddpify.rules.process import cuda_visible_devices, local_rank, module, relaunch, setup, spawn
@@ -78,10 +79,10 @@ def make_plan(project: Project, options: Options) -> Plan:
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))
     context = _context(project, options)
-    changes, findings = _decide(context)
+    context, changes, findings = _decide(context)
     while further := _concerned(context, findings):
         context = _context(project, options, (*context.facts.edited, *further))
-        changes, findings = _decide(context)
+        context, changes, findings = _decide(context)
     entry = project.entry
     findings += [Finding("DDP204", Safety.NOTE, sentence, entry.shown, line) for line, sentence in entry.source.mended]
     blocked = _blocked(context, findings)
@@ -153,10 +154,9 @@ def first(project: Project, options: Options) -> Plan | None:
         return None
     found, bound = list[Change | Finding](), frozenset[str]()
     if present:
-        found += taken_out.changes(Context(collect.collect(project), options))
+        found += taken_out.changes(_sharing_out(Context(collect.collect(project), options)))
     if distributed and not found:
-        context = _context(project, options)
-        context.distributed = True
+        context = replace(_context(project, options), distributed=True)
         bound = _bound(context)
         found += [_settled(context, item) for rule in registry.PRECISION for item in rule.changes(context)]
     changes = tuple(c for c in found if isinstance(c, Change))
@@ -182,7 +182,11 @@ def _context(project: Project, options: Options, edited: tuple[str, ...] | None 
     facts.floor = amp.event if isinstance(amp, initialize.Site) else None
     collect.place_wraps(facts)
     averaged.fill(facts)
-    return Context(facts, options, amp=amp)
+    return _sharing_out(Context(facts, options, amp=amp))
+
+
+def _sharing_out(context: Context) -> Context:
+    return replace(context, dealt=evaluation.dealt(context))
 
 
 def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -191,11 +195,12 @@ def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]
     return tuple(n for n, f in project.files.items() if f.shown in left and n not in context.facts.edited and project.may_edit(n))
 
 
-def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
+def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:
+    """The changes and findings of all rules, and the context of the script as it is once ranks agree."""
     changes: list[Change] = []
     findings: list[Finding] = []
     done: set[Obligation] = set()
-    first = _agree(context)
+    context, first = _agree(context)
     for rule in registry.PLANNING:
         doing("planning")
         for item in first.get(rule, ()) if rule in first else rule.changes(context):
@@ -214,19 +219,16 @@ def _decide(context: Context) -> tuple[list[Change], list[Finding]]:
     findings += _unread(context)
     if context.facts.before.trace.exhausted:
         findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
-    return changes, list(dict.fromkeys(findings))
+    return context, changes, list(dict.fromkeys(findings))
 
 
-def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]:
+def _agree(context: Context) -> tuple[Context, dict[ModuleType, list[Change | Finding | Proof]]]:
     """What is done so that ranks agree, until nothing is added: what one change agrees on, others need not, and later rules find agreed."""
     items: dict[ModuleType, list[Change | Finding | Proof]] = {}
     for rule in (carried, loss):  # each judges what the one before it has made of the script
         items[rule] = list(rule.changes(context))
         first = [c for c in items[rule] if isinstance(c, Change) and (c.settles or c.turns)]
-        for change in first:
-            context.agree(change)
-        if first:
-            collect.settle(context.facts, context.settled, context.agreed, context.shares, context.turned)
+        context = context.agreeing(first) if first else context
     made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
     for _ in range(6):
         told: list[Change] = []
@@ -241,10 +243,8 @@ def _agree(context: Context) -> dict[ModuleType, list[Change | Finding | Proof]]
                 break
         if not told:
             break
-        for change in told:
-            context.agree(change)
-        collect.settle(context.facts, context.settled, context.agreed, context.shares, context.turned)
-    return items
+        context = context.agreeing(told)
+    return context, items
 
 
 def _signature(change: Change) -> tuple[object, ...]:
@@ -328,8 +328,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     if plan.distributed:
         again = relaunch.move(project, plan.options.starts) if plan.spawned is None else None
         return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
-    context = _context(project, plan.options, plan.edited)
-    changes, findings = _decide(context)
+    context, changes, findings = _decide(_context(project, plan.options, plan.edited))
     changes, _ = module.by_file(context, changes)
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level in (Safety.NOTE, Safety.REVIEW) for f in plan.findings)

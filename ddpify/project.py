@@ -15,7 +15,7 @@ from ddpify import comments
 from ddpify.errors import DdpifyError
 from ddpify.progress import doing
 from ddpify.search_path import additions
-from ddpify.sharing import NOT_OURS, shared
+from ddpify.sharing import NOT_OURS, Member, other_scripts, shared
 from ddpify.source import Source, parse, read
 
 if TYPE_CHECKING:
@@ -168,7 +168,12 @@ class Project:
 
     @cached_property
     def _shared(self) -> dict[str, Path | None]:
-        return shared(self)
+        members = {name: Member(file.path, file.source.text, self.root_of(name)) for name, file in self.files.items()}
+        return shared(members, lambda name: self.imports(self.files[name]), self.other_scripts())
+
+    def other_scripts(self) -> Iterator[tuple[Path, str]]:
+        """The project's other scripts, and the modules that the entry does not import, with their texts."""
+        return other_scripts({file.path: file.source.text for file in self.files.values()}, self.entry.path, self.top)
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""

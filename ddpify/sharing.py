@@ -6,12 +6,9 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ddpify.project import Project
 
 NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
 MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)
@@ -19,34 +16,45 @@ _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|
 _MOST = 1000  # scripts that are looked at
 
 
-def shared(project: Project) -> dict[str, Path | None]:
+@dataclass(frozen=True)
+class Member:
+    """A module of a project: its file, its text, and the folder that Python finds it in by its whole name."""
+
+    path: Path
+    text: str
+    root: Path
+
+
+def shared(
+    members: Mapping[str, Member], imports: Callable[[str], Iterable[str]], others: Iterable[tuple[Path, str]]
+) -> dict[str, Path | None]:
     """The modules that are scripts, too, that other scripts than the entry may import, or that such modules import.
 
-    Each with a script that knows it by another name, as a part of a package that is none for the entry.
+    Each with a script that knows it by another name, as a part of a package that is none for the entry. `others` are these scripts with
+    their texts.
     """
-    imported = [(path, "sys.path" in text, _words(text)) for path, text in scripts(project)]
+    imported = [(path, "sys.path" in text, _words(text)) for path, text in others]
     found: dict[str, Path | None] = {}
-    for name, file in project.files.items():
-        last, root = name.rpartition(".")[2], project.root_of(name)
+    for name, member in members.items():
+        last, root = name.rpartition(".")[2], member.root
         users = [(path, searches) for path, searches, words in imported if last in words and root.name in words]
         apart = [path for path, searches in users if not _finds(path, searches, root, name.partition(".")[0])]
         by_name = (p for p, searches, words in imported if last in words and _finds(p, searches, root, name.partition(".")[0]))
-        if MAIN.search(file.source.text) or apart or next(by_name, None) is not None:
+        if MAIN.search(member.text) or apart or next(by_name, None) is not None:
             found[name] = apart[0] if apart else None
     todo = list(found)
     while todo:
-        further = [n for n in project.imports(project.files[todo.pop()]) if n in project.files and n not in found]
+        further = [n for n in imports(todo.pop()) if n in members and n not in found]
         found |= dict.fromkeys(further)
         todo += further
     return found
 
 
-def scripts(project: Project) -> Iterator[tuple[Path, str]]:
-    """The project's other scripts, and the modules that the entry does not import, with their texts."""
-    known = {file.path: file.source.text for file in project.files.values()}
+def other_scripts(known: Mapping[Path, str], entry: Path, top: Path) -> Iterator[tuple[Path, str]]:
+    """The scripts of a folder beside the entry, and the modules that it does not import, with their texts; `known` are those it does."""
     yield from ((path, text) for path, text in known.items() if MAIN.search(text))
-    for path in itertools.islice(scripts_below(project.top), _MOST) if known else ():
-        if path not in known and path != project.entry.path:
+    for path in itertools.islice(scripts_below(top), _MOST) if known else ():
+        if path not in known and path != entry:
             with contextlib.suppress(OSError):
                 yield path, path.read_text(encoding="utf-8", errors="replace")
 

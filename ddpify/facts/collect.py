@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -21,6 +21,7 @@ class Run:
     """One run of the interpreter, and questions about its values."""
 
     interpreter: Interpreter
+    known: dict[object, object] = field(default_factory=dict, init=False)  # what was found out about this run already
 
     def __post_init__(self) -> None:
         self.trace = self.interpreter.run()
@@ -360,7 +361,6 @@ class Facts:
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     averaged: dict[New, Averaged] = field(default_factory=dict)
     through: tuple[Through, ...] = ()
-    known: dict[object, object] = field(default_factory=dict)  # what was found out already, by what it was found out of
     served: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
     plain: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls serve them
     floor: tuple[int, ast.AST, tuple[ast.AST, ...]] | None = None  # an event that wraps come after
@@ -379,7 +379,10 @@ class Facts:
     @cached_property
     def entry(self) -> Forest:
         """The files that are edited: the entry, and the modules that make its batches or run over them."""
-        return Forest([self.trees[name] for name in ("__main__", *self.edited)])
+        key, memo = (f"edited: {' '.join(self.edited)}", self.project.entry.tree), self.project.memo
+        if key not in memo:  # the same for all runs
+            memo[key] = Forest([self.trees[name] for name in ("__main__", *self.edited)])
+        return memo[key]  # type: ignore[return-value]
 
     def tree_of(self, node: ast.AST) -> Tree:
         """The tree that a node stands in."""
@@ -390,7 +393,10 @@ class Facts:
 
     @cached_property
     def _standing(self) -> dict[ast.AST, Tree]:
-        return {node: tree for tree in self.trees.values() for node in tree.nodes()}
+        key, memo = (f"standing: {' '.join(self.trees)}", self.project.entry.tree), self.project.memo
+        if key not in memo:  # the same for all runs
+            memo[key] = {node: tree for tree in self.trees.values() for node in tree.nodes()}
+        return memo[key]  # type: ignore[return-value]
 
     def is_edited(self, node: ast.AST) -> bool:
         """Whether a node stands where edits are made."""
@@ -656,9 +662,9 @@ def settle(
     agreed: frozenset[ast.AST],
     shares: frozenset[New] | None = None,
     turned: Mapping[ast.expr, str] | None = None,
-) -> None:
-    """Run once more with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
-    facts.after = run(
+) -> Facts:
+    """The facts with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
+    after = run(
         facts.project,
         facts.wraps,
         ignore_dp=True,
@@ -669,6 +675,7 @@ def settle(
         turned=turned,
         cuts=facts.cuts,
     )
+    return replace(facts, after=after)
 
 
 def turned(facts: Facts, how: Mapping[ast.expr, str]) -> Run:

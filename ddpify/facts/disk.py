@@ -212,14 +212,14 @@ class Paths:
 
     def _stores(self, scope: ast.AST) -> dict[tuple[type, str], list[ast.AST]]:
         """The stores into names, and into attributes, anywhere inside."""
-        key = "stores", scope
-        if key not in self.facts.known:
+        key, memo = ("stores", scope), self.facts.project.memo
+        if key not in memo:
             found: dict[tuple[type, str], list[ast.AST]] = {}
             for n in ast.walk(scope):
                 if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store):
                     found.setdefault((type(n), n.id if isinstance(n, ast.Name) else n.attr), []).append(n)
-            self.facts.known[key] = found
-        return self.facts.known[key]  # type: ignore[return-value]
+            memo[key] = found
+        return memo[key]  # type: ignore[return-value]
 
 
 def stores(node: ast.AST, name: ast.Name | ast.Attribute) -> bool:

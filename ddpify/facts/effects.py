@@ -201,10 +201,10 @@ def writes(call: Call) -> bool:
 
 def of_run(facts: Facts) -> Effects:
     """The effects of the script as it is known by now, where no tracker is switched off."""
-    key = "effects", facts.after, facts.edited
-    if key not in facts.known:
-        facts.known[key] = Effects(facts)
-    return facts.known[key]  # type: ignore[return-value]
+    key, known = ("effects", facts.edited), facts.after.known
+    if key not in known:
+        known[key] = Effects(facts)
+    return known[key]  # type: ignore[return-value]
 
 
 class Effects:

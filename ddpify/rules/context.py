@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import cuts, library
-from ddpify.facts.collect import Facts, training_calls
+from ddpify.facts.collect import Facts, settle, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
 from ddpify.facts.tree import Forest, first_free, is_main_test
 from ddpify.options import Options
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 
-if TYPE_CHECKING:
-    from ddpify.rules.data.prepare import Preparation
-    from ddpify.rules.io.guards import Guards
+T = TypeVar("T")
 
 NAMES = {
     "rank": ("rank", "global_rank", "ddp_rank"),
@@ -56,18 +55,28 @@ NAMES = {
 }
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Context:
-    """The facts of one script and what was asked for."""
+    """The facts of one script and what was asked for.
+
+    It is about one run of the interpreter, and what was found out about that run is kept here: a context is never changed.
+    """
 
     facts: Facts
     options: Options
-    assumed: frozenset[New] | None = None  # what `dealt` is taken to be while that is being found out
+    dealt: frozenset[New] = frozenset()  # the loaders whose batches are shared out among the ranks for evaluation
     amp: Site | Nowhere | None = None  # where apex.amp is to be initialised, if it was asked for
     distributed: bool = False  # the script is so already: it gets no runtime block
     settled: dict[ast.stmt, tuple[str, ...]] = field(default_factory=dict)  # statement by statement, the names that hold all ranks' numbers
     agreed: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
     turned: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up
+    _known: dict[object, object] = field(default_factory=dict, init=False)
+
+    def once(self, answer: Callable[[Context], T]) -> T:
+        """What a function says of this context; it is asked once."""
+        if answer not in self._known:
+            self._known[answer] = answer(self)
+        return self._known[answer]  # type: ignore[return-value]
 
     @property
     def tree(self) -> Forest:
@@ -174,23 +183,20 @@ class Context:
     # ------------------------------------------------------------------------------------------------ questions
 
     @cached_property
-    def dealt(self) -> frozenset[New]:
-        """The loaders whose batches are dealt out among the ranks for evaluation."""
-        from ddpify.rules.data import evaluation
-
-        return evaluation.dealt(self) if self.assumed is None else self.assumed
-
-    @cached_property
     def shares(self) -> frozenset[New]:
         """The loaders that give each rank its own share of the data."""
         return frozenset(self.facts.feeding) | self.dealt
 
-    def agree(self, change: Change) -> None:
-        """Take note of what all ranks agree on once a change is made."""
-        for statement, text in change.settles:
-            self.settled[statement] = (*self.settled.get(statement, ()), text)
-        self.agreed |= frozenset(change.agrees)
-        self.turned.update(change.turns)
+    def agreeing(self, changes: Iterable[Change]) -> Context:
+        """The context of the script once all ranks agree on what some changes make them agree on."""
+        settled, agreed, turned = dict(self.settled), set(self.agreed), dict(self.turned)
+        for change in changes:
+            for statement, text in change.settles:
+                settled[statement] = (*settled.get(statement, ()), text)
+            agreed |= set(change.agrees)
+            turned |= dict(change.turns)
+        facts = settle(self.facts, settled, frozenset(agreed), self.shares, turned)
+        return replace(self, facts=facts, settled=settled, agreed=frozenset(agreed), turned=turned)
 
     def shared(self, value: Value) -> bool:
         """Whether a value is computed from a rank's own share of the data."""
@@ -252,27 +258,6 @@ class Context:
                     out |= {n.id for n in parts if isinstance(n, ast.Name)}
         return frozenset(out)
 
-    @cached_property
-    def guards(self) -> Guards:
-        """Which statements only speak and write."""
-        from ddpify.rules.io.guards import Guards
-
-        return Guards(self)
-
-    @cached_property
-    def stored(self) -> tuple[dict[ast.expr, str], list[ast.expr]]:
-        """The averages of a training step that files keep, with what makes them those of all ranks; and other numbers that they keep."""
-        from ddpify.rules.io import stored
-
-        return stored.found(self)
-
-    @cached_property
-    def preparation(self) -> Preparation:
-        """Which statements prepare files."""
-        from ddpify.rules.data import prepare
-
-        return prepare.found(self)
-
     def divided(self, size: ast.expr, otherwise: str = "") -> tuple[list[Edit], tuple[str, ...]]:
         """The edits that make a batch size this rank's share of it, and what they need; none where each rank has a batch of its own."""
         if self.options.batch_size == "per-rank":
@@ -300,19 +285,6 @@ class Context:
         if self.options.apex_ddp:
             return ("from apex.parallel import DistributedDataParallel",)
         return ("import torch", "from torch.nn.parallel import DistributedDataParallel")
-
-    def prepared(self, call: Call) -> bool:
-        """Whether a call is made where one rank of each node prepares files for the others."""
-        return self.preparation.covers(call)
-
-    def by_rank_zero(self, call: Call) -> bool:
-        """Whether a call stands, or will stand, under the guard of rank 0."""
-        guards, tree = self.guards, self.tree
-        return any(
-            guards.guarded(n) or any(isinstance(s, ast.stmt) and guards.only_speaks(s) for s in (tree.statement(n), *tree.ancestors(n)))
-            for n in (*call.stack, call.node)
-            if n in tree.parent
-        )
 
     def calls(self) -> list[Call]:
         """All calls of the entry."""

@@ -20,7 +20,7 @@ _SHARES = (
 )
 
 
-def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+def shared_out(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     """Give each rank its share of each batch."""
     context, run = made.context, made.context.facts.after
     if any(k.arg is None for k in made.node.keywords) or made.when:

@@ -22,6 +22,7 @@ from ddpify.facts.model import NOTHING, Call, New
 from ddpify.facts.tree import Tree, structure
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.reductions import Left, left_behind, loader_of, meter, reduce
 from ddpify.rules.model.batch_norm import may_hold_batch_norm
 
@@ -293,7 +294,7 @@ def _divides(context: Context, node: ast.Call, loader: New) -> bool:
         return True
     if context.options.eval == "shard" and context.facts.is_edited(node):
         statements = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
-        if any(context.guards.only_speaks(s) for s in statements):
+        if any(guards_of(context).only_speaks(s) for s in statements):
             return True
     loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n).batches()]
     return len(loops) == 1 and _past(tree, node, loops[0])
@@ -440,7 +441,7 @@ def _counts(context: Context, loop: ast.For, asked: bool) -> bool:
         return not isinstance(loop.target, ast.Tuple) and any(
             isinstance(n, ast.Call) and "enumerate" in context.facts.after.value(n.func).paths() for n in ast.walk(loop.iter)
         )
-    tree, guards = context.tree, context.guards
+    tree, guards = context.tree, guards_of(context)
     for node in ast.walk(tree.function(loop)):
         if isinstance(node, ast.Name) and node.id == index.id and node is not index:
             around = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]

@@ -225,11 +225,8 @@ EXAMPLES: tuple[Example, ...] = (
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Shard every loader that feeds a training loop."""
-    calls: dict[ast.AST, list[New]] = {}
-    for loader in context.facts.loaders:
-        calls.setdefault(_made_by(context, loader), []).append(loader)
-    for node, loaders in calls.items():
-        yield from _made(context, node, loaders)
+    for items in context.once(_sharding).values():
+        yield from items
     for loop in context.facts.loops:
         if loop.batch is not None and len({getattr(o, "node", None) for o in loop.loaders}) > 1 and _in_turn(context, loop):
             yield context.manual(
@@ -240,7 +237,15 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 level=Safety.REVIEW,
             )
             break
-    yield from uses.changes(context)
+    yield from uses.findings(context)
+
+
+def _sharding(context: Context) -> dict[ast.AST, tuple[Change | Finding | Proof, ...]]:
+    """For each call that makes loaders which feed a training loop, what is done about it."""
+    calls: dict[ast.AST, list[New]] = {}
+    for loader in context.facts.loaders:
+        calls.setdefault(_made_by(context, loader), []).append(loader)
+    return {node: tuple(_made(context, node, loaders)) for node, loaders in calls.items()}
 
 
 def _made_by(context: Context, loader: New) -> ast.AST:
@@ -412,10 +417,9 @@ def sharded(context: Context, loader: New) -> bool:
 
 def refused(context: Context, loader: New) -> bool:
     """Whether a training loader is left as it is, with a finding."""
-    return not sharded(context, loader) and any(
-        isinstance(item, Finding) and item.level is Safety.MANUAL and any(o.about is loader.node for o in item.discharges)
-        for item in changes(context)
-    )
+    items = (item for items in context.once(_sharding).values() for item in items)
+    stuck = (item for item in items if isinstance(item, Finding) and item.level is Safety.MANUAL)
+    return not sharded(context, loader) and any(o.about is loader.node for item in stuck for o in item.discharges)
 
 
 def _of_rank(context: Context, given: New) -> bool:
@@ -444,10 +448,10 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         if _maybe_none(context, given) and not made.when:
             yield from _either(made, given)
         else:
-            yield from sampler.changes(made, given)
+            yield from sampler.shared_out(made, given)
         return
     if (given := made.given("batch_sampler")) is not None:
-        yield from batch_sampler.changes(made, given)
+        yield from batch_sampler.shared_out(made, given)
         return
     dataset = made.argument("dataset")
     if dataset is None and (spread := _with_dataset(made)) is not None:
@@ -457,7 +461,7 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
         yield made.refuse("the loader's data set cannot be seen")
         return
     if stream.is_stream(context, context.facts.after.value(dataset)):
-        yield from stream.changes(made, dataset)
+        yield from stream.shared_out(made, dataset)
         return
     spread = next((k for k in node.keywords if k.arg is None), None)
     if made.when and spread is not None and _harmless(context, spread.value):

@@ -22,6 +22,7 @@ from ddpify.facts.model import Call, Class, Func, Lit, Obj
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.download import downloads
+from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.process.setup import works_at_import
 
 CODE = "DDP305"
@@ -120,13 +121,17 @@ class Preparation:
 
     def writes(self, statement: ast.stmt) -> bool:
         """Whether a statement writes files, and does so only where files are prepared."""
-        run, effects = self.context.facts.after, self.context.guards.effects
+        run, effects = self.context.facts.after, guards_of(self.context).effects
         calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in run.calls(n)]
         return any("file" in effects.kinds(c.node) for c in calls) and all(self.covers(c) for c in calls)
 
 
-def found(context: Context) -> Preparation:
-    """The statements of the entry that prepare files."""
+def preparation(context: Context) -> Preparation:
+    """The statements of the edited files that prepare others."""
+    return context.once(_found)
+
+
+def _found(context: Context) -> Preparation:
     out = Preparation(context)
     run, tree = context.facts.after, context.tree
     out.waiting = [n for n in tree.nodes() if isinstance(n, ast.With) and any(_lets_first(context, i.context_expr) for i in n.items)]
@@ -141,10 +146,10 @@ def found(context: Context) -> Preparation:
                 out.turns.append(node)
     out.turns = [s for s in out.turns if not _within_another(context, s, out.turns)]
     for call in run.trace.calls:
-        if not _fetches(call) or out.covers(call) or not context.facts.is_edited(call.node) or context.guards.guarded(call.node):
+        if not _fetches(call) or out.covers(call) or not context.facts.is_edited(call.node) or guards_of(context).guarded(call.node):
             continue
         statement = _acting(context, call)
-        if statement is not None and not context.guards.guarded(statement):
+        if statement is not None and not guards_of(context).guarded(statement):
             if statement not in out.alone:
                 out.alone.append(statement)
         elif call.func.paths() & _CHECKING and _free(context, tree.statement(call.node), calls_under(context, tree.statement(call.node))):
@@ -157,7 +162,7 @@ def found(context: Context) -> Preparation:
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Put what prepares files under its guard."""
     tree, names = context.tree, context.names
-    done = context.preparation
+    done = preparation(context)
     for statement in done.turns:
         yield Change(
             CODE,
@@ -214,7 +219,7 @@ def _within_another(context: Context, statement: ast.stmt, others: list[ast.stmt
 
 def calls_under(context: Context, statement: ast.stmt) -> list[Call]:
     """The calls that run while a statement does."""
-    run, under = context.facts.after, context.guards.effects.under
+    run, under = context.facts.after, guards_of(context).effects.under
     calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in (*run.calls(n), *under.get(n, ()))]
     return sorted({id(c): c for c in calls}.values(), key=lambda c: c.order)
 
@@ -272,7 +277,7 @@ def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.st
     """Whether files are made here that all ranks then read: fetched ones, or such as are read in an other branch or later."""
     if any(_fetches(c) for c in calls):
         return True
-    guards = context.guards
+    guards = guards_of(context)
     if guards.only_speaks(node) or guards.guarded(node):
         return False
     made = [t for c in calls if guards.effects.at.get(c.node) == "file" for t in disk.touches(c) if t.kind == "write"]
@@ -292,7 +297,7 @@ def _free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
 
 def free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     """Whether every rank comes to a statement, and nothing in it trains or waits for other ranks."""
-    facts, guards = context.facts, context.guards
+    facts, guards = context.facts, guards_of(context)
     if guards.guarded(node) or _before_the_group(context, node, calls) or any(_led_by_rank_zero(context, node, c) for c in calls):
         return False
     for call in calls:
@@ -309,7 +314,7 @@ def free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
 
 def _led_by_rank_zero(context: Context, node: ast.stmt, call: Call) -> bool:
     """Whether rank 0 alone comes to a statement on the way to one of its calls."""
-    guards, tree = context.guards, context.tree
+    guards, tree = guards_of(context), context.tree
     inside = set(ast.walk(node))
     above = [n for n in call.stack if n in tree.parent and n not in inside]
     return any(guards.guarded(n) or any(isinstance(s, ast.stmt) and guards.only_speaks(s) for s in tree.path(n)) for n in above)

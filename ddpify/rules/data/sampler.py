@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts.model import Class, Func, New, Value
-from ddpify.rules.base import Change, Finding, Safety
+from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
 from ddpify.rules.data.call import CODE, LoaderCall
@@ -20,7 +20,7 @@ _MOST = 10**7  # indices that a rank draws at once
 _ROOTS = {"numpy": "import numpy as np", "random": "import random"}
 
 
-def changes(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+def shared_out(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     """Give each rank its share of what the sampler draws."""
     if any(k.arg is None for k in made.node.keywords):
         yield made.refuse("the loader's arguments cannot be seen")
@@ -85,8 +85,8 @@ def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple
 
 def _coupled(context: Context) -> set[ast.AST]:
     """The calls that make the loaders of losses that are not averages over samples."""
-    open_ = {o.about for f in loss.changes(context) if isinstance(f, Finding) and f.level >= Safety.REVIEW for o in f.discharges}
-    return {o.node for t in context.facts.loops if t.backward.node in open_ for o in t.loaders if isinstance(o, New)}
+    unaveraged = loss.unaveraged(context)
+    return {o.node for t in context.facts.loops if t.backward.node in unaveraged for o in t.loaders if isinstance(o, New)}
 
 
 def _regrouped(context: Context, loaders: frozenset[ast.AST]) -> bool:

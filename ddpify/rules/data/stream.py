@@ -17,7 +17,7 @@ _FIX = "in its __iter__, yield every (rank * workers + worker)-th item only"
 _WHY = "each rank takes every N-th sample of the stream; the last samples are repeated, so that all ranks have equally many"
 
 
-def changes(made: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
+def shared_out(made: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
     """Let each rank read its share of the stream."""
     problem = _problem(made, dataset)
     if problem:

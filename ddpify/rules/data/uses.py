@@ -33,7 +33,7 @@ _HARMLESS = (
 )
 
 
-def changes(context: Context) -> Iterator[Finding]:
+def findings(context: Context) -> Iterator[Finding]:
     """Other uses of a training loader, which holds this rank's share only, and data sets that its indices do not reach."""
     run = context.facts.after
     loaders = set(context.facts.loaders)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ddpify.edits import Replace, Under
 from ddpify.facts.barriers import one_rank_ahead
@@ -17,41 +16,14 @@ from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
 from ddpify.rules.io import writers
-
-if TYPE_CHECKING:
-    from ddpify.rules.io.guards import Guards
+from ddpify.rules.io.speech import Guards
+from ddpify.rules.io.unedited import is_logged, own_guard, said
 
 CODE = "DDP501"
 _EXISTS = frozenset(("exists", "isfile", "isdir", "is_file", "is_dir", "_check_exists", "check_preprocess", "check_integrity"))
-_STDOUT = ("print", "sys.stdout", "pprint")
 
 
-def speaks(context: Context, guards: Guards) -> bool:
-    """Whether a module that is not edited prints, outside the calls that are guarded here."""
-    return any(any(p.startswith(_STDOUT) for p in c.func.paths()) for c in _said(context, guards))
-
-
-def logs(context: Context, guards: Guards) -> bool:
-    """Whether a module that is not edited logs, outside the calls that are guarded here."""
-    return any(_logs(c) for c in _said(context, guards))
-
-
-def _logs(call: Call) -> bool:
-    """Whether a call goes through `logging`."""
-    made = [m.path for o in call.func.objs if (m := maker(o)) is not None]
-    return any(p.startswith("logging.") for p in (*call.func.paths(), *made))
-
-
-def _said(context: Context, guards: Guards) -> Iterator[Call]:
-    """The output of other modules that every rank would make."""
-    for call in context.facts.after.trace.calls:
-        if context.facts.is_edited(call.node) or guards.effects.at.get(call.node) != "print":
-            continue
-        if not guards.guarded_call(call.node, call.stack) and not _own_guard(context, call.node):
-            yield call
-
-
-def changes(context: Context, guards: Guards) -> Iterator[Change | Finding]:
+def silenced(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     """Close what the entry can close for other ranks, and report files that other modules write."""
     yield from _files(context, guards)
     where = next((s for s in context.tree.root.body if isinstance(s, (ast.Import, ast.ImportFrom))), context.tree.root.body[0])
@@ -59,11 +31,11 @@ def changes(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     if guards.quiet and not _closes_stdout(context):
         why = "modules that are not edited print, too: only rank 0's standard output is shown"
         yield Change(CODE, why, shown, where, (), needs=("quiet",))
-    logging = guards.quiet_logging and any(_logs(c) for c in context.facts.after.trace.calls)
+    logging = guards.quiet_logging and any(is_logged(c) for c in context.facts.after.trace.calls)
     if logging and not _disabled(context):
         why = "modules that are not edited log, too: only rank 0's loggers speak"
         yield Change(CODE, why, shown, where, (), needs=("quiet_logging",))
-    modules = {c.file: c.node for c in _said(context, guards) if any(p.startswith("loguru.") for p in c.func.paths())}
+    modules = {c.file: c.node for c in said(context, guards) if any(p.startswith("loguru.") for p in c.func.paths())}
     for node in modules.values():
         fix = "from loguru import logger, and logger.remove() where the rank is not 0"
         yield context.manual(CODE, node, "every rank logs here", fix)
@@ -97,10 +69,10 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
             or call.file not in context.facts.trees
         ):
             continue
-        if context.prepared(call):
+        if prepare.preparation(context).covers(call):
             seen.add(call.node)  # a later call finds the files there
             continue
-        if guards.guarded_call(call.node, call.stack) or _own_guard(context, call.node):
+        if guards.guarded_call(call.node, call.stack) or own_guard(context, call.node):
             continue
         if alone & set(call.stack) or _on_writer(guards, call) or only_draws(call):
             continue
@@ -216,9 +188,3 @@ def _plain_logger(context: Context, caller: ast.Call, name: str, edited: set[ast
         template = f"{{0}} if {context.names['rank']} == 0 else logging.getLogger({name})"
         why = "rank 0 alone sets up the log"
         yield Change(CODE, why, context.tree.shown, caller, (Replace(caller, template, (caller,)),), ("import logging",))
-
-
-def _own_guard(context: Context, node: ast.AST) -> bool:
-    run, tree = context.facts.after, context.facts.tree_of(node)
-    tests = (n for up in tree.ancestors(node) if isinstance(up, ast.If) for n in ast.walk(up.test) if isinstance(n, ast.expr))
-    return any(run.value(n).of_kind("rank") for n in tests)

@@ -18,8 +18,10 @@ from ddpify.facts.effects import HANDLERS
 from ddpify.facts.model import New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import prepare
 from ddpify.rules.io import run_names
-from ddpify.rules.io.guards import Guards
+from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.io.speech import Guards
 
 CODE = "DDP503"
 TITLE = "files, folders and checkpoints"
@@ -107,7 +109,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit opens, folders and loads in the entry."""
-    guards = context.guards
+    guards = guards_of(context)
     run, tree = context.facts.after, context.tree
     agreed = run_names.shared(context).made
     for node in tree.nodes():
@@ -211,7 +213,7 @@ def _momentary(context: Context, node: ast.Call, agreed: list[ast.Assign]) -> bo
     drawn = any(
         run_names.momentary(context.facts.after.value(a)) and not set(run_names.sources(context, a)) <= set(agreed) for a in node.args[:1]
     )
-    return drawn and isinstance(statement, ast.Expr) and statement.value is node and not context.guards.guarded(node)
+    return drawn and isinstance(statement, ast.Expr) and statement.value is node and not guards_of(context).guarded(node)
 
 
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
@@ -220,7 +222,7 @@ def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     if path is None:
         path = argument(node, 0, "filename")
     holders = [s for s in (tree.statement(node), *tree.ancestors(node)) if isinstance(s, ast.stmt)]
-    covered = any(context.prepared(c) for c in context.facts.after.calls(node))
+    covered = any(prepare.preparation(context).covers(c) for c in context.facts.after.calls(node))
     if path is None or covered or guards.guarded(node) or any(guards.only_speaks(s) for s in holders):
         return
     if any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):

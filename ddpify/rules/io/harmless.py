@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from ddpify.facts.effects import maker
-
-if TYPE_CHECKING:
-    from ddpify.rules.io.guards import Guards
+from ddpify.rules.io.speech import Guards
 
 _FUNCTIONS = frozenset("abs bool float format int len list max min repr round sorted str sum tuple type".split())
 _METHODS = frozenset("format item join keys values items mean numel sum tolist cpu detach size dim lower upper time strftime".split())

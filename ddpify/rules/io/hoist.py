@@ -13,6 +13,7 @@ from ddpify.edits import Edit, FreshName, InsertBefore, Replace
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Lit
 from ddpify.rules.context import Context
+from ddpify.rules.io.stored import kept_in_files
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CHOOSING = (ast.IfExp, ast.BoolOp, ast.Compare)
@@ -45,7 +46,7 @@ class Required:
         """The outermost expressions that all ranks must evaluate, in the order in which they are; the call `top` itself may be output."""
         if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
             yield Part(node, True)
-        elif (isinstance(node, ast.expr) and node in self.context.stored[0]) or (
+        elif (isinstance(node, ast.expr) and node in kept_in_files(self.context)[0]) or (
             isinstance(node, ast.Call) and node is not top and self._must(node)
         ):
             yield Part(node)
@@ -94,7 +95,7 @@ def taken_out(context: Context, required: Required, statement: ast.stmt, top: as
     parts = list(required.parts(top, top))
     if not parts or any(p.stuck for p in parts):
         return None
-    stored = context.stored[0]
+    stored = kept_in_files(context)[0]
     nodes = [p.node if p.node in stored else chain(context, p.node, top) for p in parts]
     nodes = [n for i, n in enumerate(nodes) if n not in nodes[:i] and not any(n is not o and n in ast.walk(o) for o in nodes)]
     early = _affected(context, required, top, nodes)

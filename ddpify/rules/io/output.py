@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from ddpify.facts.effects import DRAWN, maker
 from ddpify.facts.model import Func
-
-if TYPE_CHECKING:
-    from ddpify.rules.io.guards import Guards
+from ddpify.rules.io.speech import Guards
 
 
 def muted(guards: Guards) -> frozenset[ast.AST]:

@@ -16,6 +16,7 @@ from ddpify.edits import SetArgument
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.io.guarded import guards_of
 
 CODE = "DDP502"
 TITLE = "one progress bar"
@@ -134,7 +135,7 @@ def _fixed(context: Context, tree: Tree, node: ast.Call, to_a_file: bool) -> Ite
 
 def _drawn_by_output(context: Context, node: ast.Call) -> bool:
     """Whether a bar is only drawn where rank 0 alone comes by."""
-    return all(context.guards.guarded_call(c.node, c.stack) for c in context.facts.after.calls(node))
+    return all(guards_of(context).guarded_call(c.node, c.stack) for c in context.facts.after.calls(node))
 
 
 def _disabled(context: Context, given: ast.expr | None) -> bool:

@@ -20,6 +20,7 @@ from ddpify.facts.model import NOTHING, Func, Origin, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
 from ddpify.rules.io import run_folder
+from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.process.setup import works_at_import
 
 CODE = "DDP506"
@@ -166,7 +167,7 @@ def _needed(context: Context, touch: Touch) -> bool:
     entry = [n for n in (*touch.call.stack, touch.call.node) if n in tree.parent]
     if touch.kind not in ("read", "list", "make") or not entry:
         return False
-    if context.by_rank_zero(touch.call):
+    if guards_of(context).by_rank_zero(touch.call):
         return False
     statement = tree.statement(touch.call.node) if context.facts.is_edited(touch.call.node) else None
     alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node and bool(touch.call.func.paths())
@@ -231,7 +232,7 @@ def _everywhere(context: Context, statement: ast.stmt) -> bool:
     """Whether every rank runs a statement, when the process group is joined."""
     run, tree, main = context.facts.after, context.tree, context.main_block
     calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in run.calls(n)]
-    if context.guards.guarded(statement) or any(context.guards.guarded_call(c.node, c.stack) for c in calls):
+    if guards_of(context).guarded(statement) or any(guards_of(context).guarded_call(c.node, c.stack) for c in calls):
         return False
     if any(o.kind in ("batch", "decided", "rank") for c in calls for _, test in c.tests for o in test.origins):
         return False

@@ -14,7 +14,12 @@ from ddpify.rules.loop.numbers import own_parts
 _STORES = frozenset(("torch.save", "pickle.dump", "joblib.dump", "json.dump", "yaml.dump", "yaml.safe_dump"))
 
 
-def found(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
+def kept_in_files(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
+    """The averages of a training step that files keep, with what makes them those of all ranks; and other numbers that they keep."""
+    return context.once(_found)
+
+
+def _found(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
     """The averages over a rank's own batch that are stored while it trains, with what makes them those of all ranks; and what is left."""
     names, run = context.names, context.facts.after
     averaged: dict[ast.expr, str] = {}
@@ -28,11 +33,11 @@ def found(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
     return averaged, left
 
 
-def changes(context: Context, lifted: Iterable[Change]) -> Iterator[Change | Finding]:
+def averaged(context: Context, lifted: Iterable[Change]) -> Iterator[Change | Finding]:
     """The averages in place, where nothing was taken out of the statement that stores them; and what is left to do."""
-    averaged, left = context.stored
+    means, left = kept_in_files(context)
     done = {e.node for change in lifted for e in change.edits if isinstance(e, Replace)}
-    for node, template in averaged.items():
+    for node, template in means.items():
         if node not in done:
             why = "a file keeps this: it is the number of the whole batch"
             edits = (Replace(node, template, (node,)),)

@@ -11,19 +11,16 @@ References: https://docs.pytorch.org/docs/stable/tensorboard.html, https://docs.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.effects import SWITCHES
-from ddpify.facts.flow import UNNAMED
-from ddpify.facts.model import Call, Class, Func, New, Value
+from ddpify.facts.model import Call, Class, Func, New
 from ddpify.facts.tree import is_none
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
-
-if TYPE_CHECKING:
-    from ddpify.rules.io.guards import Guards
+from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.io.speech import Guards
 
 CODE = "DDP505"
 TITLE = "rank 0 holds the writer"
@@ -94,53 +91,9 @@ EXAMPLES: tuple[Example, ...] = (
 _STEERED = ("wandb.agent", "wandb.restore", "wandb.use_artifact")
 
 
-def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str, ...]:
-    """The trackers whose every run is opened by the entry on all ranks, and switched off on all but one."""
-    opened: dict[str, bool] = {}
-    for call in context.facts.after.trace.calls:
-        for path in call.func.paths() & SWITCHES.keys():
-            root = path.partition(".")[0]
-            here = context.facts.is_edited(call.node) and not guarded(call.node) and _settled(context, call.node, path)
-            opened[f"{root}."] = opened.get(f"{root}.", True) and here
-    return tuple(root for root, here in opened.items() if here and _read_by_all(context, guarded, root))
-
-
-def _read_by_all(context: Context, guarded: Callable[[ast.AST], bool], root: str) -> bool:
-    """Whether all ranks read something of a tracker's run, such as its settings; where none does, rank 0 alone needs a run."""
-    run, tree = context.facts.after, context.tree
-    for node in tree.nodes():
-        if not (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in _RUN_PARTS) or guarded(node):
-            continue
-        base = run.value(node.value)
-        if not any(p.startswith(root) for p in (*(f"{p}." for p in base.paths()), *(o.path for o in base.made()))):
-            continue
-        statement = tree.statement(node)
-        told = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and node in ast.walk(statement.value.func)
-        if not told:
-            return True
-    return False
-
-
-_RUN_PARTS = frozenset(("config", "run", "summary", "name", "id", "dir", "url"))
-
-
-def _settled(context: Context, call: ast.Call, path: str) -> bool:
-    """Whether it is known if a call is passed the argument that switches its run off: `**settings` may hold one."""
-    name = SWITCHES[path][0]
-    run = context.facts.after
-    spread = [run.value(k.value).objs for k in call.keywords if k.arg is None]
-    return argument(call, None, name) is not None or all(
-        objs and all(isinstance(o, New) and o.path == "dict" and not _may_hold(run.memory, o, name) for o in objs) for objs in spread
-    )
-
-
-def _may_hold(memory: Mapping[tuple[object, str], Value], obj: New, name: str) -> bool:
-    return (obj, name) in memory or (obj, UNNAMED) in memory
-
-
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Make writers on rank 0, switch trackers off elsewhere."""
-    guards = context.guards
+    guards = guards_of(context)
     for call in context.calls():
         path = next(iter(call.func.paths() & SWITCHES.keys()), None)
         if path is not None and guards.effects.switched:

@@ -20,6 +20,8 @@ from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import Call, Value
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
+from ddpify.rules.data import prepare
+from ddpify.rules.io.guarded import guards_of
 
 CODE = "DDP504"
 TITLE = "wait for what rank 0 wrote"
@@ -177,13 +179,14 @@ def _lazily(context: Context, where: ast.stmt, touch: Touch) -> bool:
 
 def _by_rank_zero(context: Context, touch: Touch) -> bool:
     """Whether rank 0 alone does this to a file."""
-    guards = context.guards
-    return (guards.effects.at.get(touch.call.node) == "file" or context.by_rank_zero(touch.call)) and not context.prepared(touch.call)
+    guards = guards_of(context)
+    alone = guards.effects.at.get(touch.call.node) == "file" or guards.by_rank_zero(touch.call)
+    return alone and not prepare.preparation(context).covers(touch.call)
 
 
 def _by_all(context: Context, touch: Touch) -> bool:
     """Whether all ranks do this, and what they find matters to all."""
-    if context.by_rank_zero(touch.call) or context.prepared(touch.call):
+    if guards_of(context).by_rank_zero(touch.call) or prepare.preparation(context).covers(touch.call):
         return False
     if touch.kind in ("look", "list"):
         return not _idle(context, touch)
@@ -220,7 +223,7 @@ def _idle(context: Context, touch: Touch) -> bool:
 
 def _told_only(context: Context, statement: ast.Assign, depth: int) -> bool:
     """Whether the names that a statement binds are read by nothing but what rank 0 does alone."""
-    tree, guards = context.tree, context.guards
+    tree, guards = context.tree, guards_of(context)
     if depth > 4 or not all(isinstance(t, ast.Name) for t in statement.targets):
         return False
     names = {t.id for t in statement.targets if isinstance(t, ast.Name)}

@@ -86,8 +86,7 @@ def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, str]) ->
     settled: dict[ast.stmt, tuple[str, ...]] = dict(context.settled)
     for node, text in found.items():
         settled[node] = (*settled.get(node, ()), text)
-    facts = replace(context.facts)
-    settle(facts, settled, context.agreed, context.shares, context.turned)
+    facts = settle(context.facts, settled, context.agreed, context.shares, context.turned)
     return replace(context, facts=facts)
 
 

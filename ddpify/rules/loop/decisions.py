@@ -18,7 +18,7 @@ from ddpify.facts.effects import effect
 from ddpify.facts.model import Call, Decision, Func, Method, New, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, own_statements
-from ddpify.rules.io.guards import Guards
+from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.numbers import own_parts
 
 CODE = "DDP403"
@@ -216,8 +216,7 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
 
 def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
     """Whether a condition is only asked in calls that write or speak, which rank 0 alone will make."""
-    guards = Guards(context) if all(d.stack for d in decisions) else None  # not the context's own: much is to be decided yet
-    return guards is not None and all(guards.guarded_call(d.node, d.stack) for d in decisions)
+    return all(d.stack for d in decisions) and all(guards_of(context).guarded_call(d.node, d.stack) for d in decisions)
 
 
 def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:

@@ -146,7 +146,22 @@ def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Judge the loss of each backward call; two that start from one loss, as with and without a scaler, share one change."""
+    """Judge the loss of each backward call."""
+    yield from context.once(_losses)
+
+
+def unaveraged(context: Context) -> set[ast.AST]:
+    """The backward calls of losses that are not seen to be averages over samples."""
+    items = context.once(_losses)
+    return {o.about for f in items if isinstance(f, Finding) and f.level >= Safety.REVIEW for o in f.discharges}
+
+
+def _losses(context: Context) -> tuple[Change | Finding | Proof, ...]:
+    return tuple(_each_once(context))
+
+
+def _each_once(context: Context) -> Iterator[Change | Finding | Proof]:
+    """The judgement of each loss; two that start from one loss, as with and without a scaler, share one change."""
     made: set[tuple[ast.expr, str]] = set()
     for item in _judged(context):
         if not isinstance(item, Change) or not made.intersection(item.turns):
@@ -184,7 +199,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 Safety.REVIEW,
             )
         elif loss.scale == "mean" and loss.of_kind("part"):
-            yield from parts.changes(context, node, loss, held)
+            yield from parts.judged(context, node, loss, held)
         elif loss.scale == "mean":
             yield Proof(held[0], "an average over equally many samples on every rank")
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):

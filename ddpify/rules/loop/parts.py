@@ -18,7 +18,7 @@ from ddpify.rules.context import Context, argument
 CODE = "DDP402"
 
 
-def changes(context: Context, node: ast.Call, loss: Value, held: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
+def judged(context: Context, node: ast.Call, loss: Value, held: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
     """Give each rank its share of each part of a batch that this loss is an average over."""
     edits: list[Edit] = []
     needs: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from ddpify.facts.library import COLLECTIONS, DICTS
 from ddpify.facts.model import NOTHING, Func, Lit, New, Tup, Value, join
 from ddpify.facts.tree import Tree
 from ddpify.rules.context import Context
+from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.decisions import steers
 from ddpify.rules.loop.numbers import fed, of_rows, own_parts
 
@@ -324,7 +325,7 @@ def _counted(context: Context, loop: Batches, left: Left, dealt: bool, out: Redu
 
 def _shown(context: Context, node: ast.AST) -> bool:
     """Whether a read only goes into what is printed, drawn or written."""
-    effects = context.guards.effects
+    effects = guards_of(context).effects
     return any(up in effects.at for up in context.facts.tree_of(node).ancestors(node))
 
 

@@ -13,7 +13,7 @@ from ddpify.rules.context import Context
 CODE = "DDP201"
 
 
-def changes(context: Context, training: frozenset[ast.AST]) -> Iterator[Finding]:
+def findings(context: Context, training: frozenset[ast.AST]) -> Iterator[Finding]:
     """Layers that a model gets while it trains, or later."""
     facts, run = context.facts, context.facts.before
     seen: set[ast.AST] = set()

@@ -16,7 +16,7 @@ CODE = "DDP201"
 _DRAWN = frozenset(("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "trunc_normal_"))
 
 
-def changes(context: Context) -> Iterator[Finding]:
+def findings(context: Context) -> Iterator[Finding]:
     """Writes to a wrapped model that its wrapper does not see."""
     facts, run = context.facts, context.facts.after
     seen: set[ast.AST] = set()
@@ -24,7 +24,7 @@ def changes(context: Context) -> Iterator[Finding]:
     training -= {
         node for m in facts.models for node in made_in(facts.before, m)
     }  # folds, in which a model is made, filled and wrapped anew
-    yield from grown.changes(context, training)
+    yield from grown.findings(context, training)
     for call in run.trace.calls:
         if call.node in seen:
             continue

@@ -18,6 +18,7 @@ from ddpify.facts import library
 from ddpify.facts.tree import structure
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
+from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.model import checkpointing, unused
 
 CODE = "DDP206"
@@ -156,7 +157,7 @@ def _fixed(test: ast.expr, between: list[ast.stmt]) -> bool:
 def _movable(context: Context, statements: list[ast.stmt]) -> bool:
     """Whether statements may go into a block of their own: none speaks, leaves, or is edited as a whole."""
     nodes = [n for s in statements for n in ast.walk(s)]
-    guarded = any(isinstance(n, ast.stmt) and context.guards.only_speaks(n) for n in nodes)
+    guarded = any(isinstance(n, ast.stmt) and guards_of(context).only_speaks(n) for n in nodes)
     return not guarded and not any(isinstance(n, _LEAVES) or context.turned.get(n) == "whole" for n in nodes)  # type: ignore[call-overload]
 
 

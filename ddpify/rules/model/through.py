@@ -14,7 +14,7 @@ from ddpify.rules.model import batch_norm, unused
 CODE = "DDP201"
 
 
-def changes(context: Context) -> Iterator[Change | Finding]:
+def wraps(context: Context) -> Iterator[Change | Finding]:
     """The wraps, and the calls that go through them."""
     facts = context.facts
     for found in facts.through:

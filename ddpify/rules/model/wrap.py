@@ -126,9 +126,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if context.options.apex_ddp and unused.chosen(context, model):
             why = "this model chooses the parts that it uses: apex's wrapper averages the gradients that there are, alike on all ranks"
             yield context.manual(CODE, statement, why, "let all ranks choose alike, or use --ddp torch", level=Safety.REVIEW)
-    yield from through.changes(context)
+    yield from through.wraps(context)
     yield from hooks.told(context)
-    yield from later.changes(context)
+    yield from later.findings(context)
 
 
 def _code(context: Context, model: TrainedModel, target: str) -> str:

@@ -23,7 +23,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, checkpointing
-from ddpify.rules.precision import concerned, present, region, scaled_loss, update
+from ddpify.rules.precision import clipping, concerned, present, region, update
 from ddpify.rules.precision.present import Backward
 
 CODE = "DDP414"
@@ -205,7 +205,7 @@ def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
 
 def looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
     """Gradients that are read: at O2 those of the model stay scaled, and the optimizer's are others."""
-    handled = {c.node for c in scaled_loss.clipping(context) if scaled_loss.clipped(context, c)}
+    handled = {c.node for c in clipping.clipping_calls(context) if clipping.clipped(context, c)}
     masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
     handled |= {c.node for c in context.facts.after.trace.calls if masters & set(ast.walk(c.node))}
     for node in dict.fromkeys(c.node for c in update.readers(context)):

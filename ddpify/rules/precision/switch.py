@@ -18,7 +18,7 @@ from ddpify.edits import DropArgument, Edit, SetArgument
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.precision import apex, concerned, present, scaled_loss
+from ddpify.rules.precision import apex, clipping, concerned, present
 
 CODE = "DDP411"
 TITLE = "mixed precision switched"
@@ -176,12 +176,12 @@ def _apex(context: Context) -> Iterator[Change | Finding]:
             edits: list[Edit] = [SetArgument(node, "opt_level", context.quoted(level), position=3)]
             if level in ("O0", "O1"):
                 edits += [DropArgument(node, k.arg) for k in node.keywords if k.arg in ("keep_batchnorm_fp32", "master_weights")]
-            edits += scaled_loss.zeroed(context)
+            edits += clipping.zeroed(context)
             flags = [up.test for up in context.tree.ancestors(node) if isinstance(up, ast.If) and not context.is_main(up)]
             if flags:
                 why = f"`{ast.unparse(flags[0])}` goes on deciding whether there is mixed precision"
                 yield context.manual(CODE, node, why, level=Safety.NOTE)
             names = concerned.Names(context)
-            edits += [*scaled_loss.clips(context, names), *names.edits]
+            edits += [*clipping.clips(context, names), *names.edits]
             yield Change(CODE, f"asked for by --amp {asked}", context.tree.shown, node, tuple(edits))
             yield from apex.looked_at(context, present.backwards(context)) if level == "O2" else ()

@@ -20,7 +20,6 @@ from ddpify.rules.refuse.reach import Reach, reach
 from ddpify.rules.refuse.scan import Unit
 from ddpify.rules.refuse.training import trains
 from ddpify.rules.refuse.verdict import Verdict
-from ddpify.sharing import scripts
 
 CODE = "DDP913"
 TITLE = "no training loop"
@@ -51,7 +50,7 @@ def check(project: Project) -> Verdict | None:
     reached = reach(project)
     if trains(reached) or trains(Reach(reached.resolver, _everything(reached))):
         return None
-    if any(unit.uses.imports_by_name for unit in reached.units) and any(".backward(" in text for _, text in scripts(project)):
+    if any(unit.uses.imports_by_name for unit in reached.units) and any(".backward(" in text for _, text in project.other_scripts()):
         return None  # what trains may be imported by a name that only the run tells
     if any(name in project.broken for name in reached.imported):
         return None  # the training may be there

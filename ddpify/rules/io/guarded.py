@@ -1,0 +1,25 @@
+"""What rank 0 alone says and does, of the whole script: found out in stages, each from the one before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ddpify.facts.effects import Effects, of_run
+from ddpify.rules.context import Context
+from ddpify.rules.io import output, trackers, unedited
+from ddpify.rules.io.speech import Guards
+
+
+def guards_of(context: Context) -> Guards:
+    """Which statements only speak and write."""
+    return context.once(_guards)
+
+
+def _guards(context: Context) -> Guards:
+    quiet = context.options.guards == "quiet"
+    guards = Guards(context, of_run(context.facts), quiet, quiet)
+    switched = trackers.switched(context, guards.guarded)
+    guards = replace(guards, effects=Effects(context.facts, switched)) if switched else guards
+    guards = replace(guards, quiet=quiet or unedited.speaks(context, guards))
+    guards = replace(guards, quiet_logging=quiet or unedited.logs(context, guards))
+    return replace(guards, muted=output.muted(guards))
