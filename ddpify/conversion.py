@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 import shlex
-from collections.abc import Callable, Collection
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ddpify.launchers.spawn import Spawned
     from ddpify.plan import Plan
 
+_PLEASE = "please report this with the script"
 Status = Literal["convert", "nothing", "refuse"]
 Again = Callable[[frozenset[str], bool], "Conversion"]
 """Makes a conversion anew from its plan, without the changes of these ids; as it is before mp.spawn takes it over, where that is asked."""
@@ -89,7 +92,8 @@ class Conversion:
         if not ids or self.again is None:
             return self
         left_out = self.left_out | frozenset(ids)
-        made = self.again(left_out, False)
+        with _reported(self.shown):
+            made = self.again(left_out, False)
         return replace(made, findings=tuple(dict.fromkeys((*made.findings, *self.findings))), again=self.again, left_out=left_out)
 
     @property
@@ -154,19 +158,35 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
     if its local modules matter, and `shown` what messages call it. Raises DdpifyError where there is no readable Python 3.
     """
     if isinstance(source, Path):
-        path, project = source, load(source)
-    else:
-        shown = str(path) if path is not None else shown
-        project = of_source(_text(source, shown), path, shown)
+        path, shown = source, str(source)
+    shown = str(path) if path is not None else shown
+    with _reported(shown):
+        project = load(source) if isinstance(source, Path) else of_source(_text(source, shown), path, shown)
     line = comments.skips_file(project.entry.source.text)
     if line:
         reason = f"the comment on line {line} asks that the file stays as it is"
         return Conversion(project.entry.source, project.entry.source.original, "nothing", project.entry.shown, path, reason=reason)
+    with _reported(shown):
+        try:
+            return _as_commented(_in_steps(project, options or Options(), path), project)
+        except (DdpifyError, RecursionError):
+            raise
+        except Exception as error:  # a failure of ours must not cost the user anything but the conversion
+            found = (_internal(shown, "the file is left as it was", error),)
+            return Conversion(project.entry.source, project.entry.source.original, "convert", shown, path, findings=found)
+
+
+@contextmanager
+def _reported(shown: str) -> Iterator[None]:
+    """Makes a failure of ours one line that names the script."""
     try:
-        return _as_commented(_in_steps(project, options or Options(), path), project)
+        yield
+    except DdpifyError:
+        raise
     except RecursionError as error:
-        where = Where(project.entry.shown)
-        raise DdpifyError("the code is nested too deeply to be analysed", "take the deepest expression apart", where) from error
+        raise DdpifyError("the code is nested too deeply to be analysed", "take the deepest expression apart", Where(shown)) from error
+    except Exception as error:
+        raise DdpifyError(f"ddpify failed ({_failure(error)})", _PLEASE, Where(shown)) from error
 
 
 def _as_commented(done: Conversion, project: Project) -> Conversion:
@@ -349,5 +369,11 @@ def _by_hand(change: Change) -> Finding:
 
 
 def _internal(shown: str, consequence: str, error: Exception) -> Finding:
-    what = f"{type(error).__name__}: {error}".splitlines()[0]
-    return Finding("DDP901", Safety.MANUAL, f"ddpify failed ({what}); {consequence}", shown, 1, 1, "please report this with the script")
+    return Finding("DDP901", Safety.MANUAL, f"ddpify failed ({_failure(error)}); {consequence}", shown, 1, 1, _PLEASE)
+
+
+def _failure(error: Exception) -> str:
+    """What failed, and where in ddpify, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = next((f for f in reversed(frames) if Path(__file__).parent in Path(f.filename).parents), frames[-1])
+    return f"{f'{type(error).__name__}: {error}'.splitlines()[0]}, in {Path(place.filename).name}:{place.lineno}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -113,6 +114,45 @@ def test_a_failed_rewrite_costs_nothing_but_the_conversion(monkeypatch, rewrite)
     assert (done.code, done.changes, done.exit_code) == (fakes.SCRIPT, (), 1)
     assert [(told.code, told.level) for told in done.findings] == [("DDP901", Safety.MANUAL)]
     assert "\n" not in done.findings[0].message
+
+
+def fail(project, options):
+    raise IndexError("out of range\nhere")
+
+
+@pytest.mark.parametrize("stage", ["first", "make_plan"])
+def test_a_failure_of_any_stage_is_told_in_one_line_and_keeps_the_file(monkeypatch, tmp_path, stage) -> None:
+    fakes.install(monkeypatch)
+    monkeypatch.setattr(sys.modules["ddpify.plan"], stage, fail)
+    script = tmp_path / "train.py"
+    script.write_text(fakes.SCRIPT)
+    done = convert(script)
+    assert (done.code, done.changes, done.exit_code) == (fakes.SCRIPT, (), 1)
+    [told] = done.findings
+    assert (told.code, told.level, told.file) == ("DDP901", Safety.MANUAL, str(script))
+    assert re.fullmatch(r"ddpify failed \(IndexError: out of range, in conversion\.py:\d+\); the file is left as it was", told.message)
+
+
+def test_a_script_that_cannot_be_taken_up_is_named(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("ddpify.conversion.load", lambda path: fail(None, None))
+    with pytest.raises(DdpifyError, match=r"ddpify failed \(IndexError: out of range, in conversion.py:\d+\)") as told:
+        convert(tmp_path / "train.py")
+    assert told.value.where.path == str(tmp_path / "train.py")
+
+
+def test_leaving_out_that_fails_names_the_script(monkeypatch) -> None:
+    def without(self, ids):
+        if ids:
+            fail(None, None)
+        return self
+
+    fakes.install(monkeypatch)
+    monkeypatch.setattr(fakes.FakePlan, "without", without)
+    done = convert(fakes.SCRIPT)
+    monkeypatch.setattr("ddpify.conversion.refuse", lambda changes: None)
+    with pytest.raises(DdpifyError, match=r"ddpify failed \(IndexError: out of range") as told:
+        done.without({"DDP303-1"})
+    assert told.value.where.path == "<string>"
 
 
 def test_the_output_is_checked(monkeypatch) -> None:
