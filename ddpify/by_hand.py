@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ddpify.attribution import FileDiff
 from ddpify.conversion import Conversion
 from ddpify.errors import DdpifyError
+from ddpify.records import replace
 from ddpify.report.diff import opcodes, split
 from ddpify.source import Source
 

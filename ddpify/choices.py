@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from ddpify.errors import DdpifyError, Where
+from ddpify.records import replace
 from ddpify.rules.base import Change
 
 INSTEAD = {  # the option that decides what a rule does, where there is one

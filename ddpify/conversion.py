@@ -8,7 +8,6 @@ import shlex
 import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,6 +19,7 @@ from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
 from ddpify.progress import doing
 from ddpify.project import Project, load, of_source, shown
+from ddpify.records import dataclass, field, replace
 from ddpify.room import with_room
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.source import Source, from_bytes, from_text

@@ -8,7 +8,8 @@ stand for the updated code of the edit's `holes` (nodes at or below the edited n
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from ddpify.records import dataclass
 
 
 @dataclass(frozen=True)

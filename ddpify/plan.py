@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Literal
 
@@ -17,6 +16,7 @@ from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
 from ddpify.progress import doing
 from ddpify.project import Project
+from ddpify.records import dataclass, field, replace
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context

@@ -6,7 +6,6 @@ import ast
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from ddpify import comments
 from ddpify.errors import DdpifyError
 from ddpify.progress import doing
+from ddpify.records import dataclass, field
 from ddpify.search_path import additions
 from ddpify.sharing import NOT_OURS, Member, other_scripts, shared
 from ddpify.source import Source, parse, read

@@ -7,8 +7,9 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from ddpify.records import dataclass
 
 NOT_OURS = frozenset(("site-packages", "dist-packages", "third_party", "vendor", "node_modules", "__pycache__"))
 MAIN = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.M)

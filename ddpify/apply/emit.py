@@ -7,12 +7,12 @@ import re
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 
 from ddpify.edits import AddEntry, AddFirst, AddParameter, Drop, InsertAfter, InsertBefore
+from ddpify.records import dataclass
 from ddpify.rules.base import Change
 
 Lines = list[cst.EmptyLine]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import fields, replace
 
 from ddpify.edits import FRESH, Edit
 from ddpify.facts.tree import first_free
+from ddpify.records import fields, replace
 from ddpify.rules.base import Change
 
 _FRESH = re.compile(rf"{FRESH}\w+?__")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 import libcst as cst
+
+from ddpify.records import dataclass, field
 
 Pair = tuple[Any, Any]
 """An `ast` node, or the list that is a body, and the libcst node that should be the same thing."""

@@ -7,14 +7,12 @@ is left out whole, and the pass starts again without it.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import functools
 import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
@@ -37,6 +35,7 @@ from ddpify.edits import (
     Unwrap,
     Within,
 )
+from ddpify.records import dataclass, field, fields
 from ddpify.rules.base import Change
 
 _BROKEN = (cst.CSTValidationError, cst.ParserSyntaxError, SyntaxError, LookupError, ValueError, TypeError, AttributeError)
@@ -158,7 +157,7 @@ def _deep() -> Iterator[None]:
 
 
 def _key(edit: Any) -> tuple[Any, ...]:
-    return type(edit), *(getattr(edit, f.name) for f in dataclasses.fields(edit))
+    return type(edit), *(getattr(edit, f.name) for f in fields(edit))
 
 
 class _Rewriter(cst.CSTTransformer):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -14,6 +13,7 @@ from ddpify.facts.flow import Interpreter
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
 from ddpify.facts.tree import Forest, Tree, same, structure
 from ddpify.project import Project
+from ddpify.records import dataclass, field, replace
 
 
 @dataclass(eq=False)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
 from ddpify.facts.tree import Tree, is_number, last_name, same, structure
+from ddpify.records import dataclass
 
 if TYPE_CHECKING:
     from ddpify.facts.collect import Run

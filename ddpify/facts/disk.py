@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
 from ddpify.facts import effects
 from ddpify.facts.collect import Facts, Run
 from ddpify.facts.model import Call, Lit, New
+from ddpify.records import dataclass
 
 Kind = Literal["write", "read", "make", "remove", "look", "list"]
 ANY = "\0"  # in a pattern: text that is not known

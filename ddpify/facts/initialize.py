@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from ddpify.facts import collect, library
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call, New
 from ddpify.facts.tree import same, structure
+from ddpify.records import dataclass
 
 Event = tuple[int, ast.AST, tuple[ast.AST, ...]]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from ddpify.records import dataclass
 
 # "total": it is added to. "entries": one entry is appended at a time. "samples": a list is extended, "rows": a tensor or array is.
 # "cells": elements of it are added to. "object": its methods are called. "last": it is assigned, so the last batch's stays.

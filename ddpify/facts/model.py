@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ddpify.records import dataclass, field
 
 Stack = tuple[ast.AST, ...]
 

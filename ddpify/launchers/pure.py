@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from ddpify.records import dataclass, field
 
 _BUILTINS = frozenset(
     "abs all any bool dict divmod enumerate filter float frozenset getattr hasattr int isinstance len list map max min pow range repr "

@@ -16,10 +16,10 @@ import re
 import symtable
 import tokenize
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from ddpify.launchers.pure import Purity
+from ddpify.records import dataclass, field
 from ddpify.resources import template_dir
 from ddpify.source import split_lines
 

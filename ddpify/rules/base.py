@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import enum
-from dataclasses import dataclass, field
 
 from ddpify.edits import Edit
 from ddpify.options import Options
+from ddpify.records import dataclass, field
 
 
 class Safety(enum.IntEnum):

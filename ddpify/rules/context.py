@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
 from ddpify.facts.tree import Forest, first_free, is_main_test
 from ddpify.options import Options
+from ddpify.records import dataclass, field, replace
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 
 T = TypeVar("T")

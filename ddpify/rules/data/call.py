@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts.model import Lit
 from ddpify.facts.tree import same
+from ddpify.records import dataclass
 from ddpify.rules.base import Finding, Obligation, Safety
 from ddpify.rules.context import Context, argument
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ddpify.facts.model import NOTHING, Class, Ext, Func, Module, New, Obj
 from ddpify.facts.names import canonical
+from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 
 _OWN = frozenset(("RandomState", "default_rng", "Generator", "PCG64", "MT19937", "SeedSequence", "Random", "bit_generator"))

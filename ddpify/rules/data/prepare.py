@@ -13,12 +13,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ddpify.edits import InsertAfter, Under
 from ddpify.facts import disk
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import Call, Class, Func, Lit, Obj
+from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.download import downloads

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ddpify.facts.effects import Effects, of_run
+from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.io import output, trackers, unedited
 from ddpify.rules.io.speech import Guards

@@ -7,11 +7,11 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ddpify.edits import Edit, FreshName, InsertBefore, Replace
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Lit
+from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.stored import kept_in_files
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ddpify.edits import InsertAfter, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
 from ddpify.facts.model import NOTHING, Func, Origin, Value
+from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
 from ddpify.rules.io import run_folder

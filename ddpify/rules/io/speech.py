@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import cached_property
 
 from ddpify.facts.collect import Run
 from ddpify.facts.effects import Effects, maker
 from ddpify.facts.model import Call, Func, Value
+from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.hoist import Required
 

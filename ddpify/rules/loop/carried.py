@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ddpify.edits import Edit
 from ddpify.facts import kept
 from ddpify.facts.collect import TrainingLoop, loss_of, settle
 from ddpify.facts.model import join
+from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import fed, of_rows, own_parts

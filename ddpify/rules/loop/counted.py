@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
 from ddpify.facts.model import Value
+from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import own_parts
 from ddpify.rules.loop.whole import alike, loss_in

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect, kept
@@ -14,6 +13,7 @@ from ddpify.facts.kept import Write
 from ddpify.facts.library import COLLECTIONS, DICTS
 from ddpify.facts.model import NOTHING, Func, Lit, New, Tup, Value, join
 from ddpify.facts.tree import Tree
+from ddpify.records import dataclass, field, replace
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.decisions import steers

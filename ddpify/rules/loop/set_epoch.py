@@ -14,7 +14,6 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ddpify.edits import FreshName, InsertBefore, Replace
 from ddpify.facts import cuts, library
@@ -22,6 +21,7 @@ from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.flow import spelled_out
 from ddpify.facts.model import Call, Lit, Loop, New, Value
 from ddpify.facts.tree import structure
+from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, refused, sampler_name, samplers

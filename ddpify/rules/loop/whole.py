@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
 from ddpify.facts.collect import Run, loss_of
 from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Tup, Value, join
 from ddpify.facts.scales import uneven
+from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import expressions
 

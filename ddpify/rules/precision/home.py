@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from ddpify.edits import AddParameter, Edit, FreshName, InsertAfter, InsertBefore, SetArgument
 from ddpify.facts.model import Func, New
+from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from ddpify.edits import DropArgument, Edit, Replace, SetArgument
+from ddpify.records import dataclass, field
 from ddpify.rules.context import Context, argument
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ddpify.facts.collect import loss_of
 from ddpify.facts.library import AUTOCASTS, SCALERS
 from ddpify.facts.model import Call, New, Value
 from ddpify.facts.tree import Tree
+from ddpify.records import dataclass
 from ddpify.rules.context import Context, argument
 
 GRAD = "torch.autograd.grad"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ddpify.facts.model import Call
 from ddpify.facts.tree import Tree
+from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 from ddpify.rules.precision import present
 from ddpify.rules.precision.present import Backward

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ddpify.edits import AddEntry, Edit, InsertAfter, SetArgument
 from ddpify.facts.model import Call, New
+from ddpify.records import dataclass
 from ddpify.rules.context import Context
 
 

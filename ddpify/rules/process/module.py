@@ -10,11 +10,11 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.project import ADDED, shown
+from ddpify.records import dataclass, fields, replace
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import NAMES, Context
 

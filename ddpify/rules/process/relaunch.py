@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ddpify.edits import Drop, DropArgument, Edit, InsertBefore, Replace, SetArgument
 from ddpify.facts.tree import last_name, same
@@ -22,6 +21,7 @@ from ddpify.launchers.pure import Purity
 from ddpify.launchers.spawn import Spawned
 from ddpify.options import Launcher, Options
 from ddpify.project import Project, SourceFile
+from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.process import local_rank
 

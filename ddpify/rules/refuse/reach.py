@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ddpify.facts.named import modules_like
 from ddpify.project import Project, SourceFile
+from ddpify.records import dataclass, field
 from ddpify.rules.refuse.resolve import Resolver, Target
 from ddpify.rules.refuse.scan import Module, Unit, chain_of
 

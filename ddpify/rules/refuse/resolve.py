@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ddpify.project import Project, SourceFile
+from ddpify.records import dataclass, field
 from ddpify.rules.refuse.frameworks import ROOTS
 from ddpify.rules.refuse.scan import Chain, Module, Unit, chain_of
 

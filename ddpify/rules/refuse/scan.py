@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ddpify.facts.tree import same
 from ddpify.project import SourceFile
+from ddpify.records import dataclass, field
 
 Chain = tuple[str, ...]
 """A dotted expression: `nn.parallel.DataParallel` is ("nn", "parallel", "DataParallel")."""
