@@ -1,12 +1,14 @@
 """How long `ddpify convert` takes: `python tests/benchmark_convert.py [--runs N]`.
 
-First the whole process on a 300-line script beside its floor (start Python, import libcst, parse, generate), taken in turn.
+First the whole process on a 300-line script beside its floor (start Python, import libcst, parse, generate), taken in turn; modules
+are compiled ahead, as an installer compiles them. Then how often the interpreter runs in it, and for how much of the time.
 Then on a project of 30 modules and 6000 lines, beside its entry with all that it needs written into it and no modules, and beside one
 file of as many lines. Then `convert` alone on generated scripts of 100 to 10000 lines and projects of 1500 to 24000: the time for 100
 lines must not grow.
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -81,10 +83,11 @@ def script(lines: int) -> str:
     return HEAD + "".join(BLOCK.format(i=i) for i in range(count)) + TAIL.format(blocks=", ".join(f"Block{i}(8)" for i in range(count)))
 
 
-def process(command: list[str]) -> float:
-    """The seconds of one whole process; exit codes over 1 are failures."""
+def process(command: list[str], compiled: str) -> float:
+    """The seconds of one whole process; `compiled` is where it keeps compiled modules. Exit codes over 1 are failures."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=kept | {"PYTHONPYCACHEPREFIX": compiled})
     seconds = time.perf_counter() - start
     if done.returncode > 1:
         raise SystemExit(f"{command} failed\n{done.stderr}")
@@ -94,11 +97,12 @@ def process(command: list[str]) -> float:
 def in_turn(commands: dict[str, list[str]], runs: int) -> None:
     """Prints the medians of whole processes, and their ratios to the first."""
     seconds: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(runs + 1):
-        for name, command in commands.items():
-            taken = process(command)
-            if turn:  # the first turn warms the caches
-                seconds[name].append(taken)
+    with tempfile.TemporaryDirectory() as compiled:
+        for turn in range(runs + 1):
+            for name, command in commands.items():
+                taken = process(command, compiled)
+                if turn:  # the first turn warms the caches
+                    seconds[name].append(taken)
     first = statistics.median(next(iter(seconds.values())))
     print(f"{'':24}{'median ms':>10}{'min':>8}{'max':>8}{'ratio':>9}")
     for name, values in seconds.items():
@@ -136,6 +140,33 @@ def project(folder: Path, runs: int) -> None:
     in_turn({"entry alone": convert(alone), "project": convert(entry), "one file as long": convert(single)}, runs)
 
 
+def interpreter(sources: dict[str, Path]) -> None:
+    """Prints how often the interpreter runs in a conversion, how many statements in all, and its share of the time."""
+    import ddpify
+    from ddpify.facts.flow import Interpreter
+
+    taken: list[tuple[float, int]] = []
+    run = Interpreter.run
+
+    def timed(self: Interpreter) -> object:
+        start = time.perf_counter()
+        trace = run(self)
+        taken.append((time.perf_counter() - start, self.spent))
+        return trace
+
+    Interpreter.run = timed  # type: ignore[assignment, method-assign]
+    print(f"\n{'the interpreter':24}{'runs':>6}{'statements':>12}{'share':>8}")
+    for name, path in sources.items():
+        ddpify.convert(path)
+        taken.clear()
+        start = time.perf_counter()
+        ddpify.convert(path)
+        whole = time.perf_counter() - start
+        share = sum(seconds for seconds, _ in taken) / whole
+        print(f"{name:24}{len(taken):6}{sum(statements for _, statements in taken):12}{share:8.0%}")
+    Interpreter.run = run  # type: ignore[method-assign]
+
+
 def by_lines(folder: Path, runs: int) -> None:
     """Prints the time of `convert` inside a warm process, for growing scripts and growing projects."""
     import ddpify
@@ -165,5 +196,7 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         whole_process(Path(name), arguments.runs)
+        examples = Path(__file__).parent.parent / "examples"
+        interpreter({"300 lines": Path(name) / "train.py"} | {p.parent.name: p for p in sorted(examples.glob("*/train.py"))})
         project(Path(name), arguments.runs)
         by_lines(Path(name), arguments.runs)
