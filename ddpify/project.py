@@ -188,6 +188,8 @@ class Project:
             if isinstance(node, ast.Import):
                 names += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
+                if node.level > len(inside) + 1:  # more dots than packages: Python refuses it
+                    continue
                 start = inside[: len(inside) - node.level + 1] if node.level else []
                 base = ".".join([*start, *([node.module] if node.module else [])])
                 names += [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names if alias.name != "*")]
@@ -264,10 +266,15 @@ def _package(tree: ast.Module, folder: Path) -> str:
     if not any(levels):
         return ""
     names = [folder.name]
-    while ((folder / "__init__.py").is_file() and (folder.parent / "__init__.py").is_file()) or len(names) < max(levels):
+    while folder.parent.name and (_in_a_package(folder) or len(names) < max(levels)):
         folder = folder.parent
         names.insert(0, folder.name)
     return ".".join(names)
+
+
+def _in_a_package(folder: Path) -> bool:
+    """Whether a package is a part of another."""
+    return (folder / "__init__.py").is_file() and (folder.parent / "__init__.py").is_file()
 
 
 def _marked(folder: Path) -> Path | None:

@@ -228,3 +228,28 @@ def test_a_folder_without_a_script(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", "ddpify", "convert", ".")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no script" in done.stderr
+
+
+TRAINING = """\
+data = torch.utils.data.TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))
+loader = torch.utils.data.DataLoader(data, batch_size=8)
+model = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for rows, labels in loader:
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(rows), labels).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("dots", [1, 2, 3, 4, 9, 40])
+@pytest.mark.parametrize("where", ["", "from .far import x\n"])
+def test_relative_imports_with_any_number_of_dots(tmp_path, dots, where) -> None:
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "__init__.py").write_text("")
+    (tmp_path / "near" / "far.py").write_text(f"from {'.' * dots}other import y\nfrom {'.' * dots} import z\nx = 1\n")
+    script = tmp_path / "near" / "train.py"
+    script.write_text(f"import torch\n{where or f'from {chr(46) * dots}other import y'}\n" + TRAINING)
+    done = ddpify.convert(script)
+    assert "DDP901" not in {finding.code for finding in done.findings}
+    assert "DistributedDataParallel(model" in done.code

@@ -851,7 +851,9 @@ class Interpreter:
         name = here.name if here is not self.project.entry else f"{self.project.package}.{here.name}".lstrip(".")
         parts = name.split(".")
         drop = node.level - (1 if here.is_package and here is not self.project.entry else 0)
-        parts = parts[: len(parts) - drop] if drop else parts
+        if drop > len(parts):  # more dots than packages: Python refuses it
+            return None
+        parts = parts[: len(parts) - drop]
         return ".".join([*parts, *([node.module] if node.module else [])])
 
     def _file(self, name: str) -> SourceFile:
