@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -96,7 +97,9 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
         def asked(path: str) -> Options:
             from ddpify.settings import settings
 
-            return _options(**options | dict(settings(Path(path)).options) | typed)  # type: ignore[arg-type]
+            found = settings(Path(path))
+            made = _options(**options | dict(found.options) | typed)  # type: ignore[arg-type]
+            return replace(made, placements=found.placements)
 
         command(asked=asked, **given, **({"context": context} if "context" in own else {}))
 

@@ -1,7 +1,8 @@
 """`# ddpify: skip` in a script: what its owner has decided, written beside the line that it is about.
 
 `# ddpify: skip` leaves out every change of its line, `# ddpify: skip[DDP501]` those of the rules named, and what is told of the line is
-then no more than a note. `# ddpify: skip-file` leaves the whole file as it is.
+then no more than a note. `# ddpify: skip-file` leaves the whole file as it is. `# ddpify: replicate` says of the value that a line
+computes how it differs between ranks: not at all; or `shard`, `mean`, `sum`, `per-rank`, as in `[tool.ddpify.placements]`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from functools import lru_cache
 
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
+from ddpify.options import PLACEMENTS
 from ddpify.rules.base import Change
 
-_SKIP = re.compile(r"#\s*ddpify:\s*(skip-file|skip)\b\s*(?:\[([^\]]*)\])?")
+_SAID = re.compile(rf"#\s*ddpify:\s*({'|'.join(('skip-file', 'skip', *PLACEMENTS))})\b\s*(?:\[([^\]]*)\])?")
 
 
 @lru_cache(maxsize=256)
@@ -36,6 +38,11 @@ def skips(text: str, shown: str) -> Mapping[int, tuple[str, ...]]:
 def skips_file(text: str) -> int:
     """The line of the comment that leaves the file as it is; 0 where there is none."""
     return next((line for line, kind, _ in _comments(text) if kind == "skip-file"), 0)
+
+
+def placements(text: str) -> Mapping[int, str]:
+    """For each line with a comment that says how its value differs between ranks: what it says."""
+    return {line: kind for line, kind, _ in _comments(text) if kind in PLACEMENTS}
 
 
 def meant(codes: Collection[str], code: str) -> bool:
@@ -62,5 +69,5 @@ def _comments(text: str) -> list[tuple[int, str, str | None]]:
         tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type == tokenize.COMMENT]
     except (tokenize.TokenError, SyntaxError):
         return []
-    found = ((token.start[0], _SKIP.search(token.string)) for token in tokens)
+    found = ((token.start[0], _SAID.search(token.string)) for token in tokens)
     return [(line, match[1], match[2]) for line, match in found if match is not None]

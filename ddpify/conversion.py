@@ -162,6 +162,7 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
     shown = str(path) if path is not None else shown
     with _reported(shown):
         project = load(source) if isinstance(source, Path) else of_source(_text(source, shown), path, shown)
+    project.placements = dict(options.placements) if options is not None else {}
     line = comments.skips_file(project.entry.source.text)
     if line:
         reason = f"the comment on line {line} asks that the file stays as it is"
@@ -271,6 +272,7 @@ def _output(project: Project, path: Path | None, code: str, modules: tuple[Modul
     """A project as it is after edits."""
     entry = project.entry
     output = of_source(replace(entry.source, text=code, original=code, mended=()), path, entry.shown)
+    output.placements = project.placements
     for module in modules:
         output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
     unchanged = {m.path for m in modules if not m.changed and not m.source.mended}

@@ -25,6 +25,9 @@ Precision = Literal["none", "torch", "torch-bf16", "apex-O0", "apex-O1", "apex-O
 Tracker = Literal["none", "tensorboard", "wandb"]
 Cluster = Literal["none", "slurm", "kubernetes"]
 
+PLACEMENTS = ("replicate", "shard", "mean", "sum", "per-rank")
+"""What a user may say of a value: the same on all ranks, a row for each of a rank's samples, their mean, their sum, a rank's own."""
+
 _CHOICES: dict[str, tuple[str, ...]] = {
     "launcher": get_args(Launcher),
     "amp": get_args(Amp),
@@ -58,6 +61,7 @@ class Options:
     ddp: Ddp = "auto"
     loss_scale: str = "auto"
     fused_adam: bool = False
+    placements: tuple[tuple[str, str], ...] = ()  # what is said of functions by their dotted paths; settings alone hold it
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in _CHOICES}
@@ -68,6 +72,9 @@ class Options:
             )
         if self.loss_scale not in ("auto", "dynamic") and not _is_scale(self.loss_scale):
             raise DdpifyError(f"loss_scale cannot be {self.loss_scale!r}", "choose dynamic or a positive number")
+        for path, said in self.placements:
+            if said not in PLACEMENTS:
+                raise DdpifyError(f"{path} cannot be {said!r}", f"choose one of {', '.join(PLACEMENTS)}")
         if self.loss_scale != "auto" and self.amp != "torch" and not self.level:
             raise DdpifyError(f"loss_scale does not go with amp {self.amp!r}", "losses are scaled with amp torch or one of apex's levels")
 
@@ -90,6 +97,7 @@ class Options:
         """The flags of `ddpify convert` that ask for what is not the default, nor what a project's settings ask for otherwise."""
         settings = otherwise or {}
         every = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        every.pop("placements")
         given = {name: value for name, (value, default) in every.items() if value != default or settings.get(name, value) != value}
         flags = {name: f"--{name.replace('_', '-')}" for name in given}
         return " ".join(flags[name] if value is True else f"{flags[name]} {value}" for name, value in given.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +71,7 @@ class Project:
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
     parsed: dict[Path, SourceFile] = field(default_factory=dict)  # modules that need not be read again
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
+    placements: Mapping[str, str] = field(default_factory=dict)  # what the user says of functions: their dotted path to a placement
     _missing: set[str] = field(default_factory=set)
 
     def module(self, name: str) -> SourceFile | None:

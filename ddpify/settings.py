@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ddpify.errors import DdpifyError, Where
-from ddpify.options import Options
+from ddpify.options import PLACEMENTS, Options
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,6 +28,7 @@ class Settings:
     options: Mapping[str, Any] = field(default_factory=dict)
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    placements: tuple[tuple[str, str], ...] = ()
 
 
 def settings(script: Path) -> Settings:
@@ -60,10 +61,13 @@ def _table(path: Path) -> dict[str, Any] | None:
 
 
 def _read(table: dict[str, Any], path: Path) -> Settings:
-    known = {f.name.replace("_", "-"): f for f in fields(Options)}
+    known = {f.name.replace("_", "-"): f for f in fields(Options) if f.name != "placements"}
     options: dict[str, Any] = {}
     for key, value in table.items():
         where = Where(str(path), _line(path, key))
+        if key == "placements":
+            _placements(value, path)
+            continue
         if key not in known and key not in _CODES:
             near = get_close_matches(key.replace("_", "-"), [*known, *_CODES], 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join([*known, *_CODES])}"
@@ -81,7 +85,19 @@ def _read(table: dict[str, Any], path: Path) -> Settings:
         except DdpifyError as error:
             if "does not go with" not in error.title:
                 raise DdpifyError(error.title, error.hint, where) from error
-    return Settings(options, tuple(table.get("select", ())), tuple(table.get("ignore", ())))
+    said = tuple(table.get("placements", {}).items())
+    return Settings(options, tuple(table.get("select", ())), tuple(table.get("ignore", ())), said)
+
+
+def _placements(table: object, path: Path) -> None:
+    """Check what is said of functions. Raises DdpifyError for what is no table of known words."""
+    if not isinstance(table, dict):
+        hint = 'write [tool.ddpify.placements], and "package.function" = "replicate" below'
+        raise DdpifyError("placements is not a table", hint, Where(str(path)))
+    for name, said in table.items():
+        if said not in PLACEMENTS:
+            where = Where(str(path), _line(path, name))
+            raise DdpifyError(f"{name} cannot be {said!r}", f"choose one of {', '.join(PLACEMENTS)}", where)
 
 
 def _line(path: Path, key: str) -> int:

@@ -490,7 +490,7 @@ SCRIPTS: dict[str, Script] = {
             nn.utils.clip_grad_norm_(model.parameters(), max_norm=loss.item())
             optimizer.step()
 """,
-        told=("DDP403",),
+        told=("DDP409",),
     ),
     "total with a factor from the loader": Script("""
     loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)

@@ -19,6 +19,7 @@ import table_loaders
 import table_losses
 import table_models
 import table_numbers
+import table_opaque
 import table_projects
 import table_random
 import table_structures
@@ -34,7 +35,7 @@ from ddpify.rules.base import Safety
 TABLES: tuple[ModuleType, ...] = (
     *(table_numbers, table_data, table_files, table_loaders, table_losses),
     *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures),
-    *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused),
+    *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_opaque),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]

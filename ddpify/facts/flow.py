@@ -13,7 +13,8 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ddpify.facts import drivers, library, named, scales
+from ddpify import comments
+from ddpify.facts import drivers, library, named, scales, sources
 from ddpify.facts.cuts import CUT, DRAW, PATHS, Cut
 from ddpify.facts.flags import flags
 from ddpify.facts.kept import read_back
@@ -132,6 +133,7 @@ class Interpreter:
         self.keys: dict[Obj, set[str]] = {}
         self.kept: set[ast.AST] = set()  # the statements that keep something of a batch for later ones
         self.shared_out: set[New] = set()
+        self.said = ""  # what a comment says of the statement that runs
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
     # ------------------------------------------------------------------------------------------------ running
@@ -175,6 +177,7 @@ class Interpreter:
         if not self.spent % _TOLD:
             doing(f"following {self._file(self.frame.file).shown}")
         self.trace.visited.add(node)
+        self.said = self._said(node)
         run = _STATEMENTS.get(type(node))
         alive = True if run is None else run(self, node)
         if alive and node in self.wraps:
@@ -184,6 +187,22 @@ class Interpreter:
             for text in self.settled[node]:
                 self._settle(ast.parse(text, mode="eval").body)
         return alive
+
+    def _said(self, node: ast.stmt) -> str:
+        """What a comment beside a statement says of how its value differs between ranks; empty without one."""
+        file = self._file(self.frame.file)
+        key = ("said", file.tree)
+        if key not in self.project.memo:
+            self.project.memo[key] = comments.placements(file.source.text)
+        lines: Mapping[int, str] = self.project.memo[key]  # type: ignore[assignment]
+        if not lines:
+            return ""
+        body = getattr(node, "body", None)
+        last = body[0].lineno if isinstance(body, list) and body else (node.end_lineno or node.lineno) + 1
+        return next((lines[at] for at in range(node.lineno, last) if at in lines), "")
+
+    def _as_said(self, value: Value) -> Value:
+        return sources.as_said(self.said, value) if self.said else value
 
     def _settle(self, target: ast.expr) -> None:
         value = self.expression(target)
@@ -370,7 +389,7 @@ class Interpreter:
         return not (isinstance(node.value, ast.Call) and self.trace.values.get(node.value.func, NOTHING).paths() & library.NO_RETURN)
 
     def _do_assign(self, node: ast.Assign) -> bool:
-        value = self.expression(node.value)
+        value = self._as_said(self.expression(node.value))
         for target in node.targets:
             self.assign(target, self._kept(node, target, value))
         return True
@@ -406,7 +425,7 @@ class Interpreter:
 
     def _do_annassign(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
-            self.assign(node.target, self.expression(node.value))
+            self.assign(node.target, self._as_said(self.expression(node.value)))
         return True
 
     def _do_augassign(self, node: ast.AugAssign) -> bool:
@@ -452,7 +471,7 @@ class Interpreter:
         return False
 
     def _do_if(self, node: ast.If) -> bool:
-        test = self.expression(node.test)
+        test = self._as_said(self.expression(node.test))
         if node in self.agreed:
             test = library.agreed(test)
         self._decide(node, test)
@@ -683,7 +702,7 @@ class Interpreter:
 
     def _do_while(self, node: ast.While) -> bool:
         def enter() -> Loop:
-            test = self.expression(node.test)
+            test = self._as_said(self.expression(node.test))
             self._decide(node, test)
             return Loop(node, self.frame.file, NOTHING, test | self.fed.get(node, NOTHING))
 
@@ -1648,9 +1667,11 @@ class Interpreter:
         if isinstance(obj, (New, Part)):
             return self._call_instance(call, obj, args, keywords)
         if isinstance(obj, Method):
-            return library.call_method(self, call, obj, args, keywords)
+            path = sources.path_of(self, obj.of)
+            result = library.call_method(self, call, obj, args, keywords)
+            return sources.marked(self, f"{path}.{obj.name}", result) if path else result
         if isinstance(obj, Ext):
-            return library.call(self, call, obj.path, args, keywords)
+            return sources.marked(self, obj.path, library.call(self, call, obj.path, args, keywords))
         return library.mixed(args, keywords)
 
     def _construct(self, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -1685,6 +1706,8 @@ class Interpreter:
                 return flow
             out = self._invoke_named(obj, "forward", call.node, args, keywords)
             return self._forwarded(obj, call, flow, out if out is not None else flow)
+        if isinstance(obj, New) and obj.path in self.project.placements:
+            return sources.as_said(self.project.placements[obj.path], flow)
         scale = scales.of_module(
             obj.path if isinstance(obj, New) else "",
             self.memory.get((obj, "reduction"), NOTHING),

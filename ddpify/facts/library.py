@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import drivers, named, scales
+from ddpify.facts import drivers, named, scales, sources
 from ddpify.facts.model import (
     NOTHING,
     Call,
@@ -568,10 +568,14 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         "ord",
     ):
         return mixed(args, keywords) if path != "open" else Value(frozenset((run.objects.new("open", node, run.stack),)))
+    saved = run.deciding
+    if path.startswith(sources.ASYNCHRONOUS):
+        run.deciding |= {Origin("process", path)}
     for value in (*args, *keywords.values()):  # a callback: run it, whatever it will be given
         for obj in value.objs:
             if isinstance(obj, Func) and not path.startswith(("torch.utils.data", *_DESCRIBES)):
                 run.call_function(obj, node, [], {})
+    run.deciding = saved
     if (
         root in _PURE
         and last[:1].islower()
@@ -922,7 +926,7 @@ def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
     def own(origin: Origin) -> bool:
         if origin.kind in ("batch", "decided"):
             return shares is None or origin.of in shares
-        return origin.kind in ("random", "drawn", "time", "listing", "kept")
+        return origin.kind in ("random", "drawn", "time", "listing", "kept", "process", "unknown")
 
     kept = frozenset(o for o in value.origins if not own(o))
     return Value(value.objs, kept if kept or not value.origins else frozenset((Origin("agreed"),)))

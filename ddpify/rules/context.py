@@ -14,6 +14,8 @@ from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Value
 from ddpify.facts.tree import Forest, first_free, is_main_test
 from ddpify.options import Options
+from ddpify.placement.lattice import REPLICATE, Placement
+from ddpify.placement.values import placement
 from ddpify.records import dataclass, field, replace
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 
@@ -198,13 +200,17 @@ class Context:
         facts = settle(self.facts, settled, frozenset(agreed), self.shares, turned)
         return replace(self, facts=facts, settled=settled, agreed=frozenset(agreed), turned=turned)
 
+    def placement(self, value: Value) -> Placement:
+        """How a value differs between ranks."""
+        return placement(value, self.shares)
+
     def shared(self, value: Value) -> bool:
         """Whether a value is computed from a rank's own share of the data."""
         return any(o.kind == "batch" and o.of in self.shares for o in value.origins)
 
     def local(self, value: Value) -> bool:
-        """Whether a value, or the choice of it, depends on a rank's own share of the data or on its clock."""
-        return any((o.kind in ("batch", "decided") and o.of in self.shares) or o.kind == "time" for o in value.origins)
+        """Whether a value, or the choice of it, may differ between ranks."""
+        return self.placement(value) != REPLICATE
 
     def manual(
         self, code: str, node: ast.AST, message: str, fix: str = "", discharges: tuple[Obligation, ...] = (), level: Safety = Safety.MANUAL

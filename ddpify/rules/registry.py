@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ddpify.rules.data import batch_size, cut, download, evaluation, loader, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
-from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, steering
-from ddpify.rules.model import average, dataparallel, device, names, no_sync, wrap
+from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, settings, steering
+from ddpify.rules.model import average, dataparallel, device, names, no_sync, wrap, writes
 from ddpify.rules.precision import apex, autocast, fused, scaled_loss, scaler, spelling, switch, taken_out
 from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, seed, setup, spawn, worker_seed
 
@@ -24,6 +24,7 @@ PLANNING = (
     no_sync,
     average,
     names,
+    writes,
     loader,
     cut,
     evaluation,
@@ -39,6 +40,7 @@ PLANNING = (
     loss,
     scaled_loss,  # what the rule before it makes of a loss is scaled
     decisions,
+    settings,
     steering,
     learning_rate,
     metrics,

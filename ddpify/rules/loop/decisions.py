@@ -1,10 +1,12 @@
 """Let all ranks take the same decisions.
 
-What it does: a stop, a skipped step or a learning rate that depends on the clock, or on an evaluation that every rank makes for itself,
-    follows rank 0's; one that depends on a rank's own batch is decided by the numbers of all ranks, or, where a number is none (NaN),
-    by any rank. An error that the script catches around a training step is raised when there are several ranks.
+What it does: a stop, a skipped step or a number of rounds follows rank 0's where it depends on the clock, on an evaluation that every
+    rank makes for itself, or on what is not known to be the same in every process (a file that appears, memory, a package nobody has
+    described). One that depends on a rank's own batch is decided by the numbers of all ranks, or, where a number is none (NaN), by any
+    rank. An error that the script catches around a training step is raised when there are several ranks.
 Why: a rank that leaves a loop, or steps with another learning rate, hangs the others or drifts away from them.
-Safety: safe where the condition is a comparison of averages, totals and counts, of time, or a test for NaN; MANUAL for others.
+Safety: safe where the condition is a comparison of averages, totals and counts, of time, or a test for NaN; a NOTE where rank 0 is
+    followed in what is not known; REVIEW where it is followed in a decision about its own batch.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
 
@@ -14,12 +16,15 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertBefore, Replace
+from ddpify.facts import library
 from ddpify.facts.effects import effect
-from ddpify.facts.model import Call, Decision, Func, Method, New, Value
+from ddpify.facts.model import NOTHING, Decision, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, own_statements
 from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.loop import unknown
 from ddpify.rules.loop.numbers import own_parts
+from ddpify.rules.loop.settings import is_setting
 
 CODE = "DDP403"
 TITLE = "decisions agree"
@@ -37,14 +42,19 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
-        "a scheduler that counts epochs",
-        "torch.optim.lr_scheduler.StepLR(optimizer, 3).step()\n",
-        frame="epoch",
-    ),
-    Example(
         "a number of the evaluation that steers nothing",
         "accuracy = evaluate()\n"
         "history = [accuracy]\n",
+        frame="epoch",
+    ),
+    Example(
+        "an answer of a package that nobody has described",
+        "import watchdog\n"
+        "if watchdog.is_late():\n"
+        "    break\n",
+        "import watchdog\n"
+        "if from_rank_zero(watchdog.is_late()):\n"
+        "    break\n",
         frame="epoch",
     ),
     Example(
@@ -53,16 +63,6 @@ EXAMPLES: tuple[Example, ...] = (
         "    break\n",
         "if from_rank_zero(time.time() > 1e9):\n"
         "    break\n",
-        frame="epoch",
-    ),
-    Example(
-        "a learning rate, by an evaluation of which every rank makes all",
-        "with torch.no_grad():\n"
-        "    score = sum(model(x).sum().item() for x, y in test_loader)\n"
-        "scheduler.step(score)\n",
-        "with torch.no_grad():\n"
-        "    score = sum(model.module(x).sum().item() for x, y in test_loader)\n"
-        "scheduler.step(from_rank_zero(score))\n",
         frame="epoch",
     ),
     Example(
@@ -89,79 +89,9 @@ _STEERS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on conditions and on what schedulers are told."""
     yield from _branches(context)
-    yield from _schedulers(context)
+    yield from _bounds(context)
     yield from _handlers(context)
-    yield from _rates(context)
-    yield from _clips(context)
-    yield from _closures(context)
     yield from _kept(context)
-
-
-def _rates(context: Context) -> Iterator[Finding]:
-    """Optimizer settings computed from a rank's own numbers."""
-    seen: set[ast.AST] = set()
-    for store in context.facts.after.trace.stores:
-        node = store.node
-        if node in seen or not isinstance(node, ast.Subscript) or not _sets(node):
-            continue
-        if _evaluated(context, store.value):
-            seen.add(node)
-            yield context.manual(
-                CODE,
-                node,
-                "this setting would follow each rank's own numbers, and the ranks' parameters drift apart",
-                "sum or average what it is computed from over the ranks first",
-            )
-
-
-def _clips(context: Context) -> Iterator[Finding]:
-    """Gradients that are clipped by a rank's own numbers."""
-    seen: set[ast.AST] = set()
-    for call in context.facts.after.trace.calls:
-        limit = call.argument(1, "max_norm") or call.argument(1, "clip_value")
-        if call.node not in seen and call.method.startswith("clip_grad_") and limit is not None and context.local(limit):
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                "gradients would be clipped by each rank's own number, and the ranks' parameters drift apart",
-                "average it over the ranks first: dist.all_reduce(value); value /= dist.get_world_size()",
-            )
-
-
-def _closures(context: Context) -> Iterator[Change | Finding]:
-    """Optimizers that decide by the loss a closure returns."""
-    run = context.facts.after
-    for call in run.trace.calls:
-        if call.method != "step" or not call.args or "torch.optim.LBFGS" not in call.receiver.kinds():
-            continue
-        for loss in _returned(call.args[0]):
-            value = run.value(loss)
-            if not context.local(value):
-                continue
-            if not context.facts.is_edited(loss) or value.scale not in ("mean", "sum"):
-                yield context.manual(
-                    CODE,
-                    call.node,
-                    "LBFGS decides by the loss that the closure returns, which is each rank's own",
-                    "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()",
-                )
-                continue
-            mean = f" / {context.names['world_size']}" if value.scale == "mean" else ""
-            yield Change(
-                CODE,
-                "LBFGS decides by the loss that the closure returns: that of all ranks' samples",
-                context.tree.shown,
-                loss,
-                (Replace(loss, f"{context.names['sum_over_ranks']}({{0}}){mean}", (loss,)),),
-                needs=("sum_over_ranks",),
-            )
-
-
-def _returned(closure: Value) -> list[ast.expr]:
-    """What the functions that a value may be return."""
-    functions = [o.node for o in closure.objs if isinstance(o, Func) and isinstance(o.node, ast.FunctionDef)]
-    return [s.value for f in functions for s in own_statements(f) if isinstance(s, ast.Return) and s.value is not None]
 
 
 def _kept(context: Context) -> Iterator[Finding]:
@@ -191,27 +121,52 @@ def _evaluated(context: Context, value: Value) -> bool:
 
 def _branches(context: Context) -> Iterator[Change | Finding]:
     facts = context.facts
-    tests: dict[ast.AST, tuple[Decision, Value]] = {}
+    tests: dict[ast.If | ast.While, tuple[list[Decision], Value]] = {}
     for d in facts.after.trace.decisions:
         if isinstance(d.node, (ast.If, ast.While)):
-            tests[d.node] = (d, tests[d.node][1] | d.test) if d.node in tests else (d, d.test)
+            seen, test = tests.get(d.node, ([], NOTHING))
+            tests[d.node] = [*seen, d], test | d.test
     agreed: set[ast.AST] = set(context.agreed)
-    epochs = facts.training_loops
-    for node, (decision, test) in tests.items():
-        if not _evaluated(context, test) and not context.local(test):
+    for node, (decisions, test) in tests.items():
+        if node in agreed or any(up in agreed for up in facts.tree_of(node).ancestors(node)):
             continue
-        tree = facts.tree_of(node)
-        if node in agreed or any(up in agreed for up in tree.ancestors(node)) or not steers(context, node):
-            continue
-        if not any(loop.node in epochs for loop in decision.loops) and not isinstance(node, ast.While):
-            continue
-        assert isinstance(node, (ast.If, ast.While))
-        if context.local(test) and _ends_the_job(context, node):
-            continue
-        if _by_rank_zero(context, [d for d in facts.after.trace.decisions if d.node is node]):
+        if not _parts_ranks(context, node, decisions[0], test) or _by_rank_zero(context, decisions):
             continue
         agreed.add(node)
         yield _agreed(context, node, test)
+
+
+def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision, test: Value) -> bool:
+    """Whether ranks may answer a test differently, and then take other steps or wait for each other for good."""
+    around = any(loop.node in context.facts.training_loops for loop in decision.loops)
+    if unknown.names(context, test):
+        return (around or bool(test.of_kind("unknown"))) and parts_ways(context, node)
+    if not (around or isinstance(node, ast.While)) or not steers(context, node):
+        return False
+    return (_evaluated(context, test) or context.local(test)) and not (
+        context.local(test) and _ends_the_job(context, node)
+    )
+
+
+def _bounds(context: Context) -> Iterator[Change | Finding]:
+    """How often loops around the training run, where the processes may count differently."""
+    run, seen = context.facts.after, set[ast.AST]()
+    for trained in context.facts.loops:
+        for loop in trained.backward.loops:
+            if not isinstance(loop.node, ast.For) or loop.node in seen or not (names := unknown.names(context, loop.over)):
+                continue
+            seen.add(loop.node)
+            bound = loop.node.iter
+            counts = isinstance(bound, ast.Call) and run.value(bound.func).paths() <= {"range", "tqdm.trange"}
+            own = [a for a in bound.args if unknown.names(context, run.value(a))] if counts and isinstance(bound, ast.Call) else []
+            if not own or not context.facts.is_edited(loop.node):
+                why = f"how often this loop runs depends on {unknown.listed(names)}, which may tell each rank something else"
+                yield context.manual(CODE, loop.node, why, unknown.say(names))
+                continue
+            edits = tuple(Replace(a, f"{context.names['same_on_all_ranks']}({{0}})", (a,)) for a in own)
+            yield Change(
+                CODE, unknown.followed(names), context.tree.shown, loop.node, edits, level=Safety.NOTE, needs=("same_on_all_ranks",)
+            )
 
 
 def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
@@ -222,9 +177,11 @@ def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
 def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:
     """What makes all ranks take the same branch: rank 0's answer, any rank's, or the number of all ranks."""
     names, local = context.names, context.local(test)
-    why, need, edits = "", "", list[Edit]()
+    why, need, edits, level = "", "", list[Edit](), Safety.SAFE
     if not context.facts.is_edited(node):
         pass
+    elif not_known := unknown.names(context, test):
+        why, need, level = unknown.followed(not_known), "from_rank_zero", Safety.NOTE
     elif not context.shared(test) and not test.of_kind("decided"):
         why, need = "all ranks follow rank 0's clock" if local else "all ranks follow rank 0's decision", "from_rank_zero"
     elif not local:
@@ -238,6 +195,9 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
                 share = f" / {names['world_size']}" if context.facts.after.value(part).scale == "mean" else ""
                 edits.append(Replace(part, f"{names['sum_over_ranks']}({{0}}){share}", (part,)))
             why, need = "all ranks decide by the numbers of all ranks", "sum_over_ranks"
+    if not why and context.facts.is_edited(node):
+        why, need = "all ranks follow rank 0's own batch here, where the original decided by all samples", "from_rank_zero"
+        level = Safety.REVIEW
     if not why:
         what = "the clock or a rank's own numbers" if local else "the evaluation's numbers"
         return context.manual(
@@ -248,7 +208,7 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
         )
     if not edits:
         edits.append(Replace(node.test, f"{names[need]}({{0}})", (node.test,)))
-    return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=(need,), agrees=(node,))
+    return Change(CODE, why, context.tree.shown, node, tuple(edits), level=level, needs=(need,), agrees=(node,))
 
 
 def _broken(test: ast.expr) -> bool:
@@ -285,6 +245,32 @@ def _ends_the_job(context: Context, node: ast.If | ast.While) -> bool:
     return False
 
 
+def parts_ways(context: Context, node: ast.If | ast.While) -> bool:
+    """Whether ranks that take different branches come to different collectives, steps or settings."""
+    if any(n in context.meetings or _changes_training(context, n) for n in ast.walk(node)):
+        return True
+    tree = context.facts.tree_of(node)
+    up: ast.AST | None
+    for statement in own_statements(node):
+        if isinstance(statement, (ast.Break, ast.Continue)):
+            up = next((u for u in tree.ancestors(statement) if isinstance(u, (ast.For, ast.AsyncFor, ast.While))), None)
+        elif isinstance(statement, ast.Return):
+            up = tree.function(statement)
+        else:
+            continue
+        if up is not None and any(n in context.meetings for n in ast.walk(up)):
+            return True
+    return False
+
+
+def _changes_training(context: Context, node: ast.AST) -> bool:
+    """Whether a node ends the process, or writes to what trains."""
+    if isinstance(node, ast.Call):
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        return method in _STEERS or bool(context.facts.after.value(node.func).paths() & library.NO_RETURN)
+    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and is_setting(context, node)
+
+
 def steers(context: Context, node: ast.AST) -> bool:
     """Whether a branch leaves a loop or a function of the training, trains, or changes what trains."""
     for statement in own_statements(node):
@@ -298,16 +284,11 @@ def steers(context: Context, node: ast.AST) -> bool:
                 return True
         if isinstance(n, ast.Assign) and _loaded(context, n):
             return True
-        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and _sets(n):
+        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and is_setting(context, n):
             return True
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in context.rates:
             return True
     return isinstance(node, ast.While)
-
-
-def _sets(node: ast.Subscript) -> bool:
-    """Whether an element is a setting of an optimizer."""
-    return isinstance(node.slice, ast.Constant) and node.slice.value in ("lr", "momentum", "weight_decay", "betas")
 
 
 def _loaded(context: Context, node: ast.Assign) -> bool:
@@ -317,39 +298,6 @@ def _loaded(context: Context, node: ast.Assign) -> bool:
         c.method == "load_state_dict" and any(ast.unparse(a).partition("[")[0] in names for a in c.node.args)
         for c in context.facts.after.trace.calls
     )
-
-
-def _schedulers(context: Context) -> Iterator[Change | Finding]:
-    run = context.facts.after
-    seen: set[ast.AST] = set()
-    for call in run.trace.calls:
-        if call.method != "step" or not call.args or call.node in seen or not _is_scheduler(call):
-            continue
-        seen.add(call.node)
-        value = call.args[0]
-        if not call.node.args or not (_evaluated(context, value) or context.local(value)):
-            continue
-        if not context.facts.is_edited(call.node) or context.local(value):
-            yield context.manual(
-                CODE,
-                call.node,
-                "the learning rate would follow each rank's own number",
-                "average it over the ranks first: dist.all_reduce(value); value /= dist.get_world_size()",
-            )
-            continue
-        argument = call.node.args[0]
-        yield Change(
-            CODE,
-            "all ranks follow rank 0's number, so that their learning rates stay equal",
-            context.tree.shown,
-            call.node,
-            (Replace(argument, f"{context.names['from_rank_zero']}({{0}})", (argument,)),),
-            needs=("from_rank_zero",),
-        )
-
-
-def _is_scheduler(call: Call) -> bool:
-    return any(isinstance(o, Method) and isinstance(o.of, New) and "lr_scheduler" in o.of.path for o in call.func.objs)
 
 
 def _handlers(context: Context) -> Iterator[Change | Finding]:

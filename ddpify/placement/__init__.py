@@ -1,0 +1,1 @@
+"""How each value differs between ranks."""

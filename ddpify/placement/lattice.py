@@ -1,0 +1,74 @@
+"""How the copies of a value that N ranks hold relate to the value that the original's one process has at the same point.
+
+The words are those of torch.distributed.tensor. Claims are ordered: `Replicate` claims most, `Unknown` nothing, and what two ways of
+computing a value have in common is their `join`. Reference: https://docs.pytorch.org/docs/stable/distributed.tensor.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+Op = Literal["mean", "sum", "count", "weighted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replicate:
+    """Every rank holds the original's value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The original's rows are those of all ranks, as the `sources` share them out; `axis` is None where it may be any."""
+
+    sources: frozenset[object] = frozenset()
+    axis: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """The original's value is the mean over ranks, the sum, a sum of counts of rows, or the mean by what each rank counted."""
+
+    op: Op
+    sources: frozenset[object] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PerRank:
+    """Each rank's own on purpose, and the original's value is no function of them: a clock, a process, a choice by a rank's own rows."""
+
+    why: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing is claimed; `why` names what is not known."""
+
+    why: frozenset[str] = frozenset()
+
+
+Placement: TypeAlias = "Replicate | Shard | Partial | PerRank | Unknown"
+REPLICATE = Replicate()
+
+
+def join(one: Placement, other: Placement) -> Placement:
+    """What holds of a value that may be either: the least placement that claims no more than both."""
+    if one == other or isinstance(other, Replicate):
+        return one
+    if isinstance(one, Replicate):
+        return other
+    if isinstance(one, Unknown) or isinstance(other, Unknown):
+        whys = (p.why for p in (one, other) if isinstance(p, Unknown))
+        return Unknown(frozenset().union(*whys))
+    if isinstance(one, PerRank) and isinstance(other, PerRank):
+        return PerRank(one.why | other.why)
+    if isinstance(one, Shard) and isinstance(other, Shard):
+        return Shard(one.sources | other.sources, one.axis if one.axis == other.axis else None)
+    if isinstance(one, Partial) and isinstance(other, Partial) and one.op == other.op:
+        return replace(one, sources=one.sources | other.sources)
+    return Unknown()
+
+
+def at_most(one: Placement, other: Placement) -> bool:
+    """Whether `one` claims at least what `other` does."""
+    return join(one, other) == other

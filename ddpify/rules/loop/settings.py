@@ -1,0 +1,181 @@
+"""Let all ranks train with the same settings.
+
+What it does: a learning rate or another setting of an optimizer, what a scheduler is told, and what gradients are clipped by, follow
+    rank 0's where they depend on an evaluation that every rank makes for itself, on the clock, or on what is not known to be the same in
+    every process. The loss that a closure returns to LBFGS is made that of all ranks' samples.
+Why: ranks that step with other settings drift apart, and nothing brings their parameters together again.
+Safety: safe for an evaluation's numbers; a NOTE where rank 0 is followed in what is not known; MANUAL for numbers of a rank's own batch.
+References: https://docs.pytorch.org/docs/stable/notes/ddp.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Replace
+from ddpify.facts.model import Call, Func, Method, New, Part, Value
+from ddpify.placement.lattice import REPLICATE
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.rules.context import Context, argument, own_statements
+from ddpify.rules.loop import unknown
+
+CODE = "DDP409"
+TITLE = "settings agree"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a rate that follows from the epoch",
+        'optimizer.param_groups[0]["lr"] = 0.1 * 0.5**epoch\n',
+        frame="epoch",
+    ),
+    Example(
+        "a scheduler that counts epochs",
+        "torch.optim.lr_scheduler.StepLR(optimizer, 3).step()\n",
+        frame="epoch",
+    ),
+    Example(
+        "a rate that comes from a package nobody has described",
+        "import policies\n"
+        'optimizer.param_groups[0]["lr"] = policies.rate()\n',
+        "import policies\n"
+        'optimizer.param_groups[0]["lr"] = same_on_all_ranks(policies.rate())\n',
+        frame="epoch",
+    ),
+    Example(
+        "a learning rate, by an evaluation of which every rank makes all",
+        "with torch.no_grad():\n"
+        "    score = sum(model(x).sum().item() for x, y in test_loader)\n"
+        "scheduler.step(score)\n",
+        "with torch.no_grad():\n"
+        "    score = sum(model.module(x).sum().item() for x, y in test_loader)\n"
+        "scheduler.step(from_rank_zero(score))\n",
+        frame="epoch",
+    ),
+)  # fmt: skip
+
+NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
+_ALL_RANKS = "average it over the ranks first: dist.all_reduce(value); value /= dist.get_world_size()"
+
+
+def changes(context: Context) -> Iterator[Change | Finding | Proof]:
+    """Agree on what optimizers and schedulers are told."""
+    yield from _rates(context)
+    yield from _schedulers(context)
+    yield from _clips(context)
+    yield from _closures(context)
+
+
+def is_setting(context: Context, node: ast.Subscript) -> bool:
+    """Whether an element is a setting of an optimizer: of one of its parameter groups, or by the name that settings have."""
+    if isinstance(node.slice, ast.Constant) and node.slice.value in NAMES:
+        return True
+    groups = (o for o in context.facts.after.value(node.value).objs if isinstance(o, Part))
+    return any(_in_groups(o) for o in groups) and not (isinstance(node.slice, ast.Constant) and node.slice.value == "params")
+
+
+def _in_groups(part: Part) -> bool:
+    return part.name == "param_groups" or (isinstance(part.of, Part) and _in_groups(part.of))
+
+
+def _evaluated(value: Value) -> bool:
+    return any(o.kind in ("batch", "decided") for o in value.origins)
+
+
+def _rates(context: Context) -> Iterator[Change | Finding]:
+    """What is written into an optimizer's parameter groups."""
+    seen: set[ast.AST] = set()
+    for store in context.facts.after.trace.stores:
+        node = store.node
+        if node in seen or not isinstance(node, ast.Subscript) or not is_setting(context, node):
+            continue
+        names, owned = unknown.names(context, store.value), context.local(store.value)
+        if not owned and not _evaluated(store.value):
+            continue
+        seen.add(node)
+        statement = context.facts.tree_of(node).statement(node)
+        if names and isinstance(statement, (ast.Assign, ast.AugAssign)) and context.facts.is_edited(node):
+            edit = Replace(statement.value, f"{context.names['same_on_all_ranks']}({{0}})", (statement.value,))
+            why = unknown.followed(names)
+            yield Change(CODE, why, context.tree.shown, statement, (edit,), level=Safety.NOTE, needs=("same_on_all_ranks",))
+            continue
+        why = "this setting would follow each rank's own numbers, and the ranks' parameters drift apart"
+        yield context.manual(CODE, node, why, "sum or average what it is computed from over the ranks first")
+
+
+def _schedulers(context: Context) -> Iterator[Change | Finding]:
+    """The metrics that schedulers are told."""
+    run, seen = context.facts.after, set[ast.AST]()
+    for call in run.trace.calls:
+        if call.method != "step" or not call.args or call.node in seen or not _is_scheduler(call):
+            continue
+        seen.add(call.node)
+        value, names = call.args[0], unknown.names(context, call.args[0])
+        owned = context.local(value)
+        if not call.node.args or not (_evaluated(value) or owned):
+            continue
+        if not context.facts.is_edited(call.node) or (owned and not names):
+            yield context.manual(CODE, call.node, "the learning rate would follow each rank's own number", _ALL_RANKS)
+            continue
+        metric = call.node.args[0]
+        edit = Replace(metric, f"{context.names['from_rank_zero']}({{0}})", (metric,))
+        why = unknown.followed(names) if names else "all ranks follow rank 0's number, so that their learning rates stay equal"
+        level = Safety.NOTE if names else Safety.SAFE
+        yield Change(CODE, why, context.tree.shown, call.node, (edit,), level=level, needs=("from_rank_zero",))
+
+
+def _is_scheduler(call: Call) -> bool:
+    return any(isinstance(o, Method) and isinstance(o.of, New) and "lr_scheduler" in o.of.path for o in call.func.objs)
+
+
+def _clips(context: Context) -> Iterator[Change | Finding]:
+    """What gradients are clipped by."""
+    seen: set[ast.AST] = set()
+    for call in context.facts.after.trace.calls:
+        limit = call.argument(1, "max_norm") or call.argument(1, "clip_value")
+        if call.node in seen or not call.method.startswith("clip_grad_") or limit is None or context.placement(limit) == REPLICATE:
+            continue
+        seen.add(call.node)
+        names = unknown.names(context, limit)
+        given = argument(call.node, 1, "max_norm") or argument(call.node, 1, "clip_value")
+        if names and given is not None and context.facts.is_edited(given):
+            edit = Replace(given, f"{context.names['from_rank_zero']}({{0}})", (given,))
+            why = unknown.followed(names)
+            yield Change(CODE, why, context.tree.shown, call.node, (edit,), level=Safety.NOTE, needs=("from_rank_zero",))
+            continue
+        why = "gradients would be clipped by each rank's own number, and the ranks' parameters drift apart"
+        yield context.manual(CODE, call.node, why, _ALL_RANKS)
+
+
+def _closures(context: Context) -> Iterator[Change | Finding]:
+    """Optimizers that decide by the loss a closure returns."""
+    run = context.facts.after
+    for call in run.trace.calls:
+        if call.method != "step" or not call.args or "torch.optim.LBFGS" not in call.receiver.kinds():
+            continue
+        for loss in _returned(call.args[0]):
+            value = run.value(loss)
+            if not context.local(value):
+                continue
+            if not context.facts.is_edited(loss) or value.scale not in ("mean", "sum"):
+                yield context.manual(
+                    CODE,
+                    call.node,
+                    "LBFGS decides by the loss that the closure returns, which is each rank's own",
+                    "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()",
+                )
+                continue
+            mean = f" / {context.names['world_size']}" if value.scale == "mean" else ""
+            yield Change(
+                CODE,
+                "LBFGS decides by the loss that the closure returns: that of all ranks' samples",
+                context.tree.shown,
+                loss,
+                (Replace(loss, f"{context.names['sum_over_ranks']}({{0}}){mean}", (loss,)),),
+                needs=("sum_over_ranks",),
+            )
+
+
+def _returned(closure: Value) -> list[ast.expr]:
+    """What the functions that a value may be return."""
+    functions = [o.node for o in closure.objs if isinstance(o, Func) and isinstance(o.node, ast.FunctionDef)]
+    return [s.value for f in functions for s in own_statements(f) if isinstance(s, ast.Return) and s.value is not None]

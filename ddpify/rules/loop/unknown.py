@@ -1,0 +1,30 @@
+"""What is said of values that no one knows to be the same in every process."""
+
+from __future__ import annotations
+
+from ddpify.facts.model import Value
+from ddpify.placement.lattice import PerRank, Unknown
+from ddpify.placement.values import CHOICE, CLOCK
+from ddpify.rules.context import Context
+
+
+def names(context: Context, value: Value) -> list[str]:
+    """The functions that a value comes from of which it is not known, or known not to be so, that they give all processes the same."""
+    placed = context.placement(value)
+    return sorted(placed.why - {CLOCK, CHOICE}) if isinstance(placed, (PerRank, Unknown)) else []
+
+
+def listed(functions: list[str]) -> str:
+    """Functions as a message names them."""
+    return " and ".join(f"`{name}`" for name in functions)
+
+
+def followed(functions: list[str]) -> str:
+    """Why rank 0 is followed."""
+    return f"all ranks follow rank 0: {listed(functions)} may give each rank something else"
+
+
+def say(functions: list[str]) -> str:
+    """How the user can say that functions give all ranks the same."""
+    table = f'"{functions[0]}" = "replicate" under [tool.ddpify.placements] in pyproject.toml'
+    return f"if it is the same on all ranks, say so: {table}, or `# ddpify: replicate` on this line"
