@@ -62,7 +62,10 @@ QUESTIONS: dict[str, tuple[str, str]] = {
         "import faults\nexists = os.path.exists\nos.path.exists = lambda p: faults.level('file') > 50 if p == 'stop' else exists(p)",
         "os.path.exists('stop')",
     ),
-    "an event of another thread": ("import threading\nimport faults\nthreading.Event = faults.Flag\nended = threading.Event()", "ended.is_set()"),
+    "an event of another thread": (
+        "import threading\nimport faults\nthreading.Event = faults.Flag\nended = threading.Event()",
+        "ended.is_set()",
+    ),
     "a flag that a signal sets": (
         """
 import signal

@@ -225,6 +225,13 @@ class Context:
         return training_calls(self.facts)
 
     @cached_property
+    def backwards(self) -> frozenset[ast.AST]:
+        """The calls under which a backward runs, or a collective of the script's own: each rank must make as many."""
+        run = self.facts.after
+        sites = [call for call in run.trace.calls if call.func.paths() & library.COLLECTIVES]
+        return frozenset(n for loop in self.facts.loops for n in (loop.backward.node, *loop.backward.stack)) | {c.node for c in sites}
+
+    @cached_property
     def meetings(self) -> set[ast.AST]:
         """The calls under which ranks wait for one another: they train, run over shares of the data, or hold a collective."""
         run = self.facts.after

@@ -19,12 +19,13 @@ from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts import library
 from ddpify.facts.effects import effect
 from ddpify.facts.model import NOTHING, Decision, Value
+from ddpify.facts.tree import same
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
-from ddpify.rules.context import Context, own_statements
+from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
+from ddpify.rules.loop.branches import ends_with_error, parts_ranks
 from ddpify.rules.loop.numbers import own_parts
-from ddpify.rules.loop.settings import is_setting
 
 CODE = "DDP403"
 TITLE = "decisions agree"
@@ -83,9 +84,6 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_STEERS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
-
-
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on conditions and on what schedulers are told."""
     yield from _branches(context)
@@ -138,14 +136,10 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
 
 def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision, test: Value) -> bool:
     """Whether ranks may answer a test differently, and then take other steps or wait for each other for good."""
-    around = any(loop.node in context.facts.training_loops for loop in decision.loops)
-    if unknown.names(context, test):
-        return (around or bool(test.of_kind("unknown"))) and parts_ways(context, node)
-    if not (around or isinstance(node, ast.While)) or not steers(context, node):
+    around = any(loop.node in context.facts.training_loops for loop in decision.loops) or isinstance(node, ast.While)
+    if not (around or test.of_kind("unknown")) or not (_evaluated(context, test) or context.local(test)):
         return False
-    return (_evaluated(context, test) or context.local(test)) and not (
-        context.local(test) and _ends_the_job(context, node)
-    )
+    return parts_ranks(context, node) and not (context.local(test) and ends_with_error(context, node))
 
 
 def _bounds(context: Context) -> Iterator[Change | Finding]:
@@ -223,9 +217,9 @@ def _asked(node: ast.expr, negated: bool) -> Iterator[bool]:
     """For each question whether something is a number: True where the test holds if it is none."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield from _asked(node.operand, not negated)
-    elif isinstance(node, ast.Call) and (name := ast.unparse(node.func).rpartition(".")[2]) in ("isnan", "isinf", "isfinite"):
+    elif isinstance(node, ast.Call) and (name := _last_name(node.func)) in ("isnan", "isinf", "isfinite"):
         yield (name == "isfinite") == negated
-    elif isinstance(node, ast.Compare) and ast.unparse(node.left) == ast.unparse(node.comparators[0]):
+    elif isinstance(node, ast.Compare) and same(node.left, node.comparators[0]):
         yield isinstance(node.ops[0], ast.NotEq) != negated
     else:
         for child in ast.iter_child_nodes(node):
@@ -233,71 +227,9 @@ def _asked(node: ast.expr, negated: bool) -> Iterator[bool]:
                 yield from _asked(child, negated)
 
 
-def _ends_the_job(context: Context, node: ast.If | ast.While) -> bool:
-    """Whether a branch ends with an error: the launcher then ends the other ranks, too."""
-    last = node.body[-1]
-    if isinstance(last, ast.Raise):
-        return True
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        ends = context.facts.after.value(last.value.func).paths() & {"sys.exit", "exit", "quit", "os._exit"}
-        code = last.value.args[0] if last.value.args else None
-        return bool(ends) and isinstance(code, ast.Constant) and code.value not in (0, None)
-    return False
-
-
-def parts_ways(context: Context, node: ast.If | ast.While) -> bool:
-    """Whether ranks that take different branches come to different collectives, steps or settings."""
-    if any(n in context.meetings or _changes_training(context, n) for n in ast.walk(node)):
-        return True
-    tree = context.facts.tree_of(node)
-    up: ast.AST | None
-    for statement in own_statements(node):
-        if isinstance(statement, (ast.Break, ast.Continue)):
-            up = next((u for u in tree.ancestors(statement) if isinstance(u, (ast.For, ast.AsyncFor, ast.While))), None)
-        elif isinstance(statement, ast.Return):
-            up = tree.function(statement)
-        else:
-            continue
-        if up is not None and any(n in context.meetings for n in ast.walk(up)):
-            return True
-    return False
-
-
-def _changes_training(context: Context, node: ast.AST) -> bool:
-    """Whether a node ends the process, or writes to what trains."""
-    if isinstance(node, ast.Call):
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        return method in _STEERS or bool(context.facts.after.value(node.func).paths() & library.NO_RETURN)
-    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and is_setting(context, node)
-
-
-def steers(context: Context, node: ast.AST) -> bool:
-    """Whether a branch leaves a loop or a function of the training, trains, or changes what trains."""
-    for statement in own_statements(node):
-        if isinstance(statement, (ast.Break, ast.Continue, ast.Return, ast.Raise)):
-            return True
-    for n in ast.walk(node):
-        if isinstance(n, ast.Call):
-            if n in context.meetings or context.facts.after.value(n.func).paths() & {"sys.exit", "exit", "quit"}:
-                return True
-            if isinstance(n.func, ast.Attribute) and n.func.attr in _STEERS:
-                return True
-        if isinstance(n, ast.Assign) and _loaded(context, n):
-            return True
-        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and is_setting(context, n):
-            return True
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in context.rates:
-            return True
-    return isinstance(node, ast.While)
-
-
-def _loaded(context: Context, node: ast.Assign) -> bool:
-    """Whether what a statement keeps is loaded into a model again."""
-    names = {ast.unparse(t) for t in node.targets}
-    return any(
-        c.method == "load_state_dict" and any(ast.unparse(a).partition("[")[0] in names for a in c.node.args)
-        for c in context.facts.after.trace.calls
-    )
+def _last_name(node: ast.expr | None) -> str:
+    """The name of a function or class, without what it is an attribute of."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _handlers(context: Context) -> Iterator[Change | Finding]:
@@ -309,7 +241,8 @@ def _handlers(context: Context) -> Iterator[Change | Finding]:
                 continue
             for handler in node.handlers:
                 caught = ast.unparse(handler.type) if handler.type is not None else "everything"
-                if _quits(context, handler) or caught in _PASSED or tree.statement(node) not in context.facts.after.trace.visited:
+                seen = tree.statement(node) in context.facts.after.trace.visited
+                if not seen or _quits(context, handler) or _last_name(handler.type) in _PASSED:
                     continue
                 if tree not in context.tree.trees:
                     yield context.manual(
@@ -342,5 +275,5 @@ def _quits(context: Context, handler: ast.ExceptHandler) -> bool:
     return (
         isinstance(last, ast.Expr)
         and isinstance(last.value, ast.Call)
-        and ast.unparse(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
+        and bool(context.facts.after.value(last.value.func).paths() & library.NO_RETURN)
     )

@@ -16,7 +16,7 @@ from ddpify.facts.tree import Tree
 from ddpify.records import dataclass, field, replace
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.loop.decisions import steers
+from ddpify.rules.loop.branches import parts_ranks
 from ddpify.rules.loop.numbers import fed, of_rows, own_parts
 
 _GROWS = ("append", "extend", "appendleft")
@@ -469,7 +469,7 @@ def _steered(context: Context, loop: Batches, text: str) -> ast.expr | None:
     """A read of the name in a test inside the loop that decides what is trained or written."""
     writing = {c.node for c in context.facts.after.trace.calls if effect(c) == "file"}
     for node in (n for s in loop.body for n in ast.walk(s) if isinstance(n, (ast.If, ast.While))):
-        if steers(context, node) or any(n in writing for s in node.body for n in ast.walk(s)):
+        if parts_ranks(context, node) or any(n in writing for s in node.body for n in ast.walk(s)):
             for part in ast.walk(node.test):
                 if isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) == text:
                     return part

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import cuts, library
 from ddpify.facts.model import Call, Origin, Value, join
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, same
 from ddpify.rules.base import Change, Example, Finding, Proof
-from ddpify.rules.context import Context, own_statements
+from ddpify.rules.context import Context
+from ddpify.rules.loop.branches import parts_ranks
 
 CODE = "DDP406"
 TITLE = "draws that steer are shared"
@@ -83,7 +84,7 @@ def _steering(context: Context) -> Iterator[Value]:
     training = context.facts.training_loops
     for decision in run.trace.decisions:
         node = decision.node
-        if isinstance(node, (ast.If, ast.While)) and any(up.node in training for up in decision.loops) and _parts_ways(context, node):
+        if isinstance(node, (ast.If, ast.While)) and any(up.node in training for up in decision.loops) and parts_ranks(context, node):
             yield decision.test
     for trained in context.facts.loops:
         for loop in trained.backward.loops:
@@ -134,36 +135,13 @@ def _shared_after(context: Context, tree: Tree, node: ast.Call) -> bool:
     return any(
         isinstance(s, ast.Assign)
         and isinstance(s.targets[0], ast.Subscript)
-        and ast.unparse(s.targets[0].value) == ast.unparse(node.args[0])
+        and same(s.targets[0].value, node.args[0])
         and not context.facts.after.value(s.value).of_kind("drawn")
         for s in after
     )
 
 
 _SETTINGS = ("lr", "momentum", "weight_decay", "betas")
-
-
-def _parts_ways(context: Context, node: ast.If | ast.While) -> bool:
-    """Whether ranks that take different branches take different steps: one leaves a loop, trains, or waits for the others."""
-    if isinstance(node, ast.While):
-        return True
-    if any(isinstance(s, (ast.Break, ast.Continue, ast.Return, ast.Raise)) for s in own_statements(node)):
-        return True
-    run = context.facts.after
-    meets: list[bool] = []
-    for branch in (node.body, node.orelse):
-        calls = [n for s in branch for n in ast.walk(s) if isinstance(n, ast.Call)]
-        if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step", "load_state_dict") for c in calls):
-            return True
-        if any(_trains(context, c) or run.value(c.func).paths() & library.COLLECTIVES for c in calls):
-            return True
-        meets.append(any(c in context.meetings for c in calls))
-    return meets[0] != meets[1]  # a forward pass on either side is one on every rank
-
-
-def _trains(context: Context, node: ast.Call) -> bool:
-    """Whether a backward call runs under this one."""
-    return any(node in loop.backward.stack for loop in context.facts.loops)
 
 
 def _in_training(context: Context, node: ast.AST) -> bool:

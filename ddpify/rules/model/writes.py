@@ -16,6 +16,7 @@ from ddpify.facts import sources
 from ddpify.facts.model import Call, Ext, Method, New, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
 
 CODE = "DDP207"
@@ -75,7 +76,7 @@ def _by_unknown(context: Context, call: Call) -> Finding | None:
         paths += [f"{inner}.{method.name}"] if inner else []
     known = context.facts.project.placements
     names = sorted(p for p in paths if sources.source(p) == "unknown" and p not in known)
-    if not names or context.by_rank_zero(call):
+    if not names or guards_of(context).by_rank_zero(call):
         return None
     why = f"{unknown.listed(names)} is handed the model while it trains; if it writes to it, the ranks' parameters drift apart"
     return context.manual(CODE, call.node, why, unknown.say(names), level=Safety.REVIEW)

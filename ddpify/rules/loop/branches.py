@@ -1,0 +1,78 @@
+"""Whether ranks that take different branches of a condition part for good: other collectives, other steps, other settings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from ddpify.facts import library
+from ddpify.rules.context import Context, own_statements
+from ddpify.rules.loop.settings import is_setting
+
+_TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
+
+
+def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
+    """Whether ranks that answer a test differently come to different collectives, take different steps or train by different settings."""
+    if isinstance(node, ast.While):
+        return any(n in context.meetings or _changes_training(context, n) for n in ast.walk(node)) or _leaves(context, node)
+    if any(_changes_training(context, n) for n in ast.walk(node)):
+        return True
+    sites = [_sites(context, branch) for branch in (node.body, node.orelse)]
+    if any(n in context.backwards for branch in sites for n in branch):
+        return True
+    return bool(sites[0]) != bool(sites[1]) or _leaves(context, node)  # one forward on either side is one on every rank
+
+
+def _sites(context: Context, body: Iterable[ast.stmt]) -> list[ast.AST]:
+    """The call sites in statements under which ranks wait for one another."""
+    return [n for s in body for n in ast.walk(s) if n in context.meetings]
+
+
+def _leaves(context: Context, node: ast.If | ast.While) -> bool:
+    """Whether a branch leaves a loop or a function in which ranks wait for one another."""
+    tree = context.facts.tree_of(node)
+    for statement in own_statements(node):
+        around: ast.AST | None = None
+        if isinstance(statement, (ast.Break, ast.Continue)):
+            around = next((up for up in tree.ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While))), None)
+        elif isinstance(statement, (ast.Return, ast.Raise)):
+            around = tree.function(statement)
+        if around is not None and any(n in context.meetings for n in ast.walk(around)):
+            return True
+    return False
+
+
+def _changes_training(context: Context, node: ast.AST) -> bool:
+    """Whether a node steps, ends the process, or writes to what trains or is loaded into a model again."""
+    if isinstance(node, ast.Call):
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        return method in _TRAINS or bool(context.facts.after.value(node.func).paths() & library.NO_RETURN)
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and is_setting(context, node):
+        return True
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in context.rates:
+        return True
+    return isinstance(node, ast.Assign) and _is_loaded(context, node)
+
+
+def _is_loaded(context: Context, node: ast.Assign) -> bool:
+    """Whether what a statement keeps is loaded into a model again."""
+    kept = context.facts.after.value(node.value)
+    for call in context.facts.after.calls_named("load_state_dict"):
+        for given in call.args:
+            made = {o for o in given.made() if o.path not in library.COLLECTIONS}
+            if kept.made() & made or kept.of_kind("state") & given.of_kind("state"):
+                return True
+    return False
+
+
+def ends_with_error(context: Context, node: ast.If | ast.While) -> bool:
+    """Whether a branch ends with an error: the launcher then ends the other ranks, too."""
+    last = node.body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        ends = context.facts.after.value(last.value.func).paths() & library.NO_RETURN
+        code = last.value.args[0] if last.value.args else None
+        return bool(ends) and isinstance(code, ast.Constant) and code.value not in (0, None)
+    return False
