@@ -4,7 +4,7 @@ On rank 0 a source answers as it does in the original; on the other ranks it tur
 themselves would wait for each other for good, or train with settings of their own.
 """
 
-from scripts import Script
+from scripts import Script, on_three
 
 # What the sources are when a script runs: `level` is low at first, then high.
 _FAULTS = '''
@@ -112,7 +112,7 @@ loader = DataLoader(TensorDataset(x.double()[:36], y[:36]), batch_size=6, shuffl
 def _script(head: str, outer: str = "for epoch in range(4)", inside: str = "pass", after: str = "pass", clip: str = "") -> Script:
     text = _SCRIPT.format(head=head, outer=outer, inside=inside, after=after, clip=clip)
     stand_ins = {"faults.py": _FAULTS, "psutil.py": _PSUTIL, "gauges.py": _GAUGES}
-    return Script(text, stand_ins=stand_ins, ranks=(2, 3), rows=36)
+    return Script(text, stand_ins=stand_ins, rows=36)
 
 
 _SINKS_OF_QUESTIONS = {
@@ -140,3 +140,4 @@ SCRIPTS: dict[str, Script] = {
     for sink, make in sinks.items()
     for source, asked in sources.items()
 }
+SCRIPTS |= on_three({title: script for title, script in SCRIPTS.items() if title.endswith("a function of an unknown package")}, 36)

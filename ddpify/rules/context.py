@@ -11,7 +11,7 @@ from ddpify.edits import Edit, Replace
 from ddpify.facts import cuts, library
 from ddpify.facts.collect import Facts, settle, training_calls
 from ddpify.facts.initialize import Nowhere, Site
-from ddpify.facts.model import NOTHING, Call, Lit, New, Value
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Value
 from ddpify.facts.tree import Forest, first_free, is_main_test
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE, Placement
@@ -223,6 +223,19 @@ class Context:
     def training(self) -> set[ast.AST]:
         """The calls under which a training forward runs, the forwards included."""
         return training_calls(self.facts)
+
+    @cached_property
+    def forwards(self) -> frozenset[ast.AST]:
+        """The functions of the project that run inside a training forward."""
+        forwards = {n for m in self.facts.models for n in m.forwards}
+        called = (c for c in self.facts.after.trace.calls if not c.no_grad and not forwards.isdisjoint(c.stack))
+        inside = {o.node for c in called for o in c.func.objs if isinstance(o, Func)}
+        return frozenset(inside | {f for m in self.facts.models for o in m.objs for f in self._forwards_of(o)})
+
+    def _forwards_of(self, obj: Obj) -> list[ast.AST]:
+        interpreter = self.facts.after.interpreter
+        found = interpreter.find(obj.cls, "forward") if isinstance(obj, New) and obj.cls is not None else None
+        return [o.node for o in found.objs if isinstance(o, Func)] if found is not None else []
 
     @cached_property
     def backwards(self) -> frozenset[ast.AST]:

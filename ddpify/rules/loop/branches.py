@@ -30,15 +30,16 @@ def _sites(context: Context, body: Iterable[ast.stmt]) -> list[ast.AST]:
 
 
 def _leaves(context: Context, node: ast.If | ast.While) -> bool:
-    """Whether a branch leaves a loop or a function in which ranks wait for one another."""
+    """Whether a branch leaves a part of a trained forward, or a loop or a function in which ranks wait for one another."""
     tree = context.facts.tree_of(node)
     for statement in own_statements(node):
-        around: ast.AST | None = None
+        if not isinstance(statement, (ast.Break, ast.Continue, ast.Return, ast.Raise)):
+            continue
+        function = tree.function(statement)
+        around: ast.AST = function
         if isinstance(statement, (ast.Break, ast.Continue)):
-            around = next((up for up in tree.ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While))), None)
-        elif isinstance(statement, (ast.Return, ast.Raise)):
-            around = tree.function(statement)
-        if around is not None and any(n in context.meetings for n in ast.walk(around)):
+            around = next(up for up in tree.ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While)))
+        if function in context.forwards or any(n in context.meetings for n in ast.walk(around)):
             return True
     return False
 
