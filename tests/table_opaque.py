@@ -134,6 +134,10 @@ _SINKS_OF_NUMBERS = {
     ),
 }
 
+_SINKS_OF_NUMBERS["what is written to parameters"] = lambda head, number: _script(
+    head, inside=f"for p in model.parameters():\n            p.data.mul_(1 - {number} / 10000)"
+)
+
 SCRIPTS: dict[str, Script] = {
     f"{sink}, by {source}": make(*asked)
     for sinks, sources in ((_SINKS_OF_QUESTIONS, QUESTIONS), (_SINKS_OF_NUMBERS, NUMBERS))

@@ -49,6 +49,15 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "the shape of a batch",
+        "if x.dim() == 1:\n"
+        "    x = x.unsqueeze(0)\n"
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
         "an answer of a package that nobody has described",
         "import watchdog\n"
         "if watchdog.is_late():\n"

@@ -34,6 +34,14 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "gradients that are clipped by a number",
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
         "a rate that comes from a package nobody has described",
         "import policies\n"
         'optimizer.param_groups[0]["lr"] = policies.rate()\n',

@@ -1,9 +1,10 @@
 """Keep the parameters of all ranks equal where the script writes to them itself.
 
-What it does: shows each place in the training where parameters are changed in place by a number that may differ between ranks, or handed
-    to a function of a package that nobody has described.
+What it does: where the training changes parameters in place by a number that may differ between ranks, rank 0's is taken on all of them.
+    Where it hands a model to a function of a package that nobody has described, that is shown.
 Why: DistributedDataParallel makes parameters equal once, when the model is wrapped. After it only equal gradients keep them so.
-Safety: MANUAL: the write stays as it is. Say what the function does in `[tool.ddpify.placements]`, or broadcast what it has written.
+Safety: a NOTE where rank 0 is followed; REVIEW for functions that may write to the model: say what they do in
+    `[tool.ddpify.placements]`, or broadcast what they have written.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.edits import Replace
 from ddpify.facts import sources
 from ddpify.facts.model import Call, Ext, Method, New, Value
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -32,14 +34,31 @@ EXAMPLES: tuple[Example, ...] = (
         frame="step",
     ),
     Example(
-        "a model that is shown to a package before it trains",
-        "import pictures\n"
-        "pictures.plot(model)\n",
-        frame="start",
+        "weights that shrink by a number of the script's",
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n"
+        "for p in model.parameters():\n"
+        "    p.data.mul_(0.999)\n",
+        frame="step",
+    ),
+    Example(
+        "weights that shrink as a package says that nobody has described",
+        "import policies\n"
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n"
+        "for p in model.parameters():\n"
+        "    p.data.mul_(policies.decay())\n",
+        "import policies\n"
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n"
+        "for p in model.parameters():\n"
+        "    p.data.mul_(same_on_all_ranks(policies.decay()))\n",
+        frame="step",
     ),
 )  # fmt: skip
-
-_BROADCAST = "for p in model.parameters(): dist.broadcast(p.data, 0)"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -48,21 +67,28 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for call in context.facts.after.trace.calls:
         if call.node in seen or not any(loop.node in context.facts.training_loops for loop in call.loops):
             continue
-        finding = _in_place(context, call) or _by_unknown(context, call)
-        if finding is not None:
+        found = _in_place(context, call) or _by_unknown(context, call)
+        if found is not None:
             seen.add(call.node)
-            yield finding
+            yield found
 
 
-def _in_place(context: Context, call: Call) -> Finding | None:
-    """A finding on `parameter.add_(...)` by what is not known to be the same on all ranks."""
+def _in_place(context: Context, call: Call) -> Change | Finding | None:
+    """What to do about `parameter.add_(number)` by a number that is not known to be the same on all ranks."""
     if not call.method.endswith("_") or call.method.startswith("__") or not _parameters(context, call.receiver):
         return None
-    names = sorted({name for v in (*call.args, *call.keywords.values()) for name in unknown.names(context, v)})
-    if not names:
+    run = context.facts.after
+    given = [*call.node.args, *(k.value for k in call.node.keywords)]
+    own = {node: found for node in given if (found := unknown.names(context, run.value(node)))}
+    if not own:
         return None
-    why = f"{unknown.listed(names)} may give each rank something else, and what it is written to trains: the ranks' parameters drift apart"
-    return context.manual(CODE, call.node, why, unknown.say(names))
+    names = sorted({name for found in own.values() for name in found})
+    if not context.facts.is_edited(call.node):
+        why = f"{unknown.listed(names)} may give each rank something else, and the parameters that it is written to drift apart"
+        return context.manual(CODE, call.node, why, unknown.say(names))
+    edits = tuple(Replace(node, f"{context.names['same_on_all_ranks']}({{0}})", (node,)) for node in own)
+    why = unknown.followed(names)
+    return Change(CODE, why, context.tree.shown, call.node, edits, level=Safety.NOTE, needs=("same_on_all_ranks",))
 
 
 def _by_unknown(context: Context, call: Call) -> Finding | None:
