@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ddpify import comments
@@ -77,7 +77,7 @@ class _Frame:
         self.exits: list[Version] = []
         self.outer: Mapping[str, Value] = {}
         self.cls: Class | None = None
-        self.owner: Obj | None = None
+        self.owners: frozenset[Obj] = frozenset()  # whose method runs: all that it may be
 
 
 class Interpreter:
@@ -310,7 +310,7 @@ class Interpreter:
             self._store(target, receiver, value)
             if target.attr == "requires_grad" and isinstance(target.value, ast.Name) and _one(value) is True:
                 self._freed(target.value, receiver)
-            strong = len(receiver.objs) == 1
+            strong = len(receiver.objs) == 1 or receiver.objs == self.frame.owners
             for obj in receiver.objs:
                 self.set_attribute(obj, target.attr, value, strong)
                 if isinstance(obj, New) and obj.path in library.DICTS:
@@ -919,7 +919,8 @@ class Interpreter:
         if cut.kind == "state":
             return _marked_as_sized(value, cut.node)
         inner = self.element(value)
-        if value.batches() or inner.batches() or value.of_kind("parameters") or any(self.is_module(f.owner) for f in self.frames):
+        inside = any(self.is_module(o) for f in self.frames for o in f.owners)
+        if inside or value.batches() or inner.batches() or value.of_kind("parameters"):
             return value
         made = self.objects.new(DRAW if cut.kind == "draw" else CUT, cut.node, self.stack)
         if cut.size is not None:
@@ -1647,14 +1648,44 @@ class Interpreter:
         if not func.objs:
             return library.call_tensor(self, call, args, keywords, self.no_grad > 0)
         methods = any(isinstance(o, Method) for o in func.objs)
-        return join([self._invoke(call, o, args, keywords) for o in ordered(func.objs) if not (methods and isinstance(o, Part))])
+        objs = [o for o in ordered(func.objs) if not (methods and isinstance(o, Part))]
+        if len(objs) == 1 and not isinstance(objs[0], New):
+            return self._invoke(call, objs[0], args, keywords)
+        return join([self._invoke(call, o, args, keywords, alike) for o, alike in self._alternatives(objs)])
 
-    def _invoke(self, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value]) -> Value:
+    def _alternatives(self, objs: Iterable[Obj]) -> Iterator[tuple[Obj, frozenset[Obj]]]:
+        """What is called, each with what else runs the same code: modules of one class, and their methods, are run as one."""
+        alike: dict[object, list[Obj]] = {}
+        for obj in self._unwrapped(objs):
+            owner = obj.owner if isinstance(obj, Func) else obj
+            one = isinstance(owner, New) and self.is_module(owner)
+            key = (obj.node, owner.cls, obj.made) if isinstance(obj, Func) and isinstance(owner, New) else getattr(owner, "cls", None)
+            alike.setdefault(key if one else obj, []).append(obj)
+        for group in alike.values():
+            owners = [o.owner if isinstance(o, Func) else o for o in group]
+            yield group[0], frozenset(o for o in owners if o is not None)
+
+    def _unwrapped(self, objs: Iterable[Obj]) -> Iterator[Obj]:
+        """Objects, in the place of wrappers what these hold: to call a wrapper is to call that."""
+        todo, seen = list(objs)[::-1], set[Obj]()
+        while todo:
+            obj = todo.pop()
+            if obj in seen:
+                continue
+            seen.add(obj)
+            inner = self.memory.get((obj, "module"), NOTHING) if isinstance(obj, New) and obj.path in library.WRAPPERS else NOTHING
+            held = [o for o in ordered(inner.objs) if isinstance(o, (New, Part))]
+            todo += held[::-1]
+            if not held:
+                yield obj
+
+    def _invoke(self, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value], alike: frozenset[Obj] = frozenset()) -> Value:
+        """What calling one object gives, which may be any of those that are `alike`."""
         if isinstance(obj, Func):
             owner, func = obj.owner, call.node.func
             if isinstance(func, ast.Attribute) and func.attr == "forward" and isinstance(owner, New) and self.is_module(owner):
-                return self._call_instance(call, owner, args, keywords)
-            return self.call_function(obj, call.node, args, keywords)
+                return self._call_instance(call, owner, args, keywords, alike)
+            return self.call_function(obj, call.node, args, keywords, alike)
         if isinstance(obj, Class):
             return self._construct(obj, call.node, args, keywords)
         if isinstance(obj, Pick):
@@ -1665,7 +1696,7 @@ class Interpreter:
         if isinstance(obj, New) and drivers.runs(obj):
             return drivers.run_group(self, call.node, obj)
         if isinstance(obj, (New, Part)):
-            return self._call_instance(call, obj, args, keywords)
+            return self._call_instance(call, obj, args, keywords, alike)
         if isinstance(obj, Method):
             path = sources.path_of(self, obj.of)
             result = library.call_method(self, call, obj, args, keywords)
@@ -1686,26 +1717,21 @@ class Interpreter:
             named.fill(self, made, args, keywords)
         return just(made)
 
-    def _call_instance(self, call: Call, obj: New | Part, args: list[Value], keywords: dict[str, Value]) -> Value:
-        """Call an object: a module's forward, or `__call__`."""
+    def _call_instance(
+        self, call: Call, obj: New | Part, args: list[Value], keywords: dict[str, Value], alike: frozenset[Obj] = frozenset()
+    ) -> Value:
+        """Call an object: a module's forward, or `__call__`; it may be any of those that are `alike`."""
         flow = library.mixed(args, keywords)
         if isinstance(obj, New) and obj.path in library.WRAPPERS:
-            inner = join(
-                [
-                    self._call_instance(call, o, args, keywords)
-                    for o in self.memory.get((obj, "module"), NOTHING).objs
-                    if isinstance(o, (New, Part))
-                ]
-            )
-            return inner if inner.origins or inner.objs else Value(frozenset(), flow.origins, flow.scale)
+            return Value(frozenset(), flow.origins, flow.scale)  # one that holds nothing known
         if isinstance(obj, New) and obj.cls is not None:
-            out = self._invoke_named(obj, "__call__", call.node, args, keywords)
+            out = self._invoke_named(obj, "__call__", call.node, args, keywords, alike)
             if out is not None:
                 return out
             if not self.is_module(obj):
                 return flow
-            out = self._invoke_named(obj, "forward", call.node, args, keywords)
-            return self._forwarded(obj, call, flow, out if out is not None else flow)
+            out = self._invoke_named(obj, "forward", call.node, args, keywords, alike)
+            return self._forwarded(obj, call, flow, out if out is not None else flow, alike)
         if isinstance(obj, New) and obj.path in self.project.placements:
             return sources.as_said(self.project.placements[obj.path], flow)
         scale = scales.of_module(
@@ -1718,12 +1744,12 @@ class Interpreter:
         out = self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
         return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale) if labelled else out
 
-    def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value) -> Value:
+    def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:
         couples = out.of_kind("coupled") and not flow.of_kind("coupled")
         if out.scale == "other" and flow.scale == "sample" and self.is_network(obj) and not couples:
             out = Value(out.objs, out.origins, "sample")  # what a network makes of a sample is one entry of the batch it returns
         kept = out.origins - _inner_forwards(out, flow)
-        mark = frozenset() if self.no_grad else frozenset((Origin("forward", (obj, call.node)),))
+        mark = frozenset() if self.no_grad else frozenset(Origin("forward", (o, call.node)) for o in alike or (obj,))
         return self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
 
     def _marked(self, value: Value, mark: frozenset[Origin], flow: Value) -> Value:
@@ -1786,26 +1812,34 @@ class Interpreter:
         )
 
     def _invoke_named(
-        self, obj: New, name: str, node: ast.AST, args: list[Value] | None = None, keywords: dict[str, Value] | None = None
+        self,
+        obj: New,
+        name: str,
+        node: ast.AST,
+        args: list[Value] | None = None,
+        keywords: dict[str, Value] | None = None,
+        alike: frozenset[Obj] = frozenset(),
     ) -> Value | None:
         found = self.find(obj.cls, name) if obj.cls is not None else None
         if found is None:
             return None
         return join(
             [
-                self.call_function(self.objects.bound(f, obj, f.cls), node, args or [], keywords or {})
+                self.call_function(self.objects.bound(f, obj, f.cls), node, args or [], keywords or {}, alike)
                 for f in found.objs
                 if isinstance(f, Func)
             ]
         )
 
-    def call_function(self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
-        """Run a function of the project at this call."""
+    def call_function(
+        self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value], owners: frozenset[Obj] = frozenset()
+    ) -> Value:
+        """Run a function of the project at this call; as a method of any of `owners`, where there are more than its own."""
         again = sum(1 for f in self.frames if f.node is func.node and f.made == func.made)
         if len(self.stack) >= _DEPTH or again > 1 or self.trace.exhausted:
             return library.mixed(args, keywords)
         bound = (
-            [just(func.owner)]
+            [Value(owners or frozenset((func.owner,)))]
             if func.owner is not None
             else [just(func.cls)]
             if func.cls is not None and "classmethod" in _decorators(func.node)
@@ -1813,9 +1847,9 @@ class Interpreter:
         ) + args
         frame = _Frame(func.file, _parameters(self, func, bound, keywords), func.node)
         frame.outer, frame.made = self.closures.get((func.node, func.made), {}), func.made
-        frame.cls, frame.owner = func.cls, func.owner
+        frame.cls, frame.owners = func.cls, frozenset(() if func.owner is None else owners or (func.owner,))
         if func.owner is None and func.cls is not None and args and len(args[0].made()) == len(args[0].objs) == 1:
-            (frame.owner,) = args[0].made()  # a method that a decorator calls
+            frame.owners = args[0].objs  # a method that a decorator calls
         saved = self.stack, self.breaks
         self.stack, self.breaks = (*self.stack, node), []
         quiet = isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(

@@ -878,9 +878,7 @@ def _setattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
 
 def _super(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     frame = run.frame
-    if frame.owner is not None and frame.cls is not None:
-        return just(Super(frame.owner, frame.cls))
-    return NOTHING
+    return Value(frozenset(Super(o, frame.cls) for o in frame.owners)) if frame.cls is not None else NOTHING
 
 
 def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
