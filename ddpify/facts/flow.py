@@ -60,6 +60,7 @@ State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
+_OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # what losses average is told by
 UNNAMED = "[?]"  # what was put in under keys that are not known
 
 
@@ -111,6 +112,7 @@ class Interpreter:
         self.settled = settled or {}
         self.wraps = wraps or {}
         self.ignore_dp = ignore_dp
+        self.special: frozenset[ast.AST] = unwraps | self.cuts.keys() | self.turned.keys()
         self.objects = project.objects
         self.trace = Trace()
         self.memory = Memory()
@@ -130,6 +132,8 @@ class Interpreter:
         self.imported: set[str] = set()
         self.breaks: list[list[State]] = []
         self.classes: dict[ast.ClassDef, Class] = {}
+        self.modules: dict[Class, bool] = {}  # whether classes are modules, as far as it was asked
+        self.constants: dict[ast.Constant, Value] = {}
         self.keys: dict[Obj, set[str]] = {}
         self.kept: set[ast.AST] = set()  # the statements that keep something of a batch for later ones
         self.shared_out: set[New] = set()
@@ -667,10 +671,10 @@ class Interpreter:
     def _names(self, value: Value, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
         """The entries of a list of names that was written out elsewhere, where a loop over it reads or sets attributes by them."""
         made = next(iter(value.objs)) if len(value.objs) == 1 else None
+        if not (isinstance(made, New) and spelled_out(made.node)):
+            return []
         calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
-        if not (isinstance(made, New) and spelled_out(made.node)) or not any(
-            isinstance(f, ast.Name) and f.id in ("getattr", "setattr") for f in calls
-        ):
+        if not any(isinstance(f, ast.Name) and f.id in ("getattr", "setattr") for f in calls):
             return []
         items = getattr(made.node, "elts", [])
         whole = self.memory.get((made, ELEMENT), NOTHING)
@@ -897,6 +901,15 @@ class Interpreter:
         """Evaluate an expression."""
         run = _EXPRESSIONS.get(type(node))
         value = self._all(node) if run is None else run(self, node)
+        if node in self.special:
+            value = self._special(node, value)
+        seen = self.trace.values.get(node)
+        if seen is not value:
+            self.trace.values[node] = value if seen is None else seen | value
+        return value
+
+    def _special(self, node: ast.expr, value: Value) -> Value:
+        """What an expression gives of which the interpreter was told something."""
         if node in self.cuts:
             value = self._cut(self.cuts[node], value)
         if node in self.unwraps:
@@ -907,12 +920,7 @@ class Interpreter:
                 ]
             )
         how = self.turned.get(node)
-        if how is not None:
-            value = _turn(value, how, node)
-        seen = self.trace.values.get(node)
-        if seen is not value:
-            self.trace.values[node] = value if seen is None else seen | value
-        return value
+        return value if how is None else _turn(value, how, node)
 
     def _cut(self, cut: Cut, value: Value) -> Value:
         """A batch made by hand: of an abstract loader of its own, which feeds the loop that is running."""
@@ -964,7 +972,10 @@ class Interpreter:
         return Value(frozenset(), origins_of(parts), scales.mixed(parts))
 
     def _ev_constant(self, node: ast.Constant) -> Value:
-        return just(Lit(node.value, id(node))) if not isinstance(node.value, bytes) else NOTHING
+        value = self.constants.get(node)
+        if value is None:
+            value = self.constants[node] = just(Lit(node.value, id(node))) if not isinstance(node.value, bytes) else NOTHING
+        return value
 
     def _ev_name(self, node: ast.Name) -> Value:
         return self.lookup(node.id)
@@ -1657,13 +1668,21 @@ class Interpreter:
         """What is called, each with what else runs the same code: modules of one class, and their methods, are run as one."""
         alike: dict[object, list[Obj]] = {}
         for obj in self._unwrapped(objs):
-            owner = obj.owner if isinstance(obj, Func) else obj
-            one = isinstance(owner, New) and self.is_module(owner)
-            key = (obj.node, owner.cls, obj.made) if isinstance(obj, Func) and isinstance(owner, New) else getattr(owner, "cls", None)
-            alike.setdefault(key if one else obj, []).append(obj)
+            alike.setdefault(self._code(obj), []).append(obj)
         for group in alike.values():
             owners = [o.owner if isinstance(o, Func) else o for o in group]
             yield group[0], frozenset(o for o in owners if o is not None)
+
+    def _code(self, obj: Obj) -> object:
+        """What is run where an object is called: the same for modules of one class, else the object itself."""
+        if isinstance(obj, Func):
+            owner = obj.owner
+            return (obj.node, owner.cls, obj.made) if isinstance(owner, New) and self.is_module(owner) else obj
+        if not isinstance(obj, New):
+            return obj
+        if obj.cls is None and obj.path.startswith("torch.nn."):
+            return obj if any((obj, name) in self.memory for name in _OF_LOSSES) else obj.path
+        return obj.cls if self.is_module(obj) else obj
 
     def _unwrapped(self, objs: Iterable[Obj]) -> Iterator[Obj]:
         """Objects, in the place of wrappers what these hold: to call a wrapper is to call that."""
@@ -1738,10 +1757,10 @@ class Interpreter:
             obj.path if isinstance(obj, New) else "",
             self.memory.get((obj, "reduction"), NOTHING),
             flow.scale,
-            any((obj, n) in self.memory for n in ("weight", "ignore_index", "pos_weight")) or self.ignores(),
+            any((obj, n) in self.memory for n in _OF_LOSSES[1:]) or self.ignores(),
         )
         labelled = isinstance(obj, New) and "labels" in keywords and library.averages(obj.path)
-        out = self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale))
+        out = self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale), alike)
         return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale) if labelled else out
 
     def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:
@@ -1805,11 +1824,11 @@ class Interpreter:
 
     def is_module(self, obj: object) -> bool:
         """Whether an object is an nn.Module of the project's own."""
-        return (
-            isinstance(obj, New)
-            and obj.cls is not None
-            and any(b.startswith("torch.nn.") or b.endswith((".Module", "Model")) for b in self.library_bases(obj.cls))
-        )
+        if not isinstance(obj, New) or obj.cls is None:
+            return False
+        if obj.cls not in self.modules:
+            self.modules[obj.cls] = any(b.startswith("torch.nn.") or b.endswith((".Module", "Model")) for b in self.library_bases(obj.cls))
+        return self.modules[obj.cls]
 
     def _invoke_named(
         self,
@@ -1902,8 +1921,9 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
         local.update(drivers.given(run, func, [p.arg for p in (*positional, *spec.kwonlyargs) if p.arg not in passed]))
     for parameter in positional:
         local.setdefault(parameter.arg, NOTHING)
+    flagged = flags(run.project, func.node)
     for parameter in (*positional, *spec.kwonlyargs):
-        if parameter.arg in flags(run.project, func.node):
+        if parameter.arg in flagged:
             local[parameter.arg] = told(local[parameter.arg])
         run._note(parameter, local[parameter.arg])
     return local

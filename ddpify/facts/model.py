@@ -69,6 +69,7 @@ class New:
     node: ast.AST
     stack: Stack
     cls: Class | None = None
+    place: tuple[object, ...] = field(init=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +78,7 @@ class Part:
 
     of: Obj
     name: str
+    place: tuple[object, ...] = field(init=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,7 +179,15 @@ class Objects:
 
 def ordered(objs: Collection[Obj]) -> Collection[Obj]:
     """Objects in an order that is the same in every run: sets go by addresses and hashes."""
-    return objs if len(objs) < 2 else sorted(objs, key=_place)
+    return objs if len(objs) < 2 else sorted(objs, key=_known_place)
+
+
+def _known_place(obj: object) -> tuple[object, ...]:
+    if not isinstance(obj, (New, Part)):
+        return _place(obj)
+    if not hasattr(obj, "place"):
+        object.__setattr__(obj, "place", _place(obj))
+    return obj.place
 
 
 def _place(obj: object, depth: int = 3) -> tuple[object, ...]:
@@ -301,7 +311,8 @@ def join(values: list[Value] | tuple[Value, ...]) -> Value:
     """What any of `values` may be."""
     out = NOTHING
     for v in values:
-        out = out | v
+        if v is not out:
+            out = out | v
     return out
 
 
