@@ -217,6 +217,7 @@ def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:
             findings.append(context.manual("DDP900", owed.about, _LEDGER[owed.kind], "see `ddpify rules` for what each rank must do"))
     findings += _unreached(context)
     findings += _unread(context)
+    findings += _believed(context)
     if context.facts.before.trace.exhausted:
         findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
     return context, changes, list(dict.fromkeys(findings))
@@ -278,6 +279,13 @@ def _unreached(context: Context) -> list[Finding]:
     if not reached and not out:
         out.append(context.manual("DDP900", facts.entry.root.body[0], "no backward call was reached from this script"))
     return out
+
+
+def _believed(context: Context) -> Iterator[Finding]:
+    """What the user said of how values differ between ranks, where it was relied on."""
+    for node, said in context.facts.after.trace.believed.items():
+        if context.facts.is_edited(node):
+            yield context.manual("DDP903", node, f"believed as the project says: {said} (`ddpify verify` checks it)", level=Safety.NOTE)
 
 
 def _unread(context: Context) -> Iterator[Finding]:

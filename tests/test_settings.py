@@ -178,3 +178,44 @@ def test_a_file_stays_as_it_is(tmp_path: Path) -> None:
     done = convert(tmp_path / "train.py", Options())
     assert [m.path.name for m in done.edited] == []
     assert done.exit_code == 1
+
+
+UNKNOWN = SCRIPT.replace("import torch\n", "import torch\nimport policies\n").replace(
+    "        optimizer.step()\n", "        optimizer.step()\n        if policies.should_stop():\n            break\n"
+)
+
+
+def test_rank_zero_is_followed_in_what_is_not_known() -> None:
+    done = convert(UNKNOWN)
+    assert "if from_rank_zero(policies.should_stop()):" in done.code
+    assert [c.level.name for c in done.changes if c.code == "DDP403"] == ["NOTE"]
+    assert done.exit_code == 0
+
+
+def test_what_a_project_says_of_a_function_is_believed_and_listed(project, capsys) -> None:
+    script = project('[tool.ddpify.placements]\n"policies.should_stop" = "replicate"')
+    script.write_text(UNKNOWN)
+    code, out, err = run(capsys, "convert", str(script))
+    assert (code, "from_rank_zero" in out) == (0, False)
+    assert "DDP903" in err and "`policies.should_stop` is replicate" in err
+
+
+def test_what_a_comment_says_of_a_line_is_believed_and_listed() -> None:
+    done = convert(UNKNOWN.replace("should_stop():", "should_stop():  # ddpify: replicate"))
+    assert "from_rank_zero" not in done.code
+    assert [f.line for f in done.findings if f.code == "DDP903"] == [16]
+
+
+@pytest.mark.parametrize(("said", "code"), [("mean", 0), ("sum", 0), ("shard", 1)])
+def test_a_loss_of_an_unknown_package_is_what_the_project_says(said: str, code: int) -> None:
+    text = SCRIPT.replace("import torch\n", "import torch\nimport losses\n").replace("torch.nn.functional.mse_loss", "losses.margin")
+    assert convert(text).exit_code == 1
+    done = convert(text, Options(placements=(("losses.margin", said),)))
+    assert (done.exit_code, "(loss * world_size).backward()" in done.code) == (code, said == "sum")
+
+
+def test_what_cannot_be_said_is_an_error(project) -> None:
+    with pytest.raises(DdpifyError, match="cannot be 'same'"):
+        settings(project('[tool.ddpify.placements]\n"policies.should_stop" = "same"'))
+    with pytest.raises(DdpifyError, match="not a table"):
+        settings(project("placements = 3"))

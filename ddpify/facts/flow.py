@@ -203,7 +203,10 @@ class Interpreter:
             return ""
         body = getattr(node, "body", None)
         last = body[0].lineno if isinstance(body, list) and body else (node.end_lineno or node.lineno) + 1
-        return next((lines[at] for at in range(node.lineno, last) if at in lines), "")
+        said = next((lines[at] for at in range(node.lineno, last) if at in lines), "")
+        if said:
+            self.trace.believed[node] = f"what this line computes is {said}"
+        return said
 
     def _as_said(self, value: Value) -> Value:
         return sources.as_said(self.said, value) if self.said else value
@@ -1719,9 +1722,9 @@ class Interpreter:
         if isinstance(obj, Method):
             path = sources.path_of(self, obj.of)
             result = library.call_method(self, call, obj, args, keywords)
-            return sources.marked(self, f"{path}.{obj.name}", result) if path else result
+            return sources.marked(self, call.node, f"{path}.{obj.name}", result) if path else result
         if isinstance(obj, Ext):
-            return sources.marked(self, obj.path, library.call(self, call, obj.path, args, keywords))
+            return sources.marked(self, call.node, obj.path, library.call(self, call, obj.path, args, keywords))
         return library.mixed(args, keywords)
 
     def _construct(self, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -1752,6 +1755,7 @@ class Interpreter:
             out = self._invoke_named(obj, "forward", call.node, args, keywords, alike)
             return self._forwarded(obj, call, flow, out if out is not None else flow, alike)
         if isinstance(obj, New) and obj.path in self.project.placements:
+            self.trace.believed[call.node] = f"`{obj.path}` is {self.project.placements[obj.path]}"
             return sources.as_said(self.project.placements[obj.path], flow)
         scale = scales.of_module(
             obj.path if isinstance(obj, New) else "",

@@ -403,3 +403,4 @@ class Trace:
     values: dict[ast.AST, Value] = field(default_factory=dict)
     visited: set[ast.AST] = field(default_factory=set)
     exhausted: bool = False
+    believed: dict[ast.AST, str] = field(default_factory=dict)  # where the user said how values differ between ranks, and what

@@ -6,6 +6,7 @@ the same on all ranks. A row is added by whoever has read what the package does.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import sys
 from functools import lru_cache
@@ -75,9 +76,10 @@ def source(path: str) -> Source:
     return "unknown"
 
 
-def marked(run: Interpreter, path: str, result: Value) -> Value:
+def marked(run: Interpreter, node: ast.AST, path: str, result: Value) -> Value:
     """What a library gave, with where it comes from if that may differ between processes; as the user says, where they do."""
     if path in run.project.placements:
+        run.trace.believed[node] = f"`{path}` is {run.project.placements[path]}"
         return as_said(run.project.placements[path], result)
     kind = source(path)
     if kind == "same" or path.rpartition(".")[2][:1].isupper():  # an object says nothing until it is asked
