@@ -7,7 +7,7 @@ themselves would wait for each other for good, or train with settings of their o
 from scripts import Script, on_three
 
 # What the sources are when a script runs: `level` is low at first, then high.
-_FAULTS = '''
+_FAULTS = """
 import os
 import threading
 
@@ -33,7 +33,7 @@ class Gauge:
 class Flag(threading.Event):
     def is_set(self):
         return level("flag") > 50
-'''
+"""
 _PSUTIL = "import faults\n\n\ndef virtual_memory():\n    return faults._Memory()\n"
 _GAUGES = "from faults import Gauge, level\n\n\ndef read():\n    return level('gauges')\n"
 
@@ -117,9 +117,7 @@ def _script(head: str, outer: str = "for epoch in range(4)", inside: str = "pass
 
 _SINKS_OF_QUESTIONS = {
     "a stop in the batch loop": lambda head, asked: _script(head, inside=f"if {asked}:\n            break"),
-    "a stop of the epochs": lambda head, asked: _script(
-        head, inside="pass", after=f"if any([{asked} for _ in range(5)]):\n        break"
-    ),
+    "a stop of the epochs": lambda head, asked: _script(head, inside="pass", after=f"if any([{asked} for _ in range(5)]):\n        break"),
     "a step that is left out": lambda head, asked: _script(
         head, inside=f"if {asked}:\n            continue\n        F.mse_loss(model(data), data[:, :2]).backward()\n        optimizer.step()"
     ),

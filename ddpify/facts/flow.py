@@ -138,6 +138,7 @@ class Interpreter:
         self.kept: set[ast.AST] = set()  # the statements that keep something of a batch for later ones
         self.shared_out: set[New] = set()
         self.said = ""  # what a comment says of the statement that runs
+        self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
     # ------------------------------------------------------------------------------------------------ running
@@ -1299,7 +1300,11 @@ class Interpreter:
         return join([self.expression(v) for v in node.values])
 
     def _ev_binop(self, node: ast.BinOp) -> Value:
-        return self._binary(node.op, self.expression(node.left), self.expression(node.right))
+        left, right = self.expression(node.left), self.expression(node.right)
+        value = self._binary(node.op, left, right)
+        if isinstance(node.op, ast.Mult) and any(o.path == "list" for v in (left, right) for o in v.made()):
+            return _marked_as_sized(value, node)  # so many entries
+        return value
 
     def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         texts = [o for o in (_one(left), _one(right)) if isinstance(o, str)]
@@ -1530,7 +1535,10 @@ class Interpreter:
             if over.scale == "sample" and node is not None:
                 return Value(frozenset(), over.origins, "other")  # one sample at a time
             return over
-        return join([self._element_of(obj, over, node) for obj in over.objs]) | Value(frozenset(), over.origins)
+        rest = over.origins
+        if all(self.is_a(o, library.DATALOADER) for o in over.objs):  # data made from the batches of another loader is data of its own
+            rest = frozenset(o for o in rest if o.kind not in ("batch", "forward"))
+        return join([self._element_of(obj, over, node) for obj in over.objs]) | Value(frozenset(), rest)
 
     def _element_of(self, obj: Obj, over: Value, node: ast.AST | None) -> Value:
         if isinstance(obj, Tup):
@@ -1684,7 +1692,8 @@ class Interpreter:
         if not isinstance(obj, New):
             return obj
         if obj.cls is None and obj.path.startswith("torch.nn."):
-            return obj if any((obj, name) in self.memory for name in _OF_LOSSES) else obj.path
+            own = obj in self.hooks or obj.path in library.PARTICULAR or any((obj, name) in self.memory for name in _OF_LOSSES)
+            return obj if own else obj.path
         return obj.cls if self.is_module(obj) else obj
 
     def _unwrapped(self, objs: Iterable[Obj]) -> Iterator[Obj]:
@@ -1757,6 +1766,8 @@ class Interpreter:
         if isinstance(obj, New) and obj.path in self.project.placements:
             self.trace.believed[call.node] = f"`{obj.path}` is {self.project.placements[obj.path]}"
             return sources.as_said(self.project.placements[obj.path], flow)
+        if isinstance(obj, New) and obj.path == library.SEQUENTIAL and args and self._holds_own(obj):
+            return self._forwarded(obj, call, flow, self._in_turn(obj, call, args[0]))
         scale = scales.of_module(
             obj.path if isinstance(obj, New) else "",
             self.memory.get((obj, "reduction"), NOTHING),
@@ -1764,8 +1775,32 @@ class Interpreter:
             any((obj, n) in self.memory for n in _OF_LOSSES[1:]) or self.ignores(),
         )
         labelled = isinstance(obj, New) and "labels" in keywords and library.averages(obj.path)
+        if scale == "sample" and args and library.goes_over_rows(self, obj) and self._rows_first(args[0]):
+            return self._forwarded(obj, call, flow, Value(frozenset(), flow.origins | {Origin("coupled")}, "other"))
         out = self._forwarded(obj, call, flow, Value(frozenset(), flow.origins, scale), alike)
         return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale) if labelled else out
+
+    def _rows_first(self, value: Value) -> bool:
+        """Whether the first dimension is surely that of the samples: as loaders put them together, and never turned since."""
+        loaders = value.of_kind("batch")
+        plain = all(self.is_a(o, library.DATALOADER) and not self.memory.get((o, "collate_fn"), NOTHING).objs for o in loaders)
+        return bool(loaders) and plain and value.scale == "sample" and not value.of_kind("turned")
+
+    def _holds_own(self, obj: New, depth: int = 0) -> bool:
+        """Whether a Sequential holds modules of the project's own, or ones with hooks."""
+        inside = [o for _, held in self.memory.of(obj) for o in held.objs if isinstance(o, New)]
+        return any(
+            self.is_module(o) or o in self.hooks or (depth < 4 and o.path == obj.path and self._holds_own(o, depth + 1)) for o in inside
+        )
+
+    def _in_turn(self, obj: New, call: Call, value: Value) -> Value:
+        """What the modules of a Sequential make of a value, one after another; several that may stand in one place all do."""
+        places = {name: held for name, held in self.memory.of(obj) if name not in (ELEMENT, UNNAMED)}
+        for held in places.values():
+            for child in ordered(held.objs):
+                if isinstance(child, (New, Part)):
+                    value = self.invoke(call, just(child), [value], {})
+        return value
 
     def _forwarded(self, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:
         couples = out.of_kind("coupled") and not flow.of_kind("coupled")
@@ -1773,7 +1808,19 @@ class Interpreter:
             out = Value(out.objs, out.origins, "sample")  # what a network makes of a sample is one entry of the batch it returns
         kept = out.origins - _inner_forwards(out, flow)
         mark = frozenset() if self.no_grad else frozenset(Origin("forward", (o, call.node)) for o in alike or (obj,))
-        return self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
+        made = self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
+        for name, hook in [h for o in alike or (obj,) for h in self.hooks.get(o, {}).values()]:
+            graded = library.gradient_of(made)
+            given = [flow] if name == "register_forward_pre_hook" else [flow, made] if name in library.FORWARD_HOOKS else [graded, graded]
+            self.hooked([hook], call.node, [just(obj), *given])
+        return made
+
+    def hooked(self, hooks: list[Value], node: ast.AST, args: list[Value]) -> None:
+        """Run functions that were registered to be called with `args`."""
+        for hook in hooks:
+            for obj in ordered(hook.objs):
+                if isinstance(obj, (Func, Class, New)) and _is_own(obj):
+                    self.apply(obj, node, args, {})
 
     def _marked(self, value: Value, mark: frozenset[Origin], flow: Value) -> Value:
         """Put the mark of a forward on the tensors inside tuples and dicts, too."""

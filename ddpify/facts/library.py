@@ -110,6 +110,8 @@ MODULE_METHODS = (
         """.split()
     )
 )
+FORWARD_HOOKS = frozenset(("register_forward_hook", "register_forward_pre_hook"))
+MODULE_HOOKS = FORWARD_HOOKS | {"register_full_backward_hook", "register_backward_hook", "register_full_backward_pre_hook"}
 MODULE_WRITERS = (SAME_METHODS - {"train", "eval"}) | frozenset(
     """
         load_state_dict from_pretrained init_weights add_module register_module register_parameter register_buffer append extend insert
@@ -172,9 +174,18 @@ _PURE = frozenset(
 _FACTORIES = frozenset(
     """
         zeros ones full empty rand randn randint normal uniform Tensor FloatTensor LongTensor DoubleTensor IntTensor ByteTensor
-        BoolTensor HalfTensor standard_normal arange random_sample rand_like randn_like randint_like
+        BoolTensor HalfTensor standard_normal arange random_sample rand_like randn_like randint_like linspace logspace eye
     """.split()
 )
+_OVER_TIME = frozenset(
+    f"torch.nn.{name}"
+    for name in """
+        RNN LSTM GRU MultiheadAttention TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer TransformerDecoder Transformer
+    """.split()
+)
+SEQUENTIAL = "torch.nn.Sequential"
+PARTICULAR = _OVER_TIME | {SEQUENTIAL}  # layers of one kind that may act differently
+_SIZING = frozenset("repeat expand tile new_zeros new_ones new_full new_empty repeat_interleave".split())
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
 FILLS = frozenset(("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_", "cauchy_", "geometric_"))
 _SPLITS = frozenset(("sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"))
@@ -203,6 +214,11 @@ def _flat(parts: Sequence[Value]) -> list[Value]:
     return out
 
 
+def gradient_of(value: Value) -> Value:
+    """A gradient of what was computed from a batch: of this rank's rows, and of an average over them."""
+    return Value(frozenset(), without_graph(value).origins, "other" if value.of_kind("batch") else None)
+
+
 def without_graph(value: Value) -> Value:
     """The value cut off from the autograd graph."""
     return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("forward", "graded")), value.scale)
@@ -223,6 +239,18 @@ def bare(path: str) -> bool:
 def has_parameters(path: str) -> bool:
     """Whether a class of torch is a parameter, or a layer that has some."""
     return _is_layer(path) and path.rpartition(".")[2].startswith(_LAYERS)
+
+
+def goes_over_rows(run: Interpreter, obj: Obj, depth: int = 0) -> bool:
+    """Whether a layer of torch recurs or attends over the first dimension of its input: those that know of `batch_first`, without it."""
+    if not isinstance(obj, New) or obj.path not in _OVER_TIME or not isinstance(obj.node, ast.Call):
+        return False
+    layers = [o for _, held in run.memory.of(obj) for o in held.objs if isinstance(o, New) and o.path in _OVER_TIME]
+    if layers and depth < 3:
+        return any(goes_over_rows(run, layer, depth + 1) for layer in layers)
+    given = [run.trace.values.get(k.value, NOTHING) for k in obj.node.keywords if k.arg in ("batch_first", None)]
+    given += [run.trace.values.get(a, NOTHING) for a in obj.node.args[3:]]
+    return all(_is(v, False) or (v.objs and not _is(v, True) and all(isinstance(o, Lit) for o in v.objs)) for v in given)
 
 
 def _is_layer(path: str) -> bool:
@@ -268,8 +296,12 @@ def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[
     flow = mixed([receiver, *args], keywords)
     if name in FILLS:
         return Value(frozenset(), flow.origins | _drawn("torch", call.node), receiver.scale or flow.scale)
+    if receiver.scale is None and flow.scale is None and name in _SIZING and any(_is_number(a) for a in _flat(args)):
+        return Value(flow.objs, flow.origins | {Origin("sized", call.node)})
     if receiver.scale is None and name in ("repeat", "expand", "tile") and flow.scale == "count":
         return Value(frozenset(), flow.origins, "sample")  # the same for each sample of the batch
+    if name == "register_hook" and args:
+        run.hooked([args[0]], call.node, [gradient_of(receiver)])
     if not receiver.origins and not receiver.scale:
         return flow
     if name in ("split", "chunk") and (cut := in_parts(run, call.node, receiver, args, keywords)) is not None:
@@ -304,6 +336,12 @@ def in_parts(run: Interpreter, node: ast.AST, value: Value, args: list[Value], k
     run.memory[made, "[]"] = Value(frozenset(), value.origins | {Origin("part", node)}, "sample")
     run.memory[made, "whole"] = value
     return Value(frozenset((made,)), value.origins, "sample")
+
+
+def _is_number(value: Value) -> bool:
+    """Whether a value may be a setting or a number above one, or is computed from such."""
+    numbers = any(isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1) for o in value.objs)
+    return numbers or bool(value.of_kind("from"))
 
 
 def _is_index(value: Value, index: int) -> bool:
@@ -364,6 +402,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         for i, value in enumerate(args[:1]):
             if made.path.rpartition(".")[2] in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss") and i == 0:
                 run.memory[made, "weight"] = value
+        if made.path in _OVER_TIME and args and args[0].kinds() & _OVER_TIME:
+            run.memory[made, "layer"] = args[0]
         for name in ("weight", "ignore_index", "pos_weight", "reduction", "size_average", "reduce", "label_smoothing"):
             if name in keywords and not _is(keywords[name], None):
                 run.memory[made, name] = keywords[name]
@@ -639,6 +679,8 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return named.call_space(run, event, obj, name, args, keywords)
     if name in _ASKS and isinstance(obj, (New, Part)) and args and not event.now.origins and (keys := _texts_of(args[0])):
         return _setting(run, obj, name, keys, args, keywords)
+    if name in MODULE_HOOKS and args and isinstance(obj, (New, Part)):
+        run.hooks.setdefault(obj, {})[event.node] = (name, args[0])
     for value in (*args, *keywords.values()):
         for f in value.objs:
             if isinstance(f, Func) and f.node not in run.commands:

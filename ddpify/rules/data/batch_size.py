@@ -86,7 +86,8 @@ _TOGETHER = "a batch is spread over the ranks: together they have this many samp
 SHAPES = frozenset(
     """
         zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
-        LongTensor Tensor resize_ new_zeros new_ones uniform standard_normal split chunk
+        LongTensor Tensor resize_ new_zeros new_ones uniform standard_normal split chunk linspace logspace eye tile new_full new_empty
+        repeat_interleave broadcast_to
     """.split()
 )
 
@@ -130,6 +131,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if numbered is not None and call.node not in seen and _in_training(context, call):
                 seen |= {call.node, *call.node.args}
                 yield from numbered
+            if call.node not in seen and _in_training(context, call) and _varies(context, call, sources):
+                seen |= {call.node, *call.node.args, *(k.value for k in call.node.keywords)}
+                yield from _own_rows(context, call.node)
             for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
                 for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
                     if part in seen or not _in_training(context, call):
@@ -143,6 +147,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     seen |= {part} if found else set()
                     yield from found
     yield from _rows(context, sources)
+    yield from _lists(context, sources)
     for file in context.facts.trees.values():
         for node in file.of(ast.Compare, ast.BinOp):
             if isinstance(node, ast.Compare):
@@ -161,14 +166,21 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
                 left, right = run.value(node.left), run.value(node.right)
                 own = left.of_kind("batch")
-                if (
-                    left.scale in ("sum", "count", "total")
-                    and own
-                    and own <= trained
-                    and _reads(right, sources)
-                    and node.right not in arguments
-                ):
-                    yield from _divide(context, node.right, "a batch's total is divided by one rank's batch size")
+                if left.scale in ("sum", "count", "total") and own and own <= trained and node.right not in arguments:
+                    yield from _divisor(context, node.right, right, sources)
+
+
+def _divisor(context: Context, node: ast.expr, value: Value, sources: set[Obj]) -> Iterator[Change | Finding]:
+    """What a total over a rank's rows is divided by, where that is the batch size or computed from it: batches of this rank's size."""
+    if _reads(value, sources):
+        yield from _divide(context, node, "a batch's total is divided by one rank's batch size")
+    elif _derived(value, sources, True):
+        inner = [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and _reads(context.facts.after.value(n), sources)]
+        if not inner:
+            fix = f"use {context.names['per_rank']}(...) where the batch size is read"
+            yield context.manual(CODE, node, "this counts samples by the batch size, of which every rank now has its share", fix)
+        for part in inner:
+            yield from _divide(context, part, "a rank's total is divided by as many samples as it has seen")
 
 
 def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources: set[Obj], literals: bool) -> Iterator[Change | Finding]:
@@ -228,6 +240,28 @@ def _numbered(context: Context, call: Call, sources: set[Obj]) -> list[Change | 
     return None
 
 
+def _varies(context: Context, call: Call, sources: set[Obj]) -> bool:
+    """Whether a call makes a tensor with a row of its own for each sample of a batch."""
+    node, run = call.node, context.facts.after
+    if call.method in ("linspace", "logspace"):
+        rows = argument(node, 2, "steps")
+    elif call.method in ("repeat", "tile"):
+        rows = node.args[0] if node.args else None
+        rows = rows.elts[0] if isinstance(rows, (ast.Tuple, ast.List)) and rows.elts else rows
+    else:
+        return False
+    value = run.value(rows) if rows is not None else Value()
+    return (_reads(value, sources) or _derived(value, sources, True)) and context.facts.is_edited(node)
+
+
+def _own_rows(context: Context, node: ast.Call) -> Iterator[Change]:
+    up, names = context.tree.parent.get(node), context.names
+    if not (isinstance(up, ast.Subscript) and isinstance(up.slice, ast.Slice) and up.slice.step is not None):
+        why = "a row for each sample of a batch: a rank has every world_size-th of them"
+        edit = Replace(node, f"{{0}}[{names['rank']}::{names['world_size']}]", (node,))
+        yield Change(CODE, why, context.tree.shown, node, (edit,))
+
+
 def _handed(context: Context, call: Call, sources: set[Obj]) -> ast.expr | None:
     """The argument by which the function around a call was told the batch size."""
     run = context.facts.after
@@ -263,6 +297,15 @@ def _rows(context: Context, sources: set[Obj]) -> Iterator[Change | Finding]:
             for inner in ast.walk(part) if not run.value(part).of_kind("world") else ():
                 if isinstance(inner, (ast.Name, ast.Attribute)) and _reads(run.value(inner), sources):
                     yield from _divide(context, inner, "a rank's batch has this many rows")
+
+
+def _lists(context: Context, sources: set[Obj]) -> Iterator[Change | Finding]:
+    """`[value] * batch_size`, which a loss reads."""
+    read = {n for loop in context.facts.loops for n in loop.loss.of_kind("sized") if isinstance(n, ast.BinOp)}
+    for node in sorted(read, key=lambda n: (n.lineno, n.col_offset)):
+        for side in (node.left, node.right):
+            if _reads(context.facts.after.value(side), sources):
+                yield from _divide(context, side, "a list made with the batch size has an entry for each sample of one rank's batch")
 
 
 def _composed(context: Context) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from ddpify.facts.model import join
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
+from ddpify.rules.loop import state
 from ddpify.rules.loop.numbers import fed, of_rows, own_parts
 
 CODE = "DDP408"
@@ -79,6 +80,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if found:
         fed_before = _assuming(context, found)
         yield from (_of_all(fed_before, node, text) for node, text in found.items())
+    yield from (item for item in state.changes(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in found)
 
 
 def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, str]) -> Context:

@@ -93,6 +93,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on conditions and on what schedulers are told."""
     yield from _branches(context)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.model import Lit, New, Obj, Part
-from ddpify.facts.tree import same
 from ddpify.facts.uses import is_library_model
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
@@ -19,7 +18,7 @@ _WITHOUT = ("vit", "swin", "convnext", "alexnet", "vgg", "squeezenet", "deit", "
 
 
 def told(context: Context, model: TrainedModel, statement: ast.stmt) -> Iterator[Finding]:
-    """What the owner of a wrapped model must know of its batch norm and its other buffers."""
+    """What the owner of a wrapped model must know of its batch norm."""
     if may_hold_batch_norm(context, model):
         yield context.manual(
             CODE,
@@ -36,7 +35,6 @@ def told(context: Context, model: TrainedModel, statement: ast.stmt) -> Iterator
                 "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer",
                 level=Safety.NOTE,
             )
-    yield from _batch_statistics(context, model)
 
 
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
@@ -105,47 +103,3 @@ def _held(context: Context, model: TrainedModel) -> Iterator[New | Part]:
             seen.add(obj)
             yield obj
             todo += context.facts.after.parts(obj)
-
-
-def _batch_statistics(context: Context, model: TrainedModel) -> Iterator[Finding]:
-    """Buffers that the model computes from its batches: the wrapper overwrites them with rank 0's."""
-    run = context.facts.after
-    training = context.facts.training_loops
-    trained = {e.node for e in run.trace.stores if any(loop.node in training for loop in e.loops)}
-    trained |= {c.node.func for c in run.trace.calls if any(loop.node in training for loop in c.loops)}
-    for obj in _held(context, model):
-        if not isinstance(obj, New) or obj.cls is None:
-            continue
-        names = {
-            n.args[0].value
-            for n in ast.walk(obj.cls.node)
-            if isinstance(n, ast.Call)
-            and isinstance(n.func, ast.Attribute)
-            and n.func.attr == "register_buffer"
-            and n.args
-            and isinstance(n.args[0], ast.Constant)
-        }
-        for method in obj.cls.node.body if names else ():
-            if not isinstance(method, ast.FunctionDef) or method.name == "__init__" or not method.args.args:
-                continue
-            for n in ast.walk(method):
-                written = isinstance(n, ast.Attribute) and (isinstance(n.ctx, ast.Store) or n.attr.endswith("_"))
-                at = (
-                    n
-                    if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
-                    else n.value
-                    if isinstance(n, ast.Attribute)
-                    else None
-                )
-                if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store):  # self.queue[:, a:b] = keys
-                    written, at = True, n.value
-                written = written and (obj in model.objs or n in trained)  # a layer may be filled before training, too
-                if written and isinstance(at, ast.Attribute) and at.attr in names and same(at.value, method.args.args[0]):
-                    yield context.manual(
-                        CODE,
-                        n,
-                        f"`{at.attr}` is computed from this rank's share of the batch, and rank 0's replaces it at the next step",
-                        "sum or average what it is computed from over the ranks",
-                        level=Safety.REVIEW,
-                    )
-                    return

@@ -1,0 +1,164 @@
+"""What training computes from its batches and writes into a model's buffers, or into the data that it reads.
+
+Each rank would write what its own rows say: a buffer then follows rank 0's rows alone, and a data set differs from
+rank to rank. Averages, totals and rows of samples are those of all ranks once they are reduced or gathered; the rest is MANUAL.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Edit
+from ddpify.facts.model import Call, New, Obj, Part, Store, Value, join
+from ddpify.rules.base import Change, Finding, Safety
+from ddpify.rules.context import Context
+from ddpify.rules.loop.numbers import fed, of_rows, own_parts
+
+CODE = "DDP408"
+_GROWS = frozenset("append extend insert add update setdefault remove discard pop".split())
+_DATA_SETS = ("torch.utils.data.", "list", "dict")
+
+
+def changes(context: Context) -> Iterator[Change | Finding]:
+    """Each write, made with the numbers of all ranks where that can be done."""
+    state, data = _State(context), _data(context)
+    seen: set[ast.AST] = set()
+    for event, value in _writes(context):
+        if event.node in seen or not context.shared(value):
+            continue
+        names = state.written(event)
+        if names or _reaches(context, _base(event), data):
+            seen.add(event.node)
+            yield _of_all(context, event, names)
+
+
+def _writes(context: Context) -> Iterator[tuple[Store | Call, Value]]:
+    """The stores into attributes and elements, and the calls in place, each with what it writes and where."""
+    run = context.facts.after
+    for store in run.trace.stores:
+        if isinstance(store.node, ast.Subscript):
+            yield store, join([store.value, run.value(store.node.slice)])
+        elif isinstance(store.node, ast.Attribute):
+            yield store, store.value
+    for call in run.trace.calls:
+        if isinstance(call.node.func, ast.Attribute) and _in_place(call.method):
+            yield call, join([Value(frozenset(), v.origins, v.scale) for v in (*call.args, *call.keywords.values())])
+
+
+def _in_place(method: str) -> bool:
+    return (method.endswith("_") and not method.startswith("_")) or method in _GROWS
+
+
+class _State:
+    """The buffers of the models that are trained, and the tensors of their layers. Its own parameters: rules/model/later.py."""
+
+    def __init__(self, context: Context) -> None:
+        run = context.facts.after
+        self._run = run
+        self._modules = {o for m in context.facts.models for o in m.objs}
+        self._buffers = {
+            (obj, str(getattr(name, "value", "")))
+            for call in run.calls_named("register_buffer")
+            for obj in call.receiver.objs
+            for name in (call.argument(0, "name") or Value()).objs
+        }
+
+    def written(self, event: Store | Call) -> str:
+        """The name of what a store or a call in place changes, where that is a buffer or the like; else empty."""
+        if isinstance(event, Store) and isinstance(event.node, ast.Attribute) and event.node.attr not in ("data", "grad"):
+            return event.node.attr if any((o, event.node.attr) in self._buffers and self._trained(o) for o in event.receiver.objs) else ""
+        chained = {pair[0] for pair in event.receiver.of_kind("method") if _in_place(pair[1])}  # x.mul_(a).add_(b)
+        for obj in event.receiver.objs | chained:
+            while isinstance(obj, Part) and not self._is_tensor(obj):
+                obj = obj.of
+            if isinstance(obj, Part) and self._trained(obj):
+                return obj.name
+        return ""
+
+    def _is_tensor(self, obj: Part) -> bool:
+        """Whether an attribute is a buffer, or a tensor of one of torch's layers."""
+        layer = isinstance(obj.of, New) and obj.of.path.startswith("torch.nn.") and obj.of.path != "torch.nn.Parameter"
+        return layer or (obj.of, obj.name) in self._buffers
+
+    def _trained(self, obj: Obj) -> bool:
+        return isinstance(obj, (New, Part)) and any(r in self._modules for r in self._run.roots(obj))
+
+
+def _data(context: Context) -> set[Obj]:
+    """The data sets that training reads, and what they hold."""
+    run = context.facts.after
+    todo: list[Obj] = [o for loader in context.facts.feeding for o in run.held(loader, "dataset").objs]
+    out: set[Obj] = set()
+    while todo:
+        obj = todo.pop()
+        if obj not in out and isinstance(obj, New) and (obj.cls is not None or obj.path.startswith(_DATA_SETS)):
+            out.add(obj)
+            todo += run.parts(obj)
+    return out
+
+
+def _base(event: Store | Call) -> ast.expr:
+    """What a store or a call in place is about: `x` of `x.y[i] = v` and of `x.y.copy_(v)`."""
+    node: ast.expr = event.node.func if isinstance(event, Call) else event.node
+    return node.value if isinstance(node, (ast.Attribute, ast.Subscript)) else node
+
+
+def _reaches(context: Context, node: ast.expr, data: set[Obj]) -> bool:
+    """Whether an expression is a data set, a part of one, or a tensor that one was made of."""
+    run = context.facts.after
+    while True:
+        if run.value(node).objs & data:
+            return True
+        if not isinstance(node, (ast.Attribute, ast.Subscript)):
+            break
+        node = node.value
+    tree = context.facts.tree_of(node)
+    return isinstance(node, ast.Name) and any(
+        isinstance(o, New)
+        and o.path == "torch.utils.data.TensorDataset"
+        and isinstance(o.node, ast.Call)
+        and any(isinstance(a, ast.Name) and a.id == node.id for a in o.node.args)
+        and context.facts.tree_of(o.node) is tree
+        and tree.function(o.node) is tree.function(node)
+        for o in data
+    )
+
+
+def _of_all(context: Context, event: Store | Call, name: str) -> Change | Finding:
+    """The edit that writes the numbers of all ranks, or what is to be done by hand."""
+    tree = context.facts.tree_of(event.node)
+    edits: list[Edit] = []
+    needs: set[str] = set()
+    if context.facts.is_edited(event.node) and _by_all(context, event):
+        edits, needs = _edits(context, event)
+    if edits:
+        why = "what later steps read is made from the batches of all ranks"
+        return Change(CODE, why, tree.shown, event.node, tuple(edits), needs=tuple(sorted(needs)))
+    if name:
+        why = f"`{name}` is computed from this rank's share of the batch: what the ranks hold of it differs"
+        return context.manual(CODE, event.node, why, "sum or average what it is computed from over the ranks", level=Safety.REVIEW)
+    why = "each rank writes what its own batches say into the data that training reads, and later epochs differ between ranks"
+    return context.manual(CODE, event.node, why, "gather the indices and the values of all ranks first, and write them on every rank")
+
+
+def _by_all(context: Context, event: Store | Call) -> bool:
+    """Whether all ranks come to a write equally often: in a loop over training batches, under no condition of their own."""
+    feeding = set(context.facts.feeding)
+    around = [loop.element.batches() for loop in event.loops if loop.element.batches()]
+    run, tree = context.facts.after, context.facts.tree_of(event.node)
+    tests = [up.test for up in tree.ancestors(event.node) if isinstance(up, (ast.If, ast.While, ast.IfExp))]
+    return bool(around) and around[-1] <= feeding and not any(context.local(run.value(t)) for t in tests)
+
+
+def _edits(context: Context, event: Store | Call) -> tuple[list[Edit], set[str]]:
+    if isinstance(event, Call):
+        parts = [own_parts(context, a) for a in (*event.node.args, *(k.value for k in event.node.keywords))]
+        return fed(context, [p for found in parts for p in found or ()]) if None not in parts else ([], set())
+    statement = context.facts.tree_of(event.node).statement(event.node)
+    if not isinstance(statement, (ast.Assign, ast.AugAssign)) or (isinstance(statement, ast.Assign) and statement.targets != [event.node]):
+        return [], set()
+    if isinstance(event.node, ast.Subscript):
+        return of_rows(context, event.node.slice, statement.value) if isinstance(statement, ast.Assign) else ([], set())
+    added = own_parts(context, statement.value, ast.unparse(event.node))
+    return fed(context, added) if added else ([], set())

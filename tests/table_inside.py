@@ -1,0 +1,392 @@
+"""Scripts whose batches reach further than the loss: into hooks, buffers, data sets, and layers that go over the samples."""
+
+from scripts import Script, on_three
+
+PLAIN = """
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            loss = F.cross_entropy(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS: dict[str, Script] = {
+    # --- hooks ------------------------------------------------------------------------------------------------------------
+    "features that hooks keep, compared sample by sample": Script(
+        """
+    kept = {}
+
+    def keep(name):
+        def note(module, given, out):
+            kept[name] = out
+
+        return note
+
+    guide = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2)).eval()
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    guide[1].register_forward_hook(keep("guide"))
+    net[1].register_forward_hook(keep("net"))
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            with torch.no_grad():
+                guide(rows)
+            loss = F.cross_entropy(net(rows), labels) + F.mse_loss(kept["net"], kept["guide"])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "features that hooks keep, compared pair by pair": Script(
+        """
+    kept = {}
+
+    def keep(module, given, out):
+        kept["features"] = out
+
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    net[1].register_forward_hook(keep)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            loss = F.cross_entropy(net(rows), labels)
+            loss = loss + torch.cdist(kept["features"], kept["features"]).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "the sizes of gradients that a hook sees, averaged": Script(
+        """
+    net, head = nn.Linear(8, 6), nn.Linear(6, 2)
+    optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    sizes = []
+
+    def note(gradient):
+        sizes.append(gradient.norm().item())
+
+    for epoch in range(2):
+        for rows, labels in loader:
+            inner = torch.tanh(net(rows))
+            inner.register_hook(note)
+            loss = F.cross_entropy(head(inner), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print("gradients of size", sum(sizes) / len(sizes))
+""",
+        told=("DDP404",),
+    ),
+    "how often a layer is active, counted by a hook": Script(
+        """
+    counts = {"on": 0.0, "all": 0}
+
+    def count(module, given, out):
+        counts["on"] += (out > 0).double().sum().item()
+        counts["all"] += out.numel()
+
+    net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
+    net[1].register_forward_hook(count)
+"""
+        + PLAIN
+        + """
+        print("active", counts["on"] / counts["all"])
+""",
+        told=("DDP404",),
+    ),
+    # --- layers that go over the samples ----------------------------------------------------------------------------------
+    "samples that attend to one another": Script(
+        """
+    class Mixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
+            self.head = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.head(self.mix(rows.unsqueeze(1)).squeeze(1))
+
+    net = Mixed()
+"""
+        + PLAIN,
+        told=("DDP402",),
+    ),
+    "a recurrence over the first dimension of the batches": Script(
+        """
+    class Steps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps = nn.GRU(4, 6)
+            self.head = nn.Linear(6, 2)
+
+        def forward(self, rows):
+            return self.head(self.steps(rows.view(rows.size(0), 2, 4))[0][:, -1])
+
+    net = Steps()
+"""
+        + PLAIN,
+        told=("DDP402",),
+    ),
+    "a recurrence and attention with the batch first, or turned": Script(
+        """
+    class Steps(nn.Module):
+        def __init__(self, **options):
+            super().__init__()
+            self.steps = nn.GRU(4, 8, **options)
+            self.mix = nn.TransformerEncoder(
+                nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0), 1, enable_nested_tensor=False
+            )
+            self.head = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            out = self.steps(rows.view(rows.size(0), 2, 4))[0]
+            return self.head(self.mix(out.permute(1, 0, 2))[-1])
+
+    net = Steps(batch_first=True)
+"""
+        + PLAIN
+    ),
+    "a layer within a Sequential that adds the spread of the batch": Script(
+        """
+    class Spread(nn.Module):
+        def forward(self, rows):
+            return torch.cat([rows, rows.std(0).mean().expand(rows.size(0), 1)], 1)
+
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), Spread(), nn.Linear(7, 2))
+"""
+        + PLAIN,
+        told=("DDP402",),
+    ),
+    "layers of one's own within Sequentials": Script(
+        """
+    class Block(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(width, width), nn.Tanh())
+
+        def forward(self, rows):
+            return rows + self.inner(rows)
+
+    layers = [nn.Linear(8, 6)]
+    for depth in range(2):
+        layers.append(nn.Sequential(Block(6), Block(6)))
+    net = nn.Sequential(*layers, nn.Linear(6, 2))
+"""
+        + PLAIN
+    ),
+    # --- buffers ----------------------------------------------------------------------------------------------------------
+    "a buffer that follows the mean of the batches": Script(
+        """
+    class Centred(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 2)
+            self.register_buffer("centre", torch.zeros(8))
+
+        def forward(self, rows):
+            if self.training:
+                self.centre.mul_(0.9).add_(0.1 * rows.detach().mean(0))
+            return self.layer(rows - self.centre)
+
+    net = Centred()
+"""
+        + PLAIN
+        + """
+    torch.save(net.state_dict(), "centred.pt")
+"""
+    ),
+    "a buffer that counts steps": Script(
+        """
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 2)
+            self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+
+        def forward(self, rows):
+            self.steps += 1
+            return self.layer(rows) / (1 + 0.01 * self.steps)
+
+    net = Counting()
+"""
+        + PLAIN
+    ),
+    "a code book that moves to the rows nearest to its entries": Script(
+        """
+    class Book(nn.Module):
+        def __init__(self, entries, width):
+            super().__init__()
+            self.register_buffer("book", torch.cos(torch.arange(1.0 * entries * width)).view(entries, width))
+            self.register_buffer("totals", self.book.clone())
+
+        def forward(self, rows):
+            nearest = torch.cdist(rows, self.book).argmin(1)
+            chosen = F.one_hot(nearest, len(self.book)).to(rows.dtype)
+            if self.training:
+                self.totals.data.mul_(0.9).add_(chosen.t() @ rows.detach(), alpha=0.1)
+                self.book.data.copy_(self.totals / 2)
+            return rows + (self.book[nearest] - rows).detach()
+
+    net = nn.Sequential(nn.Linear(8, 4), Book(5, 4), nn.Linear(4, 2))
+"""
+        + PLAIN,
+        told=("DDP408",),
+    ),
+    "a scale that the first batch sets": Script(
+        """
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(8))
+            self.register_buffer("ready", torch.tensor(False))
+
+        def forward(self, rows):
+            if not self.ready.item():
+                self.scale.data.copy_(1 / rows.detach().std(0))
+                self.ready.fill_(True)
+            return rows * self.scale
+
+    net = nn.Sequential(Scaled(), nn.Linear(8, 2))
+"""
+        + PLAIN,
+        told=("DDP201",),
+    ),
+    # --- data sets --------------------------------------------------------------------------------------------------------
+    "labels that training corrects in its data": Script(
+        """
+    class Noisy(Dataset):
+        def __init__(self):
+            self.labels = y[:42].clone()
+
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, index):
+            return x[index], self.labels[index], index
+
+    data, net = Noisy(), nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.3)
+    for epoch in range(3):
+        for rows, labels, places in DataLoader(data, batch_size=6, shuffle=True):
+            out = net(rows)
+            loss = F.cross_entropy(out, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            sure = out.softmax(1).max(1)[0] > 0.6
+            data.labels[places[sure]] = out.argmax(1)[sure]
+""",
+        told=("DDP408",),
+    ),
+    "weights of samples that training writes into its data": Script(
+        """
+    class Weighed(Dataset):
+        def __init__(self):
+            self.weights = torch.ones(42)
+
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, index):
+            return x[index], y[index], self.weights[index], index
+
+    data, net = Weighed(), nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.3)
+    for epoch in range(3):
+        for rows, labels, weights, places in DataLoader(data, batch_size=6, shuffle=True):
+            each = F.cross_entropy(net(rows), labels, reduction="none")
+            loss = (each * weights).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            data.weights[places] = each.detach()
+"""
+    ),
+    "labels made of what a pass over the data in order gives": Script(
+        """
+    net, head = nn.Linear(8, 4), nn.Linear(4, 2)
+    optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.3)
+    in_order = DataLoader(TensorDataset(x[:42]), batch_size=6)
+
+    def guesses():
+        with torch.no_grad():
+            found = torch.cat([net(rows) for (rows,) in in_order])
+        return (found[:, 0] > found[:, 0].mean()).long()
+
+    for epoch in range(3):
+        loader = DataLoader(TensorDataset(x[:42], guesses()), batch_size=6, shuffle=True)
+        for rows, labels in loader:
+            loss = F.cross_entropy(head(net(rows)), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    # --- what is made once for all batches --------------------------------------------------------------------------------
+    "labels of a batch, kept by a trainer": Script(
+        """
+    SIZE = 6
+
+    class Trainer:
+        def __init__(self, net):
+            self.net = net
+            self.wanted = torch.full((SIZE, 1), 0.9)
+            self.margin = torch.tensor([[0.1]]).expand(SIZE, 1)
+            self.others = torch.tensor([[0.2]] * SIZE)
+            self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def fit(self, loader):
+            for (rows,) in loader:
+                out = self.net(rows)
+                loss = F.binary_cross_entropy_with_logits(out - self.margin, self.wanted) + F.mse_loss(out, self.others)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+    trainer = Trainer(nn.Linear(8, 1))
+    loader = DataLoader(TensorDataset(x[:42]), batch_size=SIZE, shuffle=True)
+    for epoch in range(2):
+        trainer.fit(loader)
+"""
+    ),
+    "a weight for each place in the batch": Script(
+        """
+    size = 6
+    net = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    rising = torch.linspace(0.5, 1.5, size)
+    turns = torch.tensor([0.5, 1.0]).repeat(size // 2)
+    for epoch in range(2):
+        for rows, labels in DataLoader(TensorDataset(x[:42], y[:42]), batch_size=size, shuffle=True):
+            loss = (rising * turns * (net(rows).squeeze(1) - labels) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
+    "hits divided by the samples seen, counted by steps": Script(
+        """
+    size = 6
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        hits = 0
+        for step, (rows, labels) in enumerate(DataLoader(TensorDataset(x[:42], y[:42]), batch_size=size, shuffle=True)):
+            out = net(rows)
+            loss = F.cross_entropy(out, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            hits += (out.argmax(1) == labels).sum().item()
+            share = hits / ((step + 1) * size)
+        print(f"right {share:.6f}")
+""",
+        same=("right",),
+    ),
+}
+SCRIPTS = on_three(SCRIPTS, rows=42)
