@@ -90,6 +90,7 @@ SHAPES = frozenset(
         repeat_interleave broadcast_to
     """.split()
 )
+_OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -205,7 +206,7 @@ def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources:
             yield context.manual(CODE, part, "this shape is computed from the batch size, of which every rank now has its share", fix)
         for node in inner:
             yield from _divide(context, node, "a shape made with the batch size holds one rank's batch")
-    elif call.node.args and arg is call.node.args[0] and _equal(value, sources):
+    elif call.method not in _OTHER_NUMBERS and call.node.args and arg is call.node.args[0] and _equal(value, sources):
         fix = "take it from the batch: x.size(0)"
         yield context.manual(
             CODE, part, "this number is the batch size written out once more, and every rank now has its share of a batch", fix
