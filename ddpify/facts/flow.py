@@ -1302,7 +1302,8 @@ class Interpreter:
     def _ev_binop(self, node: ast.BinOp) -> Value:
         left, right = self.expression(node.left), self.expression(node.right)
         value = self._binary(node.op, left, right)
-        if isinstance(node.op, ast.Mult) and any(o.path == "list" for v in (left, right) for o in v.made()):
+        literal = isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
+        if isinstance(node.op, ast.Mult) and not literal and any(o.path == "list" for v in (left, right) for o in v.made()):
             return _marked_as_sized(value, node)  # so many entries
         return value
 

@@ -171,6 +171,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     yield from _divisor(context, node.right, right, sources)
 
 
+def _counts_rows(call: Call) -> bool:
+    """Whether the first number that a call is given would count the samples of a batch, if it is the same as the batch size."""
+    return call.method not in _OTHER_NUMBERS and (bool(call.loops) or call.method not in ("repeat", "expand"))
+
+
 def _divisor(context: Context, node: ast.expr, value: Value, sources: set[Obj]) -> Iterator[Change | Finding]:
     """What a total over a rank's rows is divided by, where that is the batch size or computed from it: batches of this rank's size."""
     if _reads(value, sources):
@@ -206,7 +211,7 @@ def _shape(context: Context, call: Call, arg: ast.expr, part: ast.expr, sources:
             yield context.manual(CODE, part, "this shape is computed from the batch size, of which every rank now has its share", fix)
         for node in inner:
             yield from _divide(context, node, "a shape made with the batch size holds one rank's batch")
-    elif call.method not in _OTHER_NUMBERS and call.node.args and arg is call.node.args[0] and _equal(value, sources):
+    elif _counts_rows(call) and call.node.args and arg is call.node.args[0] and _equal(value, sources):
         fix = "take it from the batch: x.size(0)"
         yield context.manual(
             CODE, part, "this number is the batch size written out once more, and every rank now has its share of a batch", fix
