@@ -80,7 +80,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if found:
         fed_before = _assuming(context, found)
         yield from (_of_all(fed_before, node, text) for node, text in found.items())
-    yield from (item for item in state.changes(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in found)
+    yield from (item for item in state.written(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in found)
 
 
 def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, str]) -> Context:

@@ -20,7 +20,7 @@ _GROWS = frozenset("append extend insert add update setdefault remove discard po
 _DATA_SETS = ("torch.utils.data.", "list", "dict")
 
 
-def changes(context: Context) -> Iterator[Change | Finding]:
+def written(context: Context) -> Iterator[Change | Finding]:
     """Each write, made with the numbers of all ranks where that can be done."""
     state, data = _State(context), _data(context)
     seen: set[ast.AST] = set()
