@@ -67,6 +67,10 @@ class Plan:
         return replace(self, changes=(*(c for c in changes if c.code != setup.CODE), *first), added=added)
 
 
+ASKED: Sequence[ModuleType] = registry.PLANNING
+"""The rules in the order in which they are asked; any order gives the same plan."""
+
+
 def make_plan(project: Project, options: Options) -> Plan:
     """Decide what becomes of a project's entry."""
     said = verdict(project)
@@ -201,9 +205,12 @@ def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:
     findings: list[Finding] = []
     done: set[Obligation] = set()
     context, first = _agree(context)
-    for rule in registry.PLANNING:
+    answers: dict[ModuleType, list[Change | Finding | Proof]] = {}
+    for rule in ASKED:
         doing("planning")
-        for item in first.get(rule, ()) if rule in first else rule.changes(context):
+        answers[rule] = first[rule] if rule in first else list(rule.changes(context))
+    for rule in registry.PLANNING:  # what several put at one place stands in this order, whoever was asked first
+        for item in answers[rule]:
             if isinstance(item, Change):
                 changes.append(item)
                 done.update(item.discharges)

@@ -50,7 +50,7 @@ NUMBERS: dict[str, tuple[str, str]] = {
         "len(socket.gethostname())",
     ),
     "a queue": (
-        "import queue\nimport faults\nmail = queue.Queue()\nfor _ in range(20):\n    mail.put(faults.level('queue'))",
+        "import queue\nimport faults\nmail = queue.Queue()\nfor _ in range(60):\n    mail.put(faults.level('queue'))",
         "mail.get()",
     ),
     "the process's number": ("import faults\nos.getpid = lambda: int(faults.level('pid'))", "os.getpid()"),
