@@ -256,14 +256,14 @@ def of_source(source: Source, path: Path | None, shown: str) -> Project:
     entry = SourceFile("__main__", where, shown, source, tree)
     if path is None:
         return Project(entry, ())
-    package = _package(tree, where.parent)
+    package = _package(entry, where.parent)
     first = where.parents[package.count(".") + 1] if package else where.parent
     return Project(entry, tuple(dict.fromkeys((first, *_additions(source, tree, where), *_packages_above(where.parent)))), package)
 
 
-def _package(tree: ast.Module, folder: Path) -> str:
+def _package(entry: SourceFile, folder: Path) -> str:
     """The package that a script is a part of, if it imports by its place there (`from .data import loaders`)."""
-    levels = [n.level for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+    levels = [n.level for n in entry.standing.of(ast.ImportFrom)]
     if not any(levels):
         return ""
     names = [folder.name]

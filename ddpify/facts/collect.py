@@ -72,6 +72,20 @@ class Run:
         """The stores, each with the models that it may be about."""
         return [(s, self.reached((s.receiver,))) for s in self.trace.stores]
 
+    @cached_property
+    def stores_as(self) -> dict[str, list[Store]]:
+        """The stores into attributes, by the name of the attribute."""
+        out: dict[str, list[Store]] = {}
+        for store in self.trace.stores:
+            if isinstance(store.node, ast.Attribute):
+                out.setdefault(store.node.attr, []).append(store)
+        return out
+
+    @cached_property
+    def among_others(self) -> frozenset[Obj]:
+        """The objects of which something that is held may be one, or another."""
+        return frozenset(o for value in self.memory.values() if len(value.objs) > 1 for o in value.objs)
+
     def reached(self, values: Iterable[Value]) -> frozenset[Obj]:
         """All objects that values are, hold in a wrapper, are parts of or are made of the parameters of."""
         out = set[Obj]()

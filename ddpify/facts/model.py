@@ -275,7 +275,10 @@ class Value:
 
     def paths(self) -> frozenset[str]:
         """The paths of the library's functions, classes and modules that it may be."""
-        return frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else frozenset()
+        if len(self.objs) == 1:
+            (only,) = self.objs
+            return frozenset((only.path,)) if isinstance(only, Ext) else _NO_PATHS
+        return frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else _NO_PATHS
 
     def kinds(self) -> frozenset[str]:
         """The paths of the library's classes that it may be an instance of."""
@@ -286,6 +289,7 @@ class Value:
         return frozenset(o for o in self.objs if isinstance(o, New))
 
 
+_NO_PATHS = frozenset[str]()
 _MANY = 240  # so many alternatives are followed
 _ANYTHING: frozenset[Obj] = frozenset((Like("*"),))
 NOTHING = Value()

@@ -106,7 +106,7 @@ class Uses:
         calls = self.run.calls(obj.node)
         if any(len(c.tests) > outer for c in calls):
             return True
-        return any(obj in v.objs and len(v.objs) > 1 for v in self.run.memory.values())
+        return obj in self.run.among_others
 
     # ------------------------------------------------------------------------------------------------ what is used
 
@@ -160,6 +160,11 @@ class _Body:
         self.arguments = _arguments(self.run, func, calls)
         self.exits: list[Parts] = []
         self.leaves: list[list[str]] = []
+        self.loops = frozenset(
+            n
+            for n in ast.walk(func.node)
+            if isinstance(n, (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
+        )
         self.fixed = 0
         self.kept: dict[str, Parts] = {}  # what made the value of a name, until it is read: it may be dropped
         self.kept_by_condition: dict[str, Parts] = {}
@@ -523,10 +528,8 @@ class _Body:
 
     def _changes(self, name: str) -> bool:
         """Whether an attribute of the object is set again after it was made."""
-        return any(
-            isinstance(s.node, ast.Attribute) and s.node.attr == name and self.owner in s.receiver.objs and self.owner.node not in s.stack
-            for s in self.run.trace.stores
-        )
+        stores = self.run.stores_as.get(name, ())
+        return any(self.owner in s.receiver.objs and self.owner.node not in s.stack for s in stores)
 
     def _kind(self, node: ast.expr) -> Outcome:
         """How a condition that is not known may change."""
@@ -559,7 +562,7 @@ class _Body:
         return "each" if counts else "fixed"
 
     def _own_loop(self, loop: object) -> bool:
-        return any(n is loop for n in ast.walk(self.node))
+        return loop in self.loops
 
 
 def _arguments(run: Run, func: Func, calls: list[Call]) -> dict[str, Value]:

@@ -81,11 +81,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _steering(context: Context) -> Iterator[Value]:
     """What decides about steps, their settings and their samples."""
     run = context.facts.after
-    training = context.facts.training_loops
+    training, apart = context.facts.training_loops, dict[ast.AST, bool]()
     for decision in run.trace.decisions:
         node = decision.node
-        if isinstance(node, (ast.If, ast.While)) and any(up.node in training for up in decision.loops) and parts_ranks(context, node):
-            yield decision.test
+        if isinstance(node, (ast.If, ast.While)) and any(up.node in training for up in decision.loops):
+            if node not in apart:
+                apart[node] = parts_ranks(context, node)
+            if apart[node]:
+                yield decision.test
     for trained in context.facts.loops:
         for loop in trained.backward.loops:
             yield loop.over

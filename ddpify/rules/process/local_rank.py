@@ -11,10 +11,10 @@ References: https://docs.pytorch.org/docs/stable/distributed.html#launch-utility
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from ddpify.edits import AddFirst, Edit, InsertAfter
-from ddpify.facts.tree import dotted, is_none, is_number, last_name, same, structure
+from ddpify.facts.tree import Tree, dotted, is_none, is_number, last_name, same, structure
 from ddpify.options import Options
 from ddpify.project import Project
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -89,13 +89,13 @@ def accepting(root: ast.Module, shown: str, visited: Collection[ast.AST] | None 
 def needs_environment(project: Project, edited: Collection[str], visited: Collection[ast.AST] | None = None) -> bool:
     """Whether the launcher must not pass the argument: something else than a parser that is edited reads the command line."""
     for file in (project.entry, *project.files.values()):
-        nodes = file.standing.nodes()
-        imported = {a.name.partition(".")[0] for n in nodes if isinstance(n, ast.Import) for a in n.names}
-        imported |= {(n.module or "").partition(".")[0] for n in nodes if isinstance(n, ast.ImportFrom) and not n.level}
-        run = list(_run(file.tree, visited, nodes))
-        if imported & set(_OTHERS) or any(map(_reads_arguments, run)):
+        tree = file.standing
+        imported = {a.name.partition(".")[0] for n in tree.of(ast.Import) for a in n.names}
+        imported |= {(n.module or "").partition(".")[0] for n in tree.of(ast.ImportFrom) if not n.level}
+        by_hand = any(_runs(tree, n, visited) for n in tree.of(ast.Subscript) if _reads_arguments(n))
+        if imported & set(_OTHERS) or by_hand:
             return True
-        reads = [n for n in run if _parses(n)]
+        reads = [n for n in tree.of(ast.Call) if _parses(n) and _runs(tree, n, visited)]
         mine = file is project.entry or file.name in edited
         if reads and not (known(file.tree) and len(_strings(known(file.tree)[0])) > 1) and not (mine and any(_parsers(file.tree, visited))):
             return True
@@ -116,6 +116,12 @@ def _parses(node: ast.AST) -> bool:
     return named and all(is_none(g) or same(g, _ARGUMENTS) for g in given)
 
 
+def _runs(tree: Tree, node: ast.AST, visited: Collection[ast.AST] | None) -> bool:
+    """Whether a node stands in a simple statement that runs, as far as it is known which do."""
+    statement = tree.statement(node)
+    return not hasattr(statement, "body") and (visited is None or statement in visited)
+
+
 def known(root: ast.AST) -> list[ast.Call]:
     """The calls that declare a local rank."""
     return [
@@ -132,9 +138,9 @@ def _strings(call: ast.Call) -> list[str]:
     return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 
-def _run(root: ast.Module, visited: Collection[ast.AST] | None, nodes: Iterable[ast.AST] = ()) -> Iterator[ast.AST]:
+def _run(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.AST]:
     """The nodes of the statements that run, as far as it is known which do."""
-    for node in nodes or ast.walk(root):
+    for node in ast.walk(root):
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and (visited is None or node in visited):
             yield from ast.walk(node)
 
