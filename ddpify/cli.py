@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import inspect
@@ -505,7 +506,7 @@ def rules(
 def main() -> None:
     """Run the command line; every outcome is an exit code."""
     try:
-        app()
+        _app_of(sys.argv[1:2])()
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception:
@@ -514,6 +515,16 @@ def main() -> None:
         traceback.print_exc()
         print("error: ddpify itself failed; please report the lines above with the script", file=sys.stderr)
         sys.exit(2)
+
+
+def _app_of(asked: list[str]) -> typer.Typer:
+    """The command line with nothing but the command that is asked for, so that no other's options are looked at; else all of it."""
+    commands = [c for c in app.registered_commands if (c.name or getattr(c.callback, "__name__", "")) in asked]
+    if not commands:
+        return app
+    only = copy.copy(app)
+    only.registered_commands = commands
+    return only
 
 
 def _run(work: Callable[[], int]) -> None:
