@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ddpify import comments
-from ddpify.apply import names
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
 from ddpify.options import Options
@@ -219,6 +218,7 @@ def _text(source: str | bytes, shown: str) -> Source:
 @with_room
 def _in_steps(project: Project, options: Options, path: Path | None, most: int = 4) -> Conversion:
     """The conversion, in several steps where something is done to the script first."""
+    from ddpify.apply import names
     from ddpify.plan import first
 
     plan = first(project, options)
@@ -281,6 +281,7 @@ def _output(project: Project, path: Path | None, code: str, modules: tuple[Modul
 
 
 def _converted(project: Project, options: Options, path: Path | None) -> Conversion:
+    from ddpify.apply import names
     from ddpify.launchers import start
     from ddpify.plan import make_plan
 

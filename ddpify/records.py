@@ -2,7 +2,8 @@
 
 `dataclasses` compiles up to six methods of every class when its module is imported, half a millisecond a class. Here `__init__` is
 compiled when the first instance is made; what compares, hashes and shows instances is the same few functions for all classes.
-Type checkers take these classes for dataclasses, and refuse assignments to the fields of a frozen one.
+Type checkers take these classes for dataclasses, and refuse assignments to the fields of a frozen one; so does the class itself, but for
+one with slots, of which many are made.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ if not TYPE_CHECKING:
 
     def replace(record, **changes):
         """A record with other values in some of its fields."""
+        if not hasattr(record, "__fields__"):
+            from dataclasses import replace
+
+            return replace(record, **changes)
         return type(record)(**{f.name: getattr(record, f.name) for f in record.__fields__ if f.init} | changes)
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, slots=False):
@@ -61,6 +66,8 @@ def _record(cls: Any, frozen: bool, eq: bool, slots: bool) -> Any:
         methods |= {"__key__": staticmethod(attrgetter(*compared)) if compared else lambda self: (), "__eq__": _equal}
         methods["__hash__"] = _hashed if frozen else None
     methods = {"__fields__": tuple(known.values())} | {name: method for name, method in methods.items() if name not in own}
+    if frozen and not slots:
+        methods["__setattr__"] = methods["__delattr__"] = _refused
     if slots:
         own = {name: held for name, held in own.items() if name not in ("__dict__", "__weakref__")}
         return type(cls)(cls.__name__, cls.__bases__, own | methods | {"__slots__": tuple(known), "__qualname__": cls.__qualname__})
@@ -85,18 +92,26 @@ def _initializer(cls: Any) -> Any:
     """An `__init__` as one would write it for the fields of a class."""
     names: dict[str, Any] = {"_MISSING": _MISSING}
     parameters, body = ["self"], []
+    target = "self.__dict__[{!r}]" if vars(cls).get("__setattr__") is _refused else "self.{}"
     for f in cls.__fields__:
         made, given = f"_make_{f.name}()", f"_default_{f.name}"
         names |= {made[:-2]: f.default_factory, given: f.default}
         if f.init:
             has_default = f.default_factory is not None or f.default is not _MISSING
             parameters.append(f"{f.name}={'_MISSING' if f.default_factory is not None else given}" if has_default else f.name)
-            body.append(f"self.{f.name} = {f.name}" + f" if {f.name} is not _MISSING else {made}" * (f.default_factory is not None))
+            otherwise = f" if {f.name} is not _MISSING else {made}" if f.default_factory is not None else ""
+            body.append(f"{target.format(f.name)} = {f.name}{otherwise}")
         elif f.default_factory is not None or f.default is not _MISSING:
-            body.append(f"self.{f.name} = {made if f.default_factory is not None else given}")
+            body.append(f"{target.format(f.name)} = {made if f.default_factory is not None else given}")
     body.append("self.__post_init__()" if hasattr(cls, "__post_init__") else "pass")
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body), names)
     return names["__init__"]
+
+
+def _refused(self: Any, name: str, value: object = None) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"{type(self).__name__}.{name} cannot be changed")
 
 
 def _equal(self: Any, other: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from types import ModuleType
 
+from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Finding, Safety
 
 SCRIPT = "import torch\nbatch = 32  # per process\nprint(batch)\n"
