@@ -352,7 +352,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
             c
             for c in changes
             if not (
-                c.code == "DDP203" and (isinstance(c.node, (ast.Name)) or getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))
+                c.code == "DDP203" and (c.node in context.facts.passed or getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))
             )
         ]
     if any(f.code == "DDP414" and f.level is Safety.MANUAL for f in plan.findings):  # what stood in the way may be gone

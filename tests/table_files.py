@@ -2933,7 +2933,6 @@ SCRIPTS |= {
             keep(net, "net.pt")
         """,
         files={"keeping.py": "import torch\n\n\ndef keep(net, path):\n    torch.save(net.state_dict(), path)\n"},
-        told=("DDP203",),
     ),
 }
 

@@ -709,4 +709,113 @@ SCRIPTS: dict[str, Script] = {
         """,
         told=("DDP203",),
     ),
+    "a save whose helper moves the model to the cpu and back": Script(
+        """
+        def store(net, path, device):
+            torch.save({"weights": net.cpu().state_dict(), "rows": len(x)}, path)
+            net.to(device)
+
+
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model = nn.Linear(8, 2).to(device)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data.to(device)), target.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            store(model, f"at{epoch}.pt", device)
+        """,
+    ),
+    "a model that is moved to the cpu, saved as an object, and moved back": Script(
+        """
+        model = nn.Linear(8, 2)
+        if torch.cuda.is_available():
+            model = model.cuda()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            model = model.cpu()
+            torch.save(model, "whole.pt")
+            torch.save({"epoch": epoch, "state": model.state_dict()}, "last.pt")
+            if torch.cuda.is_available():
+                model = model.cuda()
+        """,
+    ),
+    "a part of the model that is saved from the cpu": Script(
+        """
+        class Pair(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Linear(8, 6)
+                self.head = nn.Linear(6, 2)
+
+            def forward(self, rows):
+                return self.head(self.body(rows).relu())
+
+
+        class Trainer:
+            def __init__(self, body, model, device):
+                self.body, self.device = body, device
+                self.model = model.to(device)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+            def epoch(self, loader):
+                for data, target in loader:
+                    loss = F.cross_entropy(self.model(data.to(self.device)), target.to(self.device))
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+
+            def save(self, path):
+                torch.save(self.body.cpu(), path)
+                self.body.to(self.device)
+
+
+        pair = Pair()
+        trainer = Trainer(pair.body, pair, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            trainer.epoch(loader)
+            trainer.save(f"body{epoch}.pt")
+        """,
+    ),
+    "a wrapper that an option asks for, whose model is saved and loaded elsewhere": Script(
+        """
+        class Keeper:
+            def __init__(self, model, path):
+                self.model, self.path = model, path
+                if os.path.exists(path):
+                    self.model.load_state_dict(torch.load(path))
+
+            def save(self):
+                torch.save(self.model.state_dict(), self.path)
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--gpus", type=int, default=1)
+        args = parser.parse_args()
+        model = nn.Linear(8, 2)
+        ids = list(range(args.gpus))
+        if len(ids) > 1:
+            model = nn.DataParallel(model, device_ids=ids)
+        keeper = Keeper(model, "kept.pt")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            keeper.save()
+        """,
+    ),
 }

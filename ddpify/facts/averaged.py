@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from ddpify.facts import collect, library, methods
 from ddpify.facts.collect import Averaged, Facts, Run, Start, Through, TrainedModel
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
+from ddpify.facts.moved_saves import moves
 from ddpify.facts.tree import Tree, same
 
 CALL = "average_gradients"
 START = "start_alike"
-_MOVES = frozenset(("cpu", "half", "float", "double", "bfloat16"))
 
 
 def fill(facts: Facts) -> None:
@@ -74,10 +74,7 @@ def unfit(facts: Facts) -> Iterator[TrainedModel]:
             yield from (m for m in facts.models if any(pair[0] in m.objs for pair in loop.loss.of_kind("forward")))
     for model in facts.models:
         within = training - collect.made_in(run, model)
-        moved = any(
-            c.method in _MOVES and run.unwrap(c.receiver) & model.objs and any(loop.node in within for loop in c.loops)
-            for c in run.trace.calls
-        )
+        moved = any(moves(facts, c, model) and any(loop.node in within for loop in c.loops) for c in run.trace.calls)
         if moved or _freed(facts, model, within):
             yield model
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 
-from ddpify.facts import cuts, library
+from ddpify.facts import cuts, library, optional_wraps
 from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
@@ -381,9 +381,13 @@ class Facts:
 
     @cached_property
     def prefixed(self) -> frozenset[ast.AST]:
-        """The calls that save or load the state dict of a DataParallel: its keys carry the prefix, and go on doing so."""
+        """The calls that save or load the state dict of a DataParallel: its keys carry the prefix, and go on doing so.
+
+        Where only a setting asks for the wrapper, they are plain.
+        """
         states = (c for c in self.before.trace.calls if c.method in ("state_dict", "load_state_dict"))
-        return frozenset(node for c in states if library.DATAPARALLEL in c.receiver.kinds() for node in c.stack)
+        kept = [c for c in states if library.DATAPARALLEL in c.receiver.kinds() and not optional_wraps.is_optional(self, c.receiver)]
+        return frozenset(node for c in kept for node in c.stack)
 
     @cached_property
     def training_loops(self) -> frozenset[ast.AST]:

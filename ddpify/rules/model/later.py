@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import first_order, loss_of, made_in
 from ddpify.facts.model import Call, Lit, New, Part, Value
+from ddpify.facts.moved_saves import moved_saves
 from ddpify.rules.base import Finding, Obligation
 from ddpify.rules.context import Context
 from ddpify.rules.model import grown, hooks
@@ -28,7 +29,7 @@ def findings(context: Context) -> Iterator[Finding]:
     for call in run.trace.calls:
         if call.node in seen:
             continue
-        wrapped = facts.wrapped(call.receiver) is not False
+        wrapped = facts.wrapped(call.receiver) is not False and call.node not in moved_saves(facts)
         if wrapped and call.method in ("cpu", "half", "float", "double", "bfloat16", "to_empty") and not _afterwards(context, call):
             seen.add(call.node)
             yield context.manual(

@@ -15,12 +15,12 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts import library
-from ddpify.facts.model import Class, Ext, New, Part, Tup
+from ddpify.facts import library, optional_wraps
+from ddpify.facts.model import Class, Ext, New, Tup
 from ddpify.facts.tree import Forest, same, structure
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import dataparallel
+from ddpify.rules.model import dataparallel, saved_copies
 
 CODE = "DDP203"
 TITLE = "names on the wrapped model"
@@ -99,6 +99,8 @@ _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit attribute reads, evaluation and saves of wrapped models in the entry."""
     facts, tree, run = context.facts, context.tree, context.facts.after
+    yield from saved_copies.changes(context)
+    copied = saved_copies.of_objects(context)
     for node in tree.nodes():
         if node in facts.passed and isinstance(node, ast.expr):
             whole = tree.parent[node]
@@ -114,9 +116,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     "see that what loads this file expects the model itself",
                     level=Safety.REVIEW,
                 )
-            yield Change(
-                CODE, "this call does not train: it is given the model itself", tree.shown, node, (Replace(node, "{0}.module", (node,)),)
-            )
+            edits, imports = (Replace(node, "{0}.module", (node,)),), ()
+            if node in copied:
+                edits, imports = (Replace(node, copied[node].replace("{0}", "{0}.module"), (node,)),), ("import copy",)
+            yield Change(CODE, "this call does not train: it is given the model itself", tree.shown, node, edits, imports)
         for read in _as_a_list(node):
             wrapped = facts.wrapped(run.value(read))
             if wrapped and read not in facts.passed:
@@ -131,9 +134,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         elif isinstance(node, ast.Call):
             yield from _by_name(context, node)
             given = [a for a in node.args if facts.wrapped(run.value(a))] if node not in context.training and node in facts.prefixed else []
-            chosen = [a for a in given if _optional(context, a)[0]]
-            yield from (_where_asked(context, a, "") for a in chosen)
-            if given and not chosen:
+            if given:
                 yield context.manual(
                     CODE,
                     node,
@@ -230,59 +231,26 @@ def _trains(context: Context, node: ast.Call) -> bool:
 
 def _optional(context: Context, node: ast.expr) -> tuple[bool, str]:
     """Whether the original wrapped a model only where a setting asked for it, and that question as it can be asked here again."""
-    run = context.facts.before
-    value = run.value(node)
-    made = [o for o in value.made() if o.path == library.DATAPARALLEL]
-    if all(isinstance(o, New) and o.path == library.DATAPARALLEL for o in value.objs):
-        return False, ""
-    parts = [p for o in made for call in run.calls(o.node) for _, test in call.tests for p in (*test.objs, *test.of_kind("from"))]
-    asked = {up for o in made for up in _around(context, o.node)}
+    value = context.facts.before.value(node)
+    asked = optional_wraps.questions(context.facts, value)
     if len(asked) == 1:
         (up,) = asked
-        if not _of_devices(context, up.test) and _readable(context, up, node):
+        if not optional_wraps.of_devices(context.facts, up.test) and _readable(context, up, node):
             return True, f"({ast.unparse(up.test)})" if isinstance(up.test, (ast.BoolOp, ast.IfExp)) else ast.unparse(up.test)
-    return any(isinstance(p, Part) for p in parts) or any(not _of_devices(context, up.test) for up in asked), ""
+    return optional_wraps.is_optional(context.facts, value), ""
 
 
-def _where_asked(context: Context, model: ast.expr, test: str) -> Change | Finding:
-    """The keys that the original wrote: with the prefix where it was asked for a wrapper."""
-    if not test:
-        return context.manual(
-            CODE,
-            model,
-            "whether the original wrote the `module.` prefix depended on an option; this always does",
-            f"write plain keys: {ast.unparse(model)}.module.state_dict()",
-            level=Safety.REVIEW,
-        )
-    why = "the keys carry the `module.` prefix where the original's did"
-    return Change(CODE, why, context.tree.shown, model, (Replace(model, f"({{0}} if {test} else {{0}}.module)", (model,)),))
-
-
-def _around(context: Context, node: ast.AST) -> Iterator[ast.If]:
-    """The conditions of a function under which a statement of it is made."""
-    inner = node
-    for up in context.tree.ancestors(node):
-        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return
-        if isinstance(up, ast.If) and inner in up.body and not context.is_main(up):
-            yield up
-        inner = up
-
-
-def _of_devices(context: Context, test: ast.expr) -> bool:
-    """Whether a question is about the machine's devices, by itself or by a name that was bound to such a question."""
-    run, parts = context.facts.before, list(ast.walk(test))
-    read = {structure(n) for n in parts if isinstance(n, (ast.Name, ast.Attribute))}
-    for node in context.tree.nodes():
-        if isinstance(node, ast.Assign) and any(structure(t) in read for t in node.targets):
-            parts += ast.walk(node.value)
-    return any(
-        any(path.startswith("torch.cuda.") for path in run.value(n).paths())
-        or any((isinstance(o, New) and o.path == "torch.device") for o in run.value(n).objs)
-        or (isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cuda"))
-        for n in parts
-        if isinstance(n, ast.expr)
-    )
+def _where_asked(context: Context, model: ast.expr, test: str, loaded: ast.expr | None = None) -> Change:
+    """The keys that the original wrote: with the prefix where it was asked for a wrapper; plain ones where that cannot be asked here."""
+    if test:
+        why = "the keys carry the `module.` prefix where the original's did"
+        return Change(CODE, why, context.tree.shown, model, (Replace(model, f"({{0}} if {test} else {{0}}.module)", (model,)),))
+    why = "whether the original's keys carried `module.` depended on an option; these are plain, as those of one GPU"
+    edits = [Replace(model, "{0}.module", (model,))]
+    if loaded is not None:
+        why += ", and files with the prefix are read, too"
+        edits.append(Replace(loaded, '{{key.removeprefix("module."): value for key, value in {0}.items()}}', (loaded,)))
+    return Change(CODE, why, context.tree.shown, model, tuple(edits), level=Safety.NOTE)
 
 
 def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
@@ -378,7 +346,9 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped and not _where_plain(context, node):
         optional, test = _optional(context, node.value)
         if optional:
-            yield _where_asked(context, node.value, test)
+            call = tree.parent[node]
+            loads = node.attr == "load_state_dict" and isinstance(call, ast.Call) and call.func is node and call.args
+            yield _where_asked(context, node.value, test, call.args[0] if loads and isinstance(call, ast.Call) else None)
             return
         yield context.manual(
             CODE,

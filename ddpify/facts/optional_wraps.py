@@ -1,0 +1,61 @@
+"""DataParallel wrappers that a setting asks for: what the original wrote then depends on it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ddpify.facts import library
+from ddpify.facts.model import New, Part, Value
+from ddpify.facts.tree import structure
+
+if TYPE_CHECKING:
+    from ddpify.facts.collect import Facts
+
+
+def is_optional(facts: Facts, value: Value) -> bool:
+    """Whether a model is in a DataParallel only where a setting, not the number of devices, asks for it."""
+    run = facts.before
+    made = [o for o in value.made() if o.path == library.DATAPARALLEL]
+    parts = [p for o in made for call in run.calls(o.node) for _, test in call.tests for p in (*test.objs, *test.of_kind("from"))]
+    asked = questions(facts, value)
+    always = len(made) == len(value.objs)
+    return not always and (any(isinstance(p, Part) for p in parts) or any(not of_devices(facts, up.test) for up in asked))
+
+
+def questions(facts: Facts, value: Value) -> set[ast.If]:
+    """The conditions under which a model is put into a DataParallel, where it may also be without one."""
+    made = [o for o in value.made() if o.path == library.DATAPARALLEL]
+    return {up for o in made for up in _around(facts, o.node)} if len(made) < len(value.objs) else set()
+
+
+def _around(facts: Facts, node: ast.AST) -> Iterator[ast.If]:
+    """The conditions of a function under which a statement of it is made."""
+    inner = node
+    for up in facts.tree_of(node).ancestors(node):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return
+        if isinstance(up, ast.If) and inner in up.body and not _is_main(up):
+            yield up
+        inner = up
+
+
+def _is_main(node: ast.If) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
+
+
+def of_devices(facts: Facts, test: ast.expr) -> bool:
+    """Whether a question is about the machine's devices, by itself or by a name that was bound to such a question."""
+    run, parts = facts.before, list(ast.walk(test))
+    read = {structure(n) for n in parts if isinstance(n, (ast.Name, ast.Attribute))}
+    for node in (n for tree in facts.trees.values() for n in tree.of(ast.Assign)):
+        if any(structure(t) in read for t in node.targets):
+            parts += ast.walk(node.value)
+    return any(
+        any(path.startswith("torch.cuda.") for path in run.value(n).paths())
+        or any((isinstance(o, New) and o.path == "torch.device") for o in run.value(n).objs)
+        or (isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cuda"))
+        for n in parts
+        if isinstance(n, ast.expr)
+    )
