@@ -315,3 +315,23 @@ SCRIPTS |= {
         PHASES % ("", 'phase, loader in [("train", train_loader), ("val", val_loader)]'), same=("train", "val")
     ),
 }
+SCRIPTS["words numbered in the order of a set"] = Script(
+    """
+    kinds = ["cat", "dog", "bird", "dog", "cat"] * 8
+    names = list(set(kinds))
+    number = {name: i for i, name in enumerate(names)}
+    places = [place for place, name in enumerate(set(kinds))]
+    targets = torch.tensor([number[name] % 1 for name in kinds])
+    loader = DataLoader(TensorDataset(x[:40], targets), batch_size=4, shuffle=True)
+    model = nn.Linear(8, len(names))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            loss = F.cross_entropy(model(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    print("kinds", len(names), places)
+    """,
+    same=("kinds",),
+)

@@ -231,6 +231,11 @@ DRIVEN = {
     "Hugging Face Accelerate": "from accelerate import Accelerator\na = Accelerator()\nfor x in a.prepare(loader):\n"
     "    a.backward(model(x))\n",
     "Accelerate under another name": "import accelerate as acc\naccelerator = acc.Accelerator()\n",
+    "torchnet": "import torchnet as tnt\nengine = tnt.engine.Engine()\nengine.train(network, loader, maxepoch=2, optimizer=optimizer)\n",
+    "torchnet's engine by its name": "from torchnet.engine import Engine\nEngine().train(network, loader, 2, optimizer)\n",
+    "segmentation models' own epoch": "import segmentation_models_pytorch as smp\nepoch = smp.utils.train.TrainEpoch(model, loss=loss)\n"
+    "epoch.run(loader)\n",
+    "SpeechBrain": "import speechbrain as sb\n\n\nclass ASR(sb.Brain):\n    pass\n\n\nASR(modules).fit(epochs, train_set)\n",
     "Lightning": "import lightning as L\nL.Trainer(max_epochs=2).fit(model, loader)\n",
     "Lightning by its old name": "import pytorch_lightning as pl\n\n\nclass Net(pl.LightningModule):\n    pass\n\n\n"
     "trainer = pl.Trainer()\ntrainer.fit(Net())\n",

@@ -33,11 +33,12 @@ class MovedSave:
 
 def moved_saves(facts: Facts) -> dict[ast.AST, MovedSave]:
     """The calls that move what is trained to the CPU for nothing but a save."""
-    if "moved saves" not in facts.known:
+    known = facts.before.known
+    if "moved saves" not in known:
         calls = {c.node for c in facts.before.trace.calls if c.method == "cpu" and is_trained(facts, c.receiver)}
         found = {node: _read(facts, node) for node in calls}
-        facts.known["moved saves"] = {node: save for node, save in found.items() if save is not None}
-    return facts.known["moved saves"]  # type: ignore[return-value]
+        known["moved saves"] = {node: save for node, save in found.items() if save is not None}
+    return known["moved saves"]  # type: ignore[return-value]
 
 
 def is_trained(facts: Facts, value: Value) -> bool:

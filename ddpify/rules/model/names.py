@@ -116,10 +116,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     "see that what loads this file expects the model itself",
                     level=Safety.REVIEW,
                 )
-            edits, imports = (Replace(node, "{0}.module", (node,)),), ()
-            if node in copied:
-                edits, imports = (Replace(node, copied[node].replace("{0}", "{0}.module"), (node,)),), ("import copy",)
-            yield Change(CODE, "this call does not train: it is given the model itself", tree.shown, node, edits, imports)
+            edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
+            imports = ("import copy",) if node in copied else ()
+            yield Change(CODE, "this call does not train: it is given the model itself", tree.shown, node, (edit,), imports)
         for read in _as_a_list(node):
             wrapped = facts.wrapped(run.value(read))
             if wrapped and read not in facts.passed:

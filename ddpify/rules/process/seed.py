@@ -380,21 +380,21 @@ def _reordered(context: Context) -> Iterator[Finding]:
             )
 
 
-def _unordered(context: Context) -> Iterator[Finding]:
+def _unordered(context: Context) -> Iterator[Change | Finding]:
     """Lists made from sets: the order of strings in a set differs from process to process."""
+    why = "a set of strings has another order in every process, so that ranks would number its elements differently: sorted, they do not"
     seen: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
-        if not call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"} or _ordered(context, call.node):
+        makes = call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"}
+        given = [a for a, value in zip(call.node.args, call.args, strict=False) if any(o.path == "set" for o in value.made())]
+        if call.node in seen or not makes or not given or _ordered(context, call.node):
             continue
-        if call.node not in seen and any(isinstance(o, New) and o.path == "set" for a in call.args for o in a.objs):
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                "a set has another order in every process, if it holds strings: ranks would number its elements differently",
-                "sorted(...) instead",
-                level=Safety.REVIEW,
-            )
+        seen.add(call.node)
+        if not context.facts.is_edited(call.node) or "sorted" in context.facts.tree_of(call.node).bound:
+            yield context.manual(CODE, call.node, why, "sorted(...) instead", level=Safety.REVIEW)
+            continue
+        edit = Replace(call.node.func, "sorted") if makes == {"list"} else Replace(given[0], "sorted({0})", (given[0],))
+        yield Change(CODE, why, context.tree.shown, call.node, (edit,), level=Safety.NOTE)
 
 
 def _ordered(context: Context, node: ast.AST) -> bool:
