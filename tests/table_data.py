@@ -335,3 +335,116 @@ SCRIPTS["words numbered in the order of a set"] = Script(
     """,
     same=("kinds",),
 )
+CRITIC = """
+    from torch.autograd import Variable
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch", type=int, default=8)
+    args = parser.parse_args()
+
+
+    class Critic(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 1)
+
+        def forward(self, rows):
+            return self.body(rows).mean(0).view(1)
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=args.batch, shuffle=True)
+    critic = Critic()
+    optimizer = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    one = torch.ones(1)
+    mone = one * -1
+"""
+SCRIPTS |= {
+    "inputs that are refilled in place, and two gradients handed to backward": Script(
+        CRITIC
+        + """
+    input = torch.empty(args.batch, 8)
+    for epoch in range(2):
+        for real, _ in loader:
+            for p in critic.parameters():
+                p.data.clamp_(-0.1, 0.1)
+            critic.zero_grad()
+            input.resize_as_(real).copy_(real)
+            score = critic(Variable(input))
+            score.backward(one)
+            other = critic(Variable(input.cos()))
+            other.backward(mone)
+            optimizer.step()
+    """,
+    ),
+    "inputs of an object that are refilled in place": Script(
+        CRITIC
+        + """
+    class Trainer:
+        def __init__(self, size):
+            self.rows = torch.empty(size, 8)
+            self.kinds = torch.empty(size, dtype=torch.long)
+            self.net = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def feed(self, batch):
+            rows, kinds = batch
+            self.rows.resize_(rows.size()).copy_(rows)
+            self.kinds.resize_(kinds.size()).copy_(kinds)
+
+        def step(self):
+            loss = F.cross_entropy(self.net(Variable(self.rows)), Variable(self.kinds))
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+    trainer = Trainer(args.batch)
+    for epoch in range(2):
+        for batch in loader:
+            trainer.feed(batch)
+            trainer.step()
+    """,
+    ),
+    "inputs that a function refills in place": Script(
+        CRITIC
+        + """
+    def fill(tensor, data):
+        with torch.no_grad():
+            tensor.resize_(data.size()).copy_(data)
+
+
+    rows, kinds = torch.empty(args.batch, 8), torch.empty(args.batch, dtype=torch.long)
+    critic = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            fill(rows, data)
+            fill(kinds, data=target)
+            loss = F.cross_entropy(critic(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    ),
+    "noise that is drawn in place for a whole batch": Script(
+        CRITIC
+        + """
+    maker = nn.Linear(3, 8)
+    moves = torch.optim.RMSprop(maker.parameters(), lr=0.01)
+    noise = torch.empty(args.batch, 3)
+    for epoch in range(2):
+        for real, _ in loader:
+            noise.resize_(args.batch, 3).normal_(0, 1)
+            fake = maker(Variable(noise))
+            critic.zero_grad()
+            critic(real).backward(one)
+            critic(fake.detach()).backward(mone)
+            optimizer.step()
+            maker.zero_grad()
+            noise.resize_(args.batch, 3).normal_(0, 1)
+            critic(maker(Variable(noise))).backward(one)
+            moves.step()
+    """,
+        apart=("trajectory",),
+    ),
+}

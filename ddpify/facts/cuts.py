@@ -337,7 +337,21 @@ def _draw(run: Run, node: ast.Call) -> Cut | None:
             return None
         if _looped(run, node) and not run.value(size).batches() and run.value(size).scale is None:
             return Cut("draw", node, size)
-    return None
+    return _filled_anew(run, node)
+
+
+def _filled_anew(run: Run, node: ast.Call) -> Cut | None:
+    """`noise.resize_(B, 100).normal_(0, 1)`, `torch.empty(B, 100).uniform_()`: a draw of B samples."""
+    made = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS else None
+    if not isinstance(made, ast.Call) or any(k.arg == "generator" for k in node.keywords):
+        return None
+    paths = run.value(made.func).paths()
+    sized = (isinstance(made.func, ast.Attribute) and made.func.attr == "resize_") or any(library.allocates(p) for p in paths)
+    size = _size(made, None) if sized else None
+    if size is None or measures(size) or is_number(size, 1) or not _looped(run, node):
+        return None
+    value = run.value(size)
+    return Cut("draw", node, size) if not value.batches() and value.scale is None else None
 
 
 def _size(node: ast.Call, at: int | None) -> ast.expr | None:

@@ -77,6 +77,7 @@ class _Frame:
         self.yielded = NOTHING
         self.exits: list[Version] = []
         self.outer: Mapping[str, Value] = {}
+        self.changed: set[str] = set()  # the names whose tensors are changed in place
         self.cls: Class | None = None
         self.owners: frozenset[Obj] = frozenset()  # whose method runs: all that it may be
 
@@ -916,6 +917,8 @@ class Interpreter:
         """What an expression gives of which the interpreter was told something."""
         if node in self.cuts:
             value = self._cut(self.cuts[node], value)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS:
+                self._changed_in_place(node.func.value, NOTHING, value)
         if node in self.unwraps:
             value = join(
                 [
@@ -1616,17 +1619,23 @@ class Interpreter:
                 keywords[k.arg] = value
         call = self._record(node, func, args, keywords, receiver)
         result = self.invoke(call, func, args, keywords)
-        if (
-            isinstance(node.func, ast.Attribute)
-            and node.func.attr.endswith("_")
-            and not receiver.objs
-            and isinstance(node.func.value, ast.Name)
-        ):
-            self.bind(node.func.value.id, result)  # in place
+        if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
+            self._changed_in_place(node.func.value, receiver, result)
         call.result = call.result | result
         self.order += 1
         call.last = self.order
         return result
+
+    def _changed_in_place(self, tensor: ast.expr, was: Value, result: Value) -> None:
+        """`x.copy_(rows)`, `x.resize_(n, 8).normal_()`, `self.x.data.copy_(rows)`: what holds the tensor holds the result from here on."""
+        inner = refilled(tensor)
+        if isinstance(inner, ast.Name) and (inner is tensor or not was.of_kind("parameters")):
+            self.bind(inner.id, result)
+            self.frame.changed.add(inner.id)
+        elif isinstance(inner, ast.Attribute) and result.batches() and not was.of_kind("parameters"):
+            owners = self.expression(inner.value).objs
+            for obj in owners:
+                self.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale), len(owners) == 1)
 
     def _filled(self, value: Value) -> Value:
         """A container with the origins of what it holds by now."""
@@ -1902,6 +1911,17 @@ class Interpreter:
             ]
         )
 
+    def _hand_back(self, func: Func, node: ast.AST, frame: _Frame) -> None:
+        """What a function has filled in place with rows of a batch, the caller's names hold from here on."""
+        if not frame.changed or not isinstance(node, ast.Call) or frame.local is None:
+            return
+        names = [p.arg for p in (*func.node.args.posonlyargs, *func.node.args.args)][func.owner is not None :]
+        for name, given in [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]:
+            if name in frame.changed and isinstance(given, ast.Name):
+                value = frame.local.get(str(name), NOTHING)
+                if value.batches() and not self.expression(given).objs:
+                    self.bind(given.id, value)
+
     def call_function(
         self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value], owners: frozenset[Obj] = frozenset()
     ) -> Value:
@@ -1939,11 +1959,23 @@ class Interpreter:
         self.frames.pop()
         self.no_grad -= quiet
         self.stack, self.breaks = saved
+        self._hand_back(func, node, frame)
         if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
             made = self.objects.new("generator", node, self.stack)
             self.memory[made, ELEMENT] = frame.yielded
             return just(made)
         return self._rows_of_rank(args, frame.returned) if self.cuts else frame.returned
+
+
+def refilled(node: ast.expr) -> ast.expr:
+    """The tensor that a chain of calls changes in place, each of which gives back the tensor: `x` in `x.data.resize_(n).copy_`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            node = node.func.value
+        elif isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        else:
+            return node
 
 
 def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:

@@ -294,6 +294,8 @@ def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[
     name = call.method
     receiver = call.now
     flow = mixed([receiver, *args], keywords)
+    if name in ("copy_", "resize_as_", "resize_") and args and not receiver.of_kind("parameters") and not receiver.of_kind("weight"):
+        return _refilled(name, receiver, args)
     if name in FILLS:
         return Value(frozenset(), flow.origins | _drawn("torch", call.node), receiver.scale or flow.scale)
     if receiver.scale is None and flow.scale is None and name in _SIZING and any(_is_number(a) for a in _flat(args)):
@@ -323,6 +325,21 @@ def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[
     if scale is None and name in ("size", "dim"):
         return agreed(value)  # a length that is no batch's
     return without_graph(value) if name in _DETACHING else value
+
+
+def allocates(path: str) -> bool:
+    """Whether a function of torch makes a tensor of the shape that it is given."""
+    root, _, last = path.rpartition(".")
+    return root in ("torch", "torch.cuda") and last in ("empty", "zeros", "ones", "Tensor", "FloatTensor", "DoubleTensor", "HalfTensor")
+
+
+def _refilled(name: str, tensor: Value, args: list[Value]) -> Value:
+    """A tensor that takes another one's rows (`copy_`) or shape, as do inputs that are made once and filled anew for each batch."""
+    if name == "copy_":
+        return Value(frozenset(), args[0].origins, args[0].scale)
+    scales_ = {v.scale for v in _flat(args)}
+    scale = "sample" if scales_ & {"sample", "count"} else tensor.scale
+    return Value(frozenset(), tensor.origins | origins_of(args), scale)
 
 
 def in_parts(run: Interpreter, node: ast.AST, value: Value, args: list[Value], keywords: dict[str, Value]) -> Value | None:

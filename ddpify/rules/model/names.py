@@ -99,7 +99,7 @@ _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit attribute reads, evaluation and saves of wrapped models in the entry."""
     facts, tree, run = context.facts, context.tree, context.facts.after
-    yield from saved_copies.changes(context)
+    yield from saved_copies.copies(context)
     copied = saved_copies.of_objects(context)
     for node in tree.nodes():
         if node in facts.passed and isinstance(node, ast.expr):

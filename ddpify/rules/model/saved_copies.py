@@ -15,7 +15,7 @@ CODE = "DDP201"
 _WHY = "a model that moves to the CPU and back leaves its wrapper behind, so the save takes a copy"
 
 
-def changes(context: Context) -> Iterator[Change | Finding]:
+def copies(context: Context) -> Iterator[Change | Finding]:
     """`model.cpu().state_dict()` becomes a copy of the state dict on the CPU, and so on. Comes before what reaches through wrappers."""
     for save in _saves(context):
         if not context.facts.is_edited(save.call):
