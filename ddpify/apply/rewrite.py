@@ -354,8 +354,8 @@ class _Rewriter(cst.CSTTransformer):
 
     def _labelled(self, original: cst.FormattedString, updated: cst.FormattedString) -> cst.FormattedString:
         """What `{x=}` prints before the value stays, whatever becomes of `x`."""
-        if not isinstance(updated, cst.FormattedString):
-            return updated
+        if not isinstance(updated, cst.FormattedString) or len(original.parts) != len(updated.parts):
+            return updated  # another expression stands there now
         parts: list[cst.BaseFormattedStringContent] = []
         for before, after in zip(original.parts, updated.parts, strict=True):
             if isinstance(before, cst.FormattedStringExpression) and isinstance(after, cst.FormattedStringExpression) and before.equal:

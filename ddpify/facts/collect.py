@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 
-from ddpify.facts import cuts, library, optional_wraps
+from ddpify.facts import cuts, library, optional_wraps, pickled
 from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
@@ -370,6 +370,7 @@ class Facts:
     loops: list[TrainingLoop] = field(default_factory=list)
     optimizers: frozenset[New] = frozenset()
     passed: frozenset[ast.expr] = frozenset()
+    pickled: frozenset[ast.expr] = frozenset()  # those of them that put a model into what is saved as a whole
     cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
     edited: tuple[str, ...] = ()  # the modules that are edited beside the entry
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
@@ -662,6 +663,18 @@ def place_wraps(facts: Facts) -> None:
             break
         facts.passed |= set(found) - inner
         facts.after = run(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts)
+    _save_plain(facts)
+
+
+def _save_plain(facts: Facts) -> None:
+    """Let what is saved as a whole hold the models themselves, where none is trained out of there."""
+    facts.pickled = frozenset()
+    found = frozenset(pickled.entries(facts.after, facts.entry))
+    if not found:
+        return
+    tried = run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed | found, cuts=facts.cuts)
+    if all(_holds(facts, model, tried) for model in facts.models if _holds(facts, model, facts.after)):
+        facts.pickled, facts.passed, facts.after = found, facts.passed | found, tried
 
 
 def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bool:

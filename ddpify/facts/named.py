@@ -36,13 +36,15 @@ _FILES = 400
 
 
 def text(run: Interpreter, parts: list[Value]) -> frozenset[Obj]:
-    """The pattern of a local module's name that texts put together make, where some of them are not known."""
+    """The pattern of a local module's name, or of a GPU, that texts put together make, where some of them are not known."""
     made = ""
     for part in parts:
         options = {o.value for o in part.objs if isinstance(o, Lit)}
         only = options.pop() if len(options) == len(part.objs) == 1 else None
         likes = [o.pattern for o in part.objs if isinstance(o, Like)] if len(part.objs) == 1 else []
         made += only if isinstance(only, str) else likes[0] if likes else "*"
+    if made.startswith("cuda:"):
+        return frozenset((Like(made),))
     local = made.startswith(".") or ("." in made and "*" not in (top := made.partition(".")[0]) and top and run.project.is_local(top))
     return frozenset((Like(made),)) if local and "*" in made and _DOTTED.fullmatch(made) else frozenset()
 

@@ -118,7 +118,7 @@ class Context:
         for statement in self.main_body():
             if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
                 value = self.facts.after.value(statement.value)
-                if any(isinstance(o, New) and o.path == "torch.device" for o in value.objs):
+                if any(isinstance(o, New) and o.path == "torch.device" and not self._is_cpu(o) for o in value.objs):
                     name = statement.targets[0].id
                     found[name] = sum(
                         1 for n in self.tree.nodes() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
@@ -155,13 +155,20 @@ class Context:
         ]
 
     def _is_device(self, node: ast.expr) -> bool:
-        """Whether an expression is a device: torch.device(...) or its name."""
+        """Whether an expression is this rank's device: torch.device(...) or its name, that of a GPU where there is one."""
         objs = self.facts.after.value(node).objs
-        return bool(objs) and all(
-            (isinstance(o, New) and o.path == "torch.device")
-            or (isinstance(o, Lit) and isinstance(o.value, str) and o.value.partition(":")[0] in ("cuda", "cpu"))
-            for o in objs
-        )
+        plain = ("cuda", "cpu", node.value) if isinstance(node, ast.Constant) else ("cuda", "cpu")
+        named = [o for o in objs if isinstance(o, Lit) and isinstance(o.value, str) and o.value.partition(":")[0] in ("cuda", "cpu")]
+        known = [o for o in objs if (isinstance(o, New) and o.path == "torch.device") or (o in named and getattr(o, "value", "") in plain)]
+        return bool(objs) and len(known) == len(objs) and not all(self._is_cpu(o) for o in objs)
+
+    def _is_cpu(self, obj: Obj) -> bool:
+        """Whether something is the CPU by its name, or a `torch.device` made of it."""
+        if isinstance(obj, Lit):
+            return obj.value == "cpu"
+        given = argument(obj.node, 0, "type") if isinstance(obj, New) and isinstance(obj.node, ast.Call) else None
+        objs = self.facts.after.value(given).objs if given is not None else frozenset()
+        return bool(objs) and all(isinstance(o, Lit) and o.value == "cpu" for o in objs)
 
     def main_body(self) -> list[ast.stmt]:
         """The module's statements, those of its main block included."""

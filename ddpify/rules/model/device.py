@@ -1,8 +1,8 @@
 """Pin each rank to its own device.
 
-What it does: `.cuda()` in all its spellings becomes `.to(device)`; an explicit device index becomes this rank's; `set_device` of the
-    script's own goes, since the set-up has done it. A plain "cuda" chosen behind `torch.cuda.is_available()` stays: `set_device` makes
-    it this rank's.
+What it does: `.cuda()` in all its spellings becomes `.to(device)`; a number of a GPU becomes this rank's, wherever it reaches a device;
+    `set_device` and `with torch.cuda.device(...)` of the script's own go, since the set-up has chosen the device. A plain "cuda" chosen
+    behind `torch.cuda.is_available()` stays: `set_device` makes it this rank's.
 Why: an index that is the same everywhere puts all ranks on one GPU, and `.cuda()` needs a GPU.
 Safety: safe; MANUAL where another module names an index.
 References: https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_device.html
@@ -15,9 +15,11 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from ddpify.edits import Drop, Replace
+from ddpify.edits import Drop, Edit, Replace, Unwrap
 from ddpify.facts import library
-from ddpify.facts.model import Class, Func, Lit, Part, just, paths_of
+from ddpify.facts.devices import INDEXED, Devices
+from ddpify.facts.model import Class, Func, Lit, New, Part, just, paths_of
+from ddpify.facts.tree import is_none
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -55,6 +57,18 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "a block of the device of a tensor",
+        "x = torch.ones(8)\n"
+        "with torch.cuda.device_of(x):\n"
+        "    y = x + 1\n",
+        frame="start",
+    ),
+    Example(
+        "a checkpoint that is read to the CPU",
+        'state = torch.load("last.pt", map_location=lambda storage, place: storage)\n',
+        frame="start",
+    ),
+    Example(
         "a tensor",
         "x = torch.ones(8).cuda(non_blocking=True)\n",
         "x = torch.ones(8).to(device, non_blocking=True)\n",
@@ -79,61 +93,87 @@ EXAMPLES: tuple[Example, ...] = (
         "torch.backends.cudnn.benchmark = True\n",
         frame="start",
     ),
+    Example(
+        "a block of a device",
+        "with torch.cuda.device(int(args.gpu)):\n"
+        "    x = torch.ones(8, device='cuda')\n"
+        "    y = x + 1\n",
+        "x = torch.ones(8, device='cuda')\n"
+        "y = x + 1\n",
+        frame="start",
+    ),
 )  # fmt: skip
-_INDEXED = re.compile(r"^(cuda|gpu):\d+$")
 _FILES = 200
 _READ_FROM = ("yaml.", "json.", "omegaconf.", "toml", "configparser.", "settings", *library.ATTRIBUTE_DICTS, "types.SimpleNamespace")
 _WHY = "each rank computes on its own device, and on the CPU where there is no GPU"
+_CHOSEN = "the set-up has chosen this rank's device"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit device spellings in the entry; report indices elsewhere."""
-    names, tree, run = context.names, context.tree, context.facts.after
-    rank_text = f'f"cuda:{{{{{names["local_rank"]}}}}}"'
-    for node in tree.nodes():
-        if isinstance(node, ast.Call):
-            func = node.func
-            if (
-                isinstance(func, ast.Attribute)
-                and func.attr == "cuda"
-                and not any(isinstance(o, (Func, Class)) for o in run.value(func).objs)
-                and not run.value(func.value).paths() & {"torch"}
-                and not _where_there_is_one(context, node)
-            ):
-                yield _moved(context, node, func)
-            elif "torch.cuda.set_device" in run.value(func).paths() and not _ours(context, node):
-                statement = tree.statement(node)
-                if isinstance(statement, ast.Expr) and statement.value is node:
-                    yield Change(CODE, "the set-up has chosen this rank's device", tree.shown, statement, (Drop(statement),))
-            elif "torch.device" in run.value(func).paths() and _loaded_to(context, node) and _fixed(node):
-                yield _to_own(context, node)
-            elif "torch.device" in run.value(func).paths():
-                yield from _device(context, node, rank_text)
-            elif isinstance(func, ast.Attribute) and func.attr == "to":
-                yield from _to(context, node)
-        elif (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and _INDEXED.match(node.value)
-            and not _in_device_call(context, node)
-            and not isinstance(tree.parent.get(node), (ast.Expr, ast.Dict))
-        ):
-            if isinstance(tree.parent.get(node), (ast.JoinedStr, ast.FormattedValue)):
-                continue
-            if _loaded_to(context, node):
-                yield _to_own(context, node)
-                continue
-            yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
-    for node in tree.nodes():
-        if (
-            isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call))
-            and _built(node)
-            and not _in_device_call(context, node)
-            and not any(o.kind == "rank" for n in ast.walk(node) if isinstance(n, ast.expr) for o in run.value(n).origins)
-        ):
-            yield Change(CODE, _WHY, tree.shown, node, (Replace(node, rank_text),))
+    devices = Devices(context.facts)
+    done: set[ast.AST] = set()
+    for node in context.tree.of(ast.Call):
+        for change in _of_call(context, devices, node):
+            done |= {n for edit in change.edits if isinstance(edit, Replace) for n in ast.walk(edit.node) if n not in edit.holes}
+            yield change
+    for text in context.tree.of(*_NAMING):
+        if text not in done and _is_text(context, devices, text):
+            yield _change(context, text, Replace(text, _text(context)))
     yield from _configured(context)
-    yield from _elsewhere(context)
+    yield from _elsewhere(context, devices)
+
+
+def _of_call(context: Context, devices: Devices, node: ast.Call) -> Iterator[Change]:
+    """What becomes of a call that is given a device, or moves something to one."""
+    func, run = node.func, context.facts.after
+    paths, given = run.value(func).paths(), devices.given(node)
+    if "torch.load" in paths:
+        if given is not None and _is_mapped(context, devices, given):
+            yield _to_own(context, given)
+    elif isinstance(func, ast.Attribute) and func.attr == "cuda" and not paths:
+        own = any(isinstance(o, (Func, Class)) for o in run.value(func).objs)
+        if not own and not _is_loading(context, node) and not _where_there_is_one(context, node):
+            yield _moved(context, node, func)
+    elif given is not None and devices.own(given):
+        return
+    elif "torch.cuda.set_device" in paths:
+        yield from _set(context, node, given)
+    elif "torch.cuda.device" in paths:
+        yield from _block(context, node, given)
+    elif "torch.device" in paths:
+        yield from _device(context, devices, node)
+    elif given is not None and _is_given(context, devices, node, given):
+        yield _to_own(context, given)
+
+
+def _change(context: Context, node: ast.expr, *edits: Edit, why: str = _WHY, imports: tuple[str, ...] = ()) -> Change:
+    return Change(CODE, why, context.tree.shown, node, edits, imports)
+
+
+def _text(context: Context) -> str:
+    """This rank's device as a text, for a template."""
+    return f'f"cuda:{{{{{context.names["local_rank"]}}}}}"'
+
+
+def _is_given(context: Context, devices: Devices, node: ast.Call, given: ast.expr) -> bool:
+    """Whether a call is given a device that must become this rank's."""
+    if devices.named(given) or devices.written(given):
+        return True
+    literal = given.value if isinstance(given, ast.Constant) else None
+    if "torch.set_default_device" in context.facts.after.value(node.func).paths():
+        return isinstance(literal, str) and bool(INDEXED.match(literal))
+    moves = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+    return moves and literal == "cuda"
+
+
+def _is_text(context: Context, devices: Devices, node: ast.expr) -> bool:
+    """Whether an expression is a text of one device, which is this rank's from here on."""
+    up = context.tree.parent[node]
+    if isinstance(node, ast.Constant):
+        text = isinstance(node.value, str) and bool(INDEXED.match(node.value))
+        return text and not isinstance(up, (ast.Expr, ast.Dict, ast.JoinedStr, ast.FormattedValue))
+    return devices.built(node) and not devices.built(up)
 
 
 def _configured(context: Context) -> Iterator[Change]:
@@ -172,43 +212,45 @@ def _numbered(context: Context) -> bool:
     return False
 
 
-def _loaded_to(context: Context, node: ast.expr) -> bool:
-    """Whether an expression says where `torch.load` puts what it reads."""
-    up = context.tree.parent.get(node)
-    call = context.tree.parent.get(up) if isinstance(up, ast.keyword) else up
-    return (
-        isinstance(call, ast.Call)
-        and "torch.load" in context.facts.after.value(call.func).paths()
-        and argument(call, 1, "map_location") is node
-    )
+def _is_loading(context: Context, node: ast.AST) -> bool:
+    """Whether an expression stands in what `torch.load` is told about places."""
+    calls = (up for up in context.tree.ancestors(node) if isinstance(up, ast.Call))
+    return any("torch.load" in context.facts.after.value(call.func).paths() for call in calls)
 
 
-def _fixed(node: ast.Call) -> bool:
+def _is_mapped(context: Context, devices: Devices, place: ast.expr) -> bool:
+    """Whether `torch.load` is told to put what it reads on one device, by its number."""
+    run = context.facts.after
+    if devices.own(place):
+        return False
+    if isinstance(place, ast.Constant):
+        return isinstance(place.value, str) and bool(INDEXED.match(place.value))
+    if isinstance(place, ast.Lambda):
+        return any(isinstance(n, ast.Attribute) and n.attr == "cuda" for n in ast.walk(place.body))
+    if isinstance(place, ast.Call) and "torch.device" in run.value(place.func).paths():
+        return _is_fixed(place)
+    tables = [o for o in run.value(place).objs if isinstance(o, New) and o.path == "dict"]
+    entries = [v for table in tables for v in run.of(table).values()]
+    return any(isinstance(o, Lit) and INDEXED.match(str(o.value)) for v in entries for o in v.objs) or devices.written(place)
+
+
+def _is_fixed(node: ast.Call) -> bool:
     """Whether `torch.device(...)` names one device by its number."""
     first, index = argument(node, 0, "type"), argument(node, 1, "index")
-    return isinstance(first, ast.Constant) and (bool(_INDEXED.match(str(first.value))) or (first.value == "cuda" and index is not None))
+    return isinstance(first, ast.Constant) and (bool(INDEXED.match(str(first.value))) or (first.value == "cuda" and index is not None))
 
 
 def _to_own(context: Context, node: ast.expr) -> Change:
-    """A checkpoint goes to this rank's device, which may be the CPU."""
+    """This rank's device, which may be the CPU, in the place of another."""
+    bound = context.own_device is not None and context.facts.in_main(node) and isinstance(context.tree.function(node), ast.Module)
+    if bound and not any(context.tree.after(node, s) for s in context.main_body() if _binds(s, str(context.own_device))):
+        return _change(context, node, Replace(node, _text(context)))  # the script's own device has no name yet
     name, needs = context.device_at(node)
     return Change(CODE, _WHY, context.tree.shown, node, (Replace(node, name),), needs=needs)
 
 
-def _built(node: ast.expr) -> bool:
-    """Whether an expression builds "cuda:N" from a number."""
-    if isinstance(node, ast.BinOp):
-        first: ast.expr | None = node.left if isinstance(node.op, (ast.Add, ast.Mod)) else None
-    elif isinstance(node, ast.JoinedStr):
-        first = node.values[0] if len(node.values) == 2 else None
-    else:
-        assert isinstance(node, ast.Call)
-        first = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr == "format" else None
-    return (
-        isinstance(first, ast.Constant)
-        and isinstance(first.value, str)
-        and first.value in ("cuda:", "cuda:{}", "cuda:{0}", "cuda:%d", "cuda:%s")
-    )
+def _binds(statement: ast.stmt, name: str) -> bool:
+    return isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
 
 
 def _where_there_is_one(context: Context, node: ast.Call) -> bool:
@@ -237,28 +279,52 @@ def _moved(context: Context, node: ast.Call, func: ast.Attribute) -> Change:
     )
 
 
-def _ours(context: Context, node: ast.Call) -> bool:
-    return any(o.kind == "rank" for a in node.args for o in context.facts.after.value(a).origins)
+def _set(context: Context, node: ast.Call, given: ast.expr | None) -> Iterator[Change]:
+    """`torch.cuda.set_device(...)`: the set-up has done that."""
+    statement = context.tree.statement(node)
+    if isinstance(statement, ast.Expr) and statement.value is node:
+        yield Change(CODE, _CHOSEN, context.tree.shown, statement, (Drop(statement),))
+    elif given is not None:
+        yield _change(context, node, Replace(given, context.names["local_rank"]))
 
 
-def _device(context: Context, node: ast.Call, rank_text: str) -> Iterator[Change]:
-    """Constants and formatted strings with an index inside `torch.device(...)`."""
-    if any(o.kind == "rank" for n in ast.walk(node) if isinstance(n, ast.expr) for o in context.facts.after.value(n).origins):
+def _block(context: Context, node: ast.Call, given: ast.expr | None) -> Iterator[Change]:
+    """`with torch.cuda.device(...):`: this rank's device is the current one already."""
+    item = context.tree.parent.get(node)
+    if isinstance(item, ast.withitem):
+        block = context.tree.parent[item]
+        alone = isinstance(block, ast.With) and len(block.items) == 1 and item.optional_vars is None
+        if alone and isinstance(block, ast.With):
+            yield Change(CODE, _CHOSEN, context.tree.shown, block, (Unwrap(block),))
+        else:
+            yield _change(context, node, Replace(node, "nullcontext()"), why=_CHOSEN, imports=("from contextlib import nullcontext",))
+    elif given is not None:
+        here = f"{context.names['local_rank']} if torch.cuda.is_available() else -1"
+        yield _change(context, node, Replace(given, here), imports=("import torch",))
+
+
+def _device(context: Context, devices: Devices, node: ast.Call) -> Iterator[Change]:
+    """`torch.device(...)` with a number, or without a fallback for where there is no GPU."""
+    run = context.facts.after
+    first, index = argument(node, 0, "type"), argument(node, 1, "index")
+    up = context.tree.parent.get(node)
+    if first is None or devices.own(node) or (isinstance(up, ast.Attribute) and up.attr == "type"):
         return
-    first = argument(node, 0, "type")
-    index = argument(node, 1, "index")
-    if index is not None and isinstance(first, ast.Constant) and first.value == "cuda":
-        yield Change(CODE, _WHY, context.tree.shown, node, (Replace(index, context.names["local_rank"]),))
+    plain = isinstance(first, ast.Constant) and first.value == "cuda"
+    if index is not None and not is_none(index):
+        if plain or not any(isinstance(o, Lit) and o.value == "cpu" for o in run.value(first).objs):
+            yield _change(context, node, Replace(index, context.names["local_rank"]))
         return
-    if isinstance(first, ast.Constant) and first.value == "cuda" and not _conditional(context, node):
-        yield Change(
-            CODE, _WHY, context.tree.shown, node, (Replace(first, '"cuda" if torch.cuda.is_available() else "cpu"'),), ("import torch",)
-        )
+    if plain and not _conditional(context, node):
+        yield _change(context, node, Replace(first, '"cuda" if torch.cuda.is_available() else "cpu"'), imports=("import torch",))
         return
-    for part in _alternatives(first) if first is not None else ():
-        literal = isinstance(part, ast.Constant) and (isinstance(part.value, int) or bool(_INDEXED.match(str(part.value))))
-        if literal or (isinstance(part, (ast.JoinedStr, ast.BinOp, ast.Call)) and _names_index(part)):
-            yield Change(CODE, _WHY, context.tree.shown, node, (Replace(part, rank_text),))
+    for part in _alternatives(first):
+        literal = isinstance(part, ast.Constant) and (isinstance(part.value, int) or bool(INDEXED.match(str(part.value))))
+        text = isinstance(part, (ast.JoinedStr, ast.BinOp, ast.Call)) and _holds_index(part)
+        if literal or text or devices.named(part) or devices.written(part):
+            yield _change(context, node, Replace(part, _text(context)))
+        elif not run.value(part).objs and not isinstance(part, ast.Constant):  # whatever it is, its kind is this rank's
+            yield _change(context, node, Replace(part, "torch.device({0}).type", (part,)), imports=("import torch",))
 
 
 def _conditional(context: Context, node: ast.AST) -> bool:
@@ -274,34 +340,14 @@ def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _names_index(node: ast.expr) -> bool:
+def _holds_index(node: ast.expr) -> bool:
     return any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cuda:") for n in ast.walk(node))
-
-
-def _in_device_call(context: Context, node: ast.AST) -> bool:
-    for up in context.tree.ancestors(node):
-        if isinstance(up, ast.Call) and "torch.device" in context.facts.after.value(up.func).paths():
-            return True
-        if isinstance(up, ast.stmt):
-            return False
-    return False
-
-
-def _to(context: Context, node: ast.Call) -> Iterator[Change]:
-    """`.to("cuda")` without a fallback, and `.to(x)` where x is a number or a setting that names a GPU."""
-    first = argument(node, 0, "device")
-    if first is None:
-        return
-    objs = context.facts.after.value(first).objs
-    number = any((isinstance(o, Lit) and type(o.value) is int) or (isinstance(o, Part) and re.search("gpu|cuda", o.name)) for o in objs)
-    if number or (isinstance(first, ast.Constant) and first.value == "cuda"):
-        yield Change(CODE, _WHY, context.tree.shown, node, (Replace(first, context.names["device"]),), needs=("device",))
 
 
 _NAMING = (ast.Constant, ast.Call, ast.BinOp, ast.JoinedStr)
 
 
-def _elsewhere(context: Context) -> Iterator[Finding]:
+def _elsewhere(context: Context, devices: Devices) -> Iterator[Finding]:
     """Device indices in the modules that are not edited."""
     visited = context.facts.after.trace.visited
     for tree in context.facts.trees.values():
@@ -311,33 +357,20 @@ def _elsewhere(context: Context) -> Iterator[Finding]:
         for node in tree.of(*_NAMING):
             if (statement := tree.statement(node)) not in visited or statement in told:
                 continue
-            if _names_one(context, node):
+            if _names_one(context, devices, node):
                 told.add(statement)
                 yield context.manual(
                     CODE, node, f"{ast.unparse(node)} is the same device on every rank", 'the device of the model, or plain "cuda"'
                 )
 
 
-def _names_one(context: Context, node: ast.AST) -> bool:
+def _names_one(context: Context, devices: Devices, node: ast.expr) -> bool:
     """Whether an expression names one device by its number, whatever the rank."""
-    run = context.facts.after
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and bool(_INDEXED.match(node.value))
-    if not isinstance(node, _NAMING):
-        return False
-    if not (_built(node) or (isinstance(node, ast.Call) and _takes_one(context, node))):
-        return False
-    parts = [run.value(n) for n in ast.walk(node) if isinstance(n, ast.expr)]
-    return not any("torch.cuda.current_device" in v.paths() or v.of_kind("rank") or v.of_kind("local") for v in parts)
-
-
-def _takes_one(context: Context, node: ast.Call) -> bool:
-    """Whether a call is given one device by its number."""
-    func = context.facts.after.value(node.func)
-    if "torch.cuda.set_device" in func.paths():
+        return isinstance(node.value, str) and bool(INDEXED.match(node.value))
+    if not isinstance(node, ast.Call) or devices.built(node) or devices.own(node):
+        return devices.built(node)
+    func, given = context.facts.after.value(node.func), devices.given(node)
+    if func.paths() & {"torch.cuda.set_device", "torch.cuda.device"}:
         return True
-    moved = isinstance(node.func, ast.Attribute) and node.func.attr == "cuda" and bool(node.args)
-    own = any(isinstance(o, (Func, Class)) for o in func.objs)
-    return (moved and not own and not isinstance(getattr(node.args[0], "value", 0), bool)) or (
-        "torch.device" in func.paths() and _fixed(node)
-    )
+    return (given is not None and devices.named(given)) or ("torch.device" in func.paths() and _is_fixed(node))

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts import library, optional_wraps
+from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, New, Tup
 from ddpify.facts.tree import Forest, same, structure
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -100,15 +100,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit attribute reads, evaluation and saves of wrapped models in the entry."""
     facts, tree, run = context.facts, context.tree, context.facts.after
     yield from saved_copies.copies(context)
+    yield from _saved_wrapped(context)
     copied = saved_copies.of_objects(context)
     for node in tree.nodes():
         if node in facts.passed and isinstance(node, ast.expr):
             whole = tree.parent[node]
-            if (
-                isinstance(whole, ast.Call)
-                and "torch.save" in run.value(whole.func).paths()
-                and library.DATAPARALLEL in facts.before.value(node).kinds()
-            ):
+            saved = node in facts.pickled or (isinstance(whole, ast.Call) and "torch.save" in run.value(whole.func).paths())
+            if saved and library.DATAPARALLEL in facts.before.value(node).kinds():
                 yield context.manual(
                     CODE,
                     node,
@@ -118,7 +116,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 )
             edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
             imports = ("import copy",) if node in copied else ()
-            yield Change(CODE, "this call does not train: it is given the model itself", tree.shown, node, (edit,), imports)
+            why = "this call does not train: it is given the model itself"
+            if node in facts.pickled:
+                why = "what is saved whole is the model itself, which loads without a wrapper"
+            yield Change(CODE, why, tree.shown, node, (edit,), imports)
         for read in _as_a_list(node):
             wrapped = facts.wrapped(run.value(read))
             if wrapped and read not in facts.passed:
@@ -168,6 +169,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     node,
                     (Replace(node.func, "{0}.module", (node.func,)),),
                 )
+
+
+def _saved_wrapped(context: Context) -> Iterator[Finding]:
+    """Whole objects that are saved with a wrapped model in them, which is trained out of there, or gets there in a way not seen."""
+    for node in dict.fromkeys(call.node for call in pickled.saves(context.facts.after)):
+        why = "what is saved here holds the wrapped model: what reads it would have a wrapper, and needs a process group"
+        yield context.manual(CODE, node, why, "save the model itself, model.module, or its state_dict()")
 
 
 def _as_a_list(node: ast.AST) -> list[ast.expr]:

@@ -1,0 +1,94 @@
+"""Where the wrapper of a model gets into what is saved as a whole object: in a dict, a list, a tuple or an object of the project."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ddpify.facts import library
+from ddpify.facts.model import Call, Class, Func, New, Obj, Tup, Value
+from ddpify.facts.tree import Tree
+
+if TYPE_CHECKING:
+    from ddpify.facts.collect import Run
+
+_SAVES = frozenset(("save", "dump", "dumps", "save_checkpoint"))
+_PUTS = frozenset(("append", "appendleft", "insert", "add", "update", "setdefault"))
+_DEPTH = 6
+
+
+def saves(run: Run) -> Iterator[Call]:
+    """The calls of a library that write a whole object, with a wrapper somewhere inside what they are given."""
+    for call in run.trace.calls:
+        own = any(isinstance(o, (Func, Class)) for o in call.func.objs)
+        if call.method in _SAVES and not own and any(_holds(run, value) for value in (*call.args, *call.keywords.values())):
+            yield call
+
+
+def entries(run: Run, tree: Tree) -> dict[ast.expr, ast.Call]:
+    """The expressions of some files that put a wrapper into what is saved, each with a call that saves it."""
+    out: dict[ast.expr, ast.Call] = {}
+    for call in saves(run):
+        for value in (*call.args, *call.keywords.values()):
+            for holder in _holders(run, value):
+                for node in _given(run, tree, holder):
+                    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and node in tree.parent and _is_wrapper(run.value(node)):
+                        out.setdefault(node, call.node)
+    return out
+
+
+def _is_wrapper(value: Value) -> bool:
+    """Whether a value is a wrapper wherever it is a model."""
+    made = [o for o in value.made() if o.path in library.DDPS]
+    return bool(made) and all(o in made or not isinstance(o, New) for o in value.objs)
+
+
+def _holds(run: Run, value: Value) -> bool:
+    return next(_holders(run, value), None) is not None
+
+
+def _holders(run: Run, value: Value, depth: int = 0) -> Iterator[New | Tup]:
+    """The containers and objects in a value that hold a wrapper themselves."""
+    for obj in value.objs if depth < _DEPTH else ():
+        inner = _inside(run, obj)
+        if isinstance(obj, (New, Tup)) and any(o.path in library.DDPS for v in inner for o in v.made()):
+            yield obj
+        for held in inner:
+            yield from _holders(run, held, depth + 1)
+
+
+def _inside(run: Run, obj: Obj) -> list[Value]:
+    """What a container or an object of the project holds; a network is one thing."""
+    if isinstance(obj, Tup):
+        return list(obj.items)
+    container = isinstance(obj, New) and (obj.path in library.COLLECTIONS or obj.path in library.HOLDERS)
+    own = isinstance(obj, New) and obj.cls is not None and not run.interpreter.is_module(obj)
+    return list(run.of(obj).values()) if container or own else []
+
+
+def _given(run: Run, tree: Tree, holder: New | Tup) -> Iterator[ast.AST]:
+    """The expressions whose values a container or an object was given."""
+    if isinstance(holder, Tup):
+        for node in tree.of(ast.Tuple):
+            if holder in run.value(node).objs:
+                yield from node.elts
+        return
+    made = holder.node
+    if isinstance(made, ast.Dict):
+        yield from made.values
+    elif isinstance(made, (ast.List, ast.Tuple, ast.Set)):
+        yield from made.elts
+    elif isinstance(made, ast.DictComp):
+        yield made.value
+    elif isinstance(made, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        yield made.elt
+    elif isinstance(made, ast.Call) and holder.cls is None:
+        yield from (k.value for k in made.keywords)
+    for store in run.trace.stores:
+        statement = tree.parent.get(store.node)
+        if holder in store.receiver.objs and isinstance(statement, ast.Assign) and store.node in statement.targets:
+            yield statement.value
+    for call in run.trace.calls:
+        if call.method in _PUTS and holder in call.receiver.objs:
+            yield from (*call.node.args, *(k.value for k in call.node.keywords))

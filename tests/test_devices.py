@@ -1,0 +1,154 @@
+"""Every number of a GPU that reaches a device is this rank's after the conversion: the text for each spelling, and runs on played GPUs."""
+
+import os
+import sys
+import textwrap
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from mutants import _direct
+
+import ddpify
+from ddpify import Conversion
+from ddpify.rehearse.launch import Setting
+from ddpify.rehearse.verify import Verdict, verify
+
+HEAD = """\
+import argparse
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--card", type=int, default=0)
+parser.add_argument("--gpu", default="0")
+parser.add_argument("--device", default="cuda")
+parser.add_argument("--width", type=int, default=8)
+args = parser.parse_args()
+x = torch.sin(torch.arange(256.0) ** 1.5).view(32, 8)
+y = (x.sum(1) > 0).long()
+"""
+TRAINING = """\
+model = nn.Linear(8, 2).to(here)
+loader = DataLoader(TensorDataset(x, y), batch_size=8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for data, target in loader:
+        loss = F.cross_entropy(model(data.to(here)), target.to(here))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+OWN = 'f"cuda:{local_rank}"'
+
+# What stands before the training, and lines of it afterwards.
+SPELLINGS = {
+    "set_device in an expression": (
+        "torch.cuda.set_device(args.card) if args.card else None",
+        "torch.cuda.set_device(local_rank) if args.card else None",
+    ),
+    "a block of a device beside another": (
+        "with torch.no_grad(), torch.cuda.device(0):\n    w = torch.zeros(3)",
+        "with torch.no_grad(), nullcontext():\n    w = torch.zeros(3)",
+    ),
+    "a block of a device that has a name": (
+        "spot = torch.cuda.device(args.card)",
+        "spot = torch.cuda.device(local_rank if torch.cuda.is_available() else -1)",
+    ),
+    "a device by a number that has a name": ("number = 1\nhost = torch.device(number)", f"number = 1\nhost = torch.device({OWN})"),
+    "a device by a setting": ("host = torch.device(args.card)", f"host = torch.device({OWN})"),
+    "a device by its kind and a setting": (
+        'kind = "cuda"\nhost = torch.device(kind, args.card)',
+        'kind = "cuda"\nhost = torch.device(kind, local_rank)',
+    ),
+    "a device of which nothing is known": (
+        "import os\n\nname = os.popen('choose').read()\nhost = torch.device(name)",
+        "name = os.popen('choose').read()\nhost = torch.device(torch.device(name).type)",
+    ),
+    "a setting that names a kind of device": ("host = torch.device(args.device)", "host = torch.device(args.device)"),
+    "a number to move to": ("w = torch.zeros(3).to(args.card)", "w = torch.zeros(3).to(device)"),
+    "a number that is no device": ("w = torch.zeros(3).to(torch.float64).view(args.width - 7, 3)", None),
+    "a number to move to, by name": ("w = torch.zeros(3).to(device=args.card)", "w = torch.zeros(3).to(device=device)"),
+    "a number for .cuda": ("w = torch.zeros(3).cuda(args.card, non_blocking=True)", "w = torch.zeros(3).to(device, non_blocking=True)"),
+    "numbers for new tensors": (
+        "w = torch.zeros(3, device=0)\nv = x.new_zeros(3, device=args.card)",
+        "w = torch.zeros(3, device=device)\nv = x.new_zeros(3, device=device)",
+    ),
+    "a generator": ('g = torch.Generator(device="cuda:0")', f"g = torch.Generator(device={OWN})"),
+    "a stream": ("s = torch.cuda.Stream(device=1)", "s = torch.cuda.Stream(device=device)"),
+    "a device for all new tensors": ('torch.set_default_device("cuda:1")', "torch.set_default_device(device)"),
+    "a device for all new tensors, by a number": ("torch.set_default_device(args.card)", "torch.set_default_device(device)"),
+    "each of the machine's devices": (
+        "parts = [torch.zeros(1).to(i) for i in range(torch.cuda.device_count())]",
+        "parts = [torch.zeros(1).to(device) for i in range(torch.cuda.device_count())]",
+    ),
+    "a table of places": (
+        'state = torch.load("a.pt", map_location={"cuda:1": "cuda:0"})',
+        'state = torch.load("a.pt", map_location=device)',
+    ),
+    "a table of places that has a name": (
+        'places = {"cuda:1": "cuda:0"}\nstate = torch.load("a.pt", map_location=places)',
+        'places = {"cuda:1": "cuda:0"}\nstate = torch.load("a.pt", map_location=device)',
+    ),
+    "a function of places": (
+        'state = torch.load("a.pt", map_location=lambda storage, place: storage.cuda(args.card))',
+        'state = torch.load("a.pt", map_location=device)',
+    ),
+    "a text put together": ('host = "cuda:" + str(args.card)', f"host = {OWN}"),
+    "a text put together from names": ('kind = "cuda"\nhost = kind + ":" + str(args.card)', f'kind = "cuda"\nhost = {OWN}'),
+    "a text with two holes": ('kind = "cuda"\nhost = f"{kind}:{args.card}"', f'kind = "cuda"\nhost = {OWN}'),
+    "an entry of a table of settings": (
+        'table = {"device": "cuda:1"}\nw = torch.zeros(3).to(table["device"])',
+        'table = {"device": "cuda:1"}\nw = torch.zeros(3).to(device)',
+    ),
+}  # fmt: skip
+
+# Whole scripts that name one GPU for all that they do.
+WHOLE = {
+    "the training in a block of a device": 'here = torch.device("cuda")\nwith torch.cuda.device(args.card):\n'
+    + textwrap.indent(TRAINING.replace("(here)", ".cuda()").replace(".to.cuda()", ".cuda()"), "    "),
+    "numbers by name, by setting and by default": "number = 0\nhere = number\ntorch.set_default_device(args.card)\n"
+    "mask = torch.ones(8, device=number)\nwith torch.cuda.device(0):\n    scale = torch.ones(1).cuda()\n"
+    + TRAINING.replace("model(data.to(here))", "model(data.to(here) * mask.to(number) * scale)"),
+    "a checkpoint read through a table of places": 'here = torch.device("cuda", args.card)\n'
+    'torch.save({"weight": torch.ones(2, 8)}, "start.pt")\n'
+    + TRAINING.replace(
+        "loader =",
+        'model.weight.data.copy_(torch.load("start.pt", map_location={"cuda:1": "cuda:0"})["weight"].to(here))\nloader =',
+    ),
+}
+
+
+def _converted(folder: Path, text: str) -> Conversion:
+    (folder / "train.py").write_text(HEAD + text)
+    return ddpify.convert(folder / "train.py")
+
+
+@pytest.mark.parametrize("title", SPELLINGS)
+def test_a_number_becomes_this_ranks(tmp_path: Path, title: str) -> None:
+    before, after = SPELLINGS[title]
+    done = _converted(tmp_path, f'{before}\nhere = "cuda" if torch.cuda.is_available() else "cpu"\n{TRAINING}')
+    assert f"{after or before}\nhere = " in done.code, done.code[-1500:]
+    assert done.exit_code == 0, done.findings
+
+
+def _verified(folder: Path, text: str) -> Verdict:
+    done, here = _converted(folder, text), Path.cwd()
+    os.chdir(folder)
+    try:
+        with mock.patch("ddpify.rehearse.verify.command", _direct):
+            return verify(Path("train.py"), done, Setting(sys.executable, 2, 0, 120.0, True, idle=5.0))
+    finally:
+        os.chdir(here)
+
+
+@pytest.mark.parametrize("title", WHOLE)
+def test_each_rank_computes_on_its_own_device(tmp_path: Path, title: str) -> None:
+    verdict = _verified(tmp_path, WHOLE[title])
+    assert not verdict.reason, verdict.output
+    assert [row for row in verdict.rows if row.holds is False] == [], verdict.output
+    (row,) = (row for row in verdict.rows if row.name == "devices")
+    assert row.holds is True, row
