@@ -142,3 +142,30 @@ def test_quiet_silences_loggers_as_it_does_print(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.findings
     assert 'if rank != 0:\n    sys.stdout = open(os.devnull, "w")\n    logging.disable(logging.CRITICAL)\n' in done.code
     assert "if rank == 0:" not in done.code
+
+
+TIMER = """
+import os
+class Timer:
+    def __init__(self, name):
+        self.name = name
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        return None
+"""
+BLOCKS = {
+    "a timer of a first phase": (TIMER, 'Timer("first phase")', False),
+    "a barrier before the others": (
+        "import os\nfrom contextlib import contextmanager\nimport torch.distributed as group\n@contextmanager\n"
+        "def in_turn(rank):\n    if rank:\n        group.barrier()\n    yield\n    if not rank:\n        group.barrier()\n",
+        'in_turn(int(os.environ.get("RANK", 0)))',
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("head", "block", "ordered"), BLOCKS.values(), ids=BLOCKS.keys())
+def test_a_block_is_ordered_by_what_it_does_and_not_by_its_name(tmp_path: Path, head: str, block: str, ordered: bool) -> None:
+    done = _convert(tmp_path, "", head, f'with {block}:\n    status = os.system("touch made.txt")')
+    assert any(f.code == "DDP501" and "os.system" in f.message for f in done.findings) is not ordered

@@ -795,13 +795,14 @@ def writes(
     """The events before `before` that create the model or may write to its parameters: (order, node, stack)."""
     run = facts.before
     around_model = run.around(model.objs)
+    makers = {_base(o) for o in model.objs}
     out: list[tuple[int, ast.AST, tuple[ast.AST, ...]]] = []
     for call, about in run.writing:
-        if call.order >= before or (about.isdisjoint(around_model) and library.INITIALIZE not in call.func.paths()):
+        if call.order >= before or (about.isdisjoint(around_model | makers) and library.INITIALIZE not in call.func.paths()):
             continue
         if any(loop.node in around for loop in call.loops):
             continue
-        if call.result.objs & model.objs and any(o.node is call.node for o in model.objs if isinstance(o, New)):
+        if any(o.node is call.node for o in call.result.objs & makers if isinstance(o, New)):
             out.append((call.order, call.node, call.stack))
             continue
         writes = call.method in library.MODULE_WRITERS
@@ -823,6 +824,13 @@ def writes(
     if facts.floor is not None and facts.floor[0] < before:
         out.append(facts.floor)
     return sorted(out, key=lambda e: e[0])
+
+
+def _base(obj: Obj) -> Obj:
+    """An object; of a part, such as an entry of what a file held, what it is a part of."""
+    while isinstance(obj, Part):
+        obj = obj.of
+    return obj
 
 
 def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:

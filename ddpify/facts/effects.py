@@ -26,6 +26,10 @@ _SPEAKS = (
 )
 _WRITES = (
     "torch.save",
+    "torch.jit.save",
+    "torch.export.save",
+    "dill.dump",
+    "cloudpickle.dump",
     "torchvision.utils.save_image",
     "numpy.save",
     "json.dump",
@@ -60,6 +64,8 @@ _READS = frozenset(
     (
         "json.dumps",
         "pickle.dumps",
+        "dill.dumps",
+        "cloudpickle.dumps",
         "yaml.dumps",
         "shutil.which",
         "imageio.imread",
@@ -148,6 +154,8 @@ def effect(call: Call) -> Effect | None:
         and (call.method != "dump")
     ):
         return "file"
+    if call.method == "save" and any(isinstance(o, Method) and isinstance(o.of, New) and o.of.cls is not None for o in call.func.objs):
+        return "file"  # a network that was compiled by torch.jit: its class has no such method
     if call.method in _PATH_METHODS and isinstance(call.node.func, ast.Attribute) and not call.func.paths():
         return "file"
     if call.method in ("rename", "replace", "rmdir") and any(

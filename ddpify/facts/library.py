@@ -141,6 +141,7 @@ _PASSING = frozenset(
         itertools.islice progressbar.progressbar
     """.split()
 )
+_SCRIPTS = ("torch.jit.script", "torch.jit.trace", "torch.jit.freeze", "torch.jit.optimize_for_inference")
 _DESCRIBES = ("functools.", "inspect.")  # these do not call what they are given
 _FROM_FILES = frozenset(("importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader", "imp.load_source"))
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
@@ -551,7 +552,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         return keywords.get("module", args[0] if args else NOTHING)
     if path == "torch.nn.parallel.data_parallel" and args:
         return run.invoke(event, args[0], args[1:2], {})
-    if path in ("torch.autograd.Variable", "torch.nn.Parameter", "torch.as_tensor", "torch.compile", "torch.jit.script"):
+    if path in ("torch.autograd.Variable", "torch.nn.Parameter", "torch.as_tensor", "torch.compile", *_SCRIPTS):
         value = args[0] if args else NOTHING
         if path == "torch.nn.Parameter":
             return weight(run, node, value.origins)

@@ -83,11 +83,12 @@ def _given(run: Run, tree: Tree, holder: New | Tup) -> Iterator[ast.AST]:
         yield made.value
     elif isinstance(made, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
         yield made.elt
-    elif isinstance(made, ast.Call) and holder.cls is None:
-        yield from (k.value for k in made.keywords)
+    elif isinstance(made, ast.Call):
+        yield from (*made.args, *(k.value for k in made.keywords))
     for store in run.trace.stores:
         statement = tree.parent.get(store.node)
-        if holder in store.receiver.objs and isinstance(statement, ast.Assign) and store.node in statement.targets:
+        constructed = holder.cls is not None and made in store.stack
+        if not constructed and holder in store.receiver.objs and isinstance(statement, ast.Assign) and store.node in statement.targets:
             yield statement.value
     for call in run.trace.calls:
         if call.method in _PUTS and holder in call.receiver.objs:

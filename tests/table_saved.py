@@ -1,0 +1,163 @@
+"""Scripts that save whole objects with a model in them, and read them back: what is saved is the model, without a wrapper."""
+
+from dataclasses import replace
+
+from scripts import Script
+
+NET = """
+import copy
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class Net(nn.Module):
+    def __init__(self, width=6):
+        super().__init__()
+        self.body = nn.Linear(8, width)
+        self.head = nn.Linear(width, 2)
+
+    def forward(self, rows):
+        return self.head(self.body(rows).tanh())
+
+
+def shown(net):
+    return f"{type(net).__name__} {len(net.state_dict())} {sorted(net.state_dict())[0]}"
+
+
+"""
+MAKE = """
+model = Net()
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+EPOCHS = """
+for epoch in range(2):
+    for data, target in loader:
+        loss = F.cross_entropy(model(data), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def _script(head: str, each: str, end: str, make: str = MAKE) -> Script:
+    """A training script with definitions, lines at the end of each epoch, and lines at its end."""
+    indented = "".join(f"    {line}\n" if line else "\n" for line in each.strip("\n").split("\n"))
+    return Script("\n".join((NET + head.strip("\n"), make.strip("\n"), EPOCHS.strip("\n"), indented + end.strip("\n"))), same=("kind",))
+
+
+SCRIPTS: dict[str, Script] = {
+    "a model in the dict that is saved": _script(
+        "",
+        'torch.save({"model": model, "epoch": epoch}, "last.pt")',
+        'back = torch.load("last.pt", weights_only=False)\nprint("kind", shown(back["model"]), back["epoch"])',
+    ),
+    "a model put into a dict that has a name": _script(
+        "",
+        'state = {"epoch": epoch}\nstate["net"] = model\ntorch.save(state, "last.pt")',
+        'print("kind", shown(torch.load("last.pt", weights_only=False)["net"]))',
+    ),
+    "a model in a tuple that is pickled": _script(
+        "",
+        'with open("last.pkl", "wb") as f:\n    pickle.dump((epoch, model), f)',
+        'with open("last.pkl", "rb") as f:\n    epoch, net = pickle.load(f)\nprint("kind", shown(net), epoch)',
+    ),
+    "a model in a record of the script's own": _script(
+        "@dataclass\nclass Kept:\n    net: nn.Module\n    epoch: int\n\n",
+        'torch.save(Kept(model, epoch), "last.pt")',
+        'print("kind", shown(torch.load("last.pt", weights_only=False).net))',
+    ),
+    "a saver that holds the model": _script(
+        """
+class Saver:
+    def __init__(self, net, path):
+        self.net, self.path = net, path
+
+    def save(self, epoch):
+        torch.save({"net": self.net, "epoch": epoch}, self.path)
+
+
+""",
+        "saver.save(epoch)",
+        'print("kind", shown(torch.load("last.pt", weights_only=False)["net"]))',
+        MAKE + 'saver = Saver(model, "last.pt")\n',
+    ),
+    "a dict that a function saves": _script(
+        "def keep(state, path):\n    torch.save(state, path)\n\n\n",
+        'keep({"net": model, "optimizer": optimizer.state_dict()}, "last.pt")',
+        'print("kind", shown(torch.load("last.pt", weights_only=False)["net"]))',
+    ),
+    "copies of the model kept in a list": _script(
+        "kept = []\n",
+        "kept.append(copy.deepcopy(model))",
+        'torch.save({"nets": kept, "last": model}, "nets.pt")\nback = torch.load("nets.pt", weights_only=False)\n'
+        'print("kind", [shown(net) for net in back["nets"]], shown(back["last"]))',
+    ),
+    "a model that is scripted and saved": _script(
+        "",
+        "pass",
+        'scripted = torch.jit.script(model)\nscripted.save("net.pt")\n'
+        'torch.jit.save(torch.jit.trace(model, x[:2]), "traced.pt")\nprint("kind", torch.jit.load("net.pt")(x).shape)',
+    ),
+    "a model that is read back and trained on": _script(
+        "",
+        'torch.save({"model": model, "epoch": epoch}, "last.pt")',
+        "",
+        """
+torch.manual_seed(3)
+torch.save({"model": Net(), "epoch": 0}, "first.pt")
+model = torch.load("first.pt", weights_only=False)["model"]
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+""",
+    ),
+    "a DataParallel in the dict that is saved": replace(
+        _script(
+            "",
+            'torch.save({"model": model, "epoch": epoch}, "last.pt")',
+            "",
+            MAKE.replace("model = Net()", "model = nn.DataParallel(Net())"),
+        ),
+        told=("DDP203",),
+    ),
+    "a report that holds the model and saves itself": _script(
+        """
+class Report:
+    def __init__(self, net, path):
+        self.net, self.path, self.losses = net, path, []
+
+    def keep(self, epoch):
+        self.losses.append(epoch)
+        torch.save(self, self.path)
+
+
+""",
+        "report.keep(epoch)",
+        'print("kind", shown(torch.load("last.pt", weights_only=False).net))',
+        MAKE + 'report = Report(model, "last.pt")\n',
+    ),
+    "a trainer that trains and saves itself": Script(
+        NET
+        + """
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(self, rows, kinds):
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.net(rows), kinds).backward()
+        self.optimizer.step()
+
+
+trainer = Trainer(Net())
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+for epoch in range(2):
+    for data, target in loader:
+        trainer.step(data, target)
+    torch.save(trainer, "last.pt")
+""",
+        told=("DDP203",),
+    ),
+}
