@@ -27,6 +27,7 @@ _SHAPES = frozenset(
         shape size dim ndim ndimension is_cuda dtype device requires_grad numel type is_floating_point
     """.split()
 )
+_SETTLED = frozenset(("torch", "numpy", "math", "typing", "collections", "functools", "itertools", "operator", "inspect"))  # but for draws
 _CHANGING = frozenset(("random", "drawn", "index", "time", "decided"))
 
 
@@ -538,7 +539,9 @@ class _Body:
         while todo:
             part = todo.pop()
             if isinstance(part, ast.Call):
-                if part.func and any(p.startswith(("random.", "numpy.random", "torch.rand")) for p in self.run.value(part.func).paths()):
+                paths = self.run.value(part.func).paths()
+                drawn = any(o.kind in ("random", "drawn", "time") for o in self.run.value(part).origins)
+                if drawn or any("." in p and p.partition(".")[0] not in _SETTLED for p in paths):
                     return "open"
                 name = part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")
                 if name in _SHAPES or name in ("len", "isinstance", "hasattr"):

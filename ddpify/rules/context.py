@@ -118,7 +118,7 @@ class Context:
         for statement in self.main_body():
             if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
                 value = self.facts.after.value(statement.value)
-                if any(isinstance(o, New) and o.path == "torch.device" and not self._is_cpu(o) for o in value.objs):
+                if any(isinstance(o, New) and o.path == "torch.device" and not self.is_cpu(o) for o in value.objs):
                     name = statement.targets[0].id
                     found[name] = sum(
                         1 for n in self.tree.nodes() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
@@ -128,6 +128,8 @@ class Context:
     def device_at(self, node: ast.AST) -> tuple[str, tuple[str, ...]]:
         """This rank's device by its name at a place, the script's own where it has one, and what the runtime block needs for it."""
         away = self.facts.tree_of(node).name != "__main__"
+        if not away and self.is_early(node):  # the script's own device has no name yet
+            return f'torch.device("cuda", {self.names["local_rank"]}) if torch.cuda.is_available() else torch.device("cpu")', ()
         if self.own_device is None or away:
             function = self.tree.function(node)
             before = [s for up in self.tree.path(node) for s in self._earlier(up)]
@@ -139,6 +141,14 @@ class Context:
                 if isinstance(inner, ast.Name) and inner.id in names and self._is_device(inner):
                     return inner.id, ()
         return self.names["device"], ("device",)
+
+    def is_early(self, node: ast.AST) -> bool:
+        """Whether a place of the module comes before the script's own device is bound."""
+        if self.own_device is None or not self.facts.in_main(node) or not isinstance(self.tree.function(node), ast.Module):
+            return False
+        targets = [t for s in self.main_body() if isinstance(s, ast.Assign) for t in s.targets]
+        bound = [t for t in targets if isinstance(t, ast.Name) and t.id == self.own_device]
+        return not any(self.tree.after(node, self.tree.statement(t)) for t in bound)
 
     def _earlier(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements before another one in its block, nearest first."""
@@ -160,9 +170,9 @@ class Context:
         plain = ("cuda", "cpu", node.value) if isinstance(node, ast.Constant) else ("cuda", "cpu")
         named = [o for o in objs if isinstance(o, Lit) and isinstance(o.value, str) and o.value.partition(":")[0] in ("cuda", "cpu")]
         known = [o for o in objs if (isinstance(o, New) and o.path == "torch.device") or (o in named and getattr(o, "value", "") in plain)]
-        return bool(objs) and len(known) == len(objs) and not all(self._is_cpu(o) for o in objs)
+        return bool(objs) and len(known) == len(objs) and not all(self.is_cpu(o) for o in objs)
 
-    def _is_cpu(self, obj: Obj) -> bool:
+    def is_cpu(self, obj: Obj) -> bool:
         """Whether something is the CPU by its name, or a `torch.device` made of it."""
         if isinstance(obj, Lit):
             return obj.value == "cpu"

@@ -18,7 +18,7 @@ from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, moved_by_hand
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm
+from ddpify.rules.model import batch_norm, placed
 
 CODE = "DDP205"
 TITLE = "average gradients that no wrapper sees"
@@ -68,12 +68,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     names, shown = context.names, context.tree.shown
     starts = {(start.after, start.what): start for a in averaged for start in a.starts}
     for start in starts.values():
-        code = f"{names['start_alike']}({start.what})"
+        code, more = f"{names['start_alike']}({start.what})", tuple[str, ...]()
         if start.module is not None:
             model = TrainedModel(frozenset((start.module,)), frozenset())
             code = f"{names['start_alike']}({start.what}.state_dict().values())"
             if batch_norm.sync(context, model):
                 code = batch_norm.converted(context, start.what) + code
+            moved, more = placed.move(context, model.objs, start.what, start.after)
+            code = moved + code
             yield from batch_norm.told(context, model, start.after)
         yield Change(
             CODE,
@@ -82,7 +84,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             start.after,
             (InsertAfter(start.after, code),),
             ("import torch",),
-            needs=("start_alike",),
+            needs=("start_alike", *more),
         )
     for statement, optimizer in dict.fromkeys(step for a in averaged for step in a.steps):
         yield Change(

@@ -242,15 +242,8 @@ def _is_fixed(node: ast.Call) -> bool:
 
 def _to_own(context: Context, node: ast.expr) -> Change:
     """This rank's device, which may be the CPU, in the place of another."""
-    bound = context.own_device is not None and context.facts.in_main(node) and isinstance(context.tree.function(node), ast.Module)
-    if bound and not any(context.tree.after(node, s) for s in context.main_body() if _binds(s, str(context.own_device))):
-        return _change(context, node, Replace(node, _text(context)))  # the script's own device has no name yet
     name, needs = context.device_at(node)
     return Change(CODE, _WHY, context.tree.shown, node, (Replace(node, name),), needs=needs)
-
-
-def _binds(statement: ast.stmt, name: str) -> bool:
-    return isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
 
 
 def _where_there_is_one(context: Context, node: ast.Call) -> bool:
@@ -268,7 +261,8 @@ def _where_there_is_one(context: Context, node: ast.Call) -> bool:
 def _moved(context: Context, node: ast.Call, func: ast.Attribute) -> Change:
     rest = [k for k in node.keywords if k.arg not in ("device",)]
     args = node.args[1:]
-    texts = [context.names["device"], *(f"non_blocking={ast.unparse(a)}" for a in args), *(f"{k.arg}={ast.unparse(k.value)}" for k in rest)]
+    device = context.device_at(node)[0] if context.is_early(node) else context.names["device"]
+    texts = [device, *(f"non_blocking={ast.unparse(a)}" for a in args), *(f"{k.arg}={ast.unparse(k.value)}" for k in rest)]
     return Change(
         CODE,
         _WHY,
@@ -323,7 +317,7 @@ def _device(context: Context, devices: Devices, node: ast.Call) -> Iterator[Chan
         text = isinstance(part, (ast.JoinedStr, ast.BinOp, ast.Call)) and _holds_index(part)
         if literal or text or devices.named(part) or devices.written(part):
             yield _change(context, node, Replace(part, _text(context)))
-        elif not run.value(part).objs and not isinstance(part, ast.Constant):  # whatever it is, its kind is this rank's
+        elif isinstance(part, (ast.Name, ast.Call)) and not run.value(part).objs:  # whatever it is, its kind is this rank's
             yield _change(context, node, Replace(part, "torch.device({0}).type", (part,)), imports=("import torch",))
 
 

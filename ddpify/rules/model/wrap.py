@@ -19,7 +19,7 @@ from ddpify.facts.collect import TrainedModel, uncovered
 from ddpify.facts.initialize import Site
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm, checkpointing, hooks, later, through, unused
+from ddpify.rules.model import batch_norm, checkpointing, hooks, later, placed, through, unused
 
 CODE = "DDP201"
 TITLE = "wrap the trained model"
@@ -103,7 +103,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         statement, target = model.wrap
         text = ast.unparse(target)
-        code = _code(context, model, text.replace("'", '"') if context.quoted("") == '""' else text)
+        name = text.replace("'", '"') if context.quoted("") == '""' else text
+        moved, needs = placed.move(context, model.objs, name, statement) if not model.kept_in else ("", ())
+        code = moved + _code(context, model, name)
         if not facts.is_edited(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
@@ -118,6 +120,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             context.wrapper_imports,
             Safety.SAFE,
             discharges=discharged,
+            needs=needs,
         )
         again = checkpointing.reentrant(context, model)
         if again is not None and unused.unused(context, model):

@@ -187,16 +187,11 @@ def _in_a_buffer(context: Context, call: Call) -> bool:
 
 
 def _inside_module(context: Context, call: Call) -> bool:
-    """Whether a draw happens while a model is built or run: its parameters are broadcast at the wrap."""
+    """Whether a draw happens while a model is built that is trained: its parameters are broadcast at the wrap."""
     run = context.facts.after
-    for above in call.stack:
-        for made in run.calls(above):
-            if any(run.interpreter.is_module(o) for o in made.result.objs if isinstance(o, New)) or (
-                any(isinstance(o, Class) for o in made.func.objs)
-                and any(isinstance(o, New) and run.interpreter.is_module(o) for o in made.result.objs)
-            ):
-                return True
-    return False
+    trained = {o for m in context.facts.models for o in m.objs}
+    made = [o for above in call.stack for c in run.calls(above) for o in c.result.made() if run.interpreter.is_module(o)]
+    return any(r in trained for o in made for r in run.roots(o))
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
