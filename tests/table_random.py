@@ -3,6 +3,27 @@
 from scripts import Script, on_three
 
 SCRIPTS: dict[str, Script] = {
+    "centers of a loss that are drawn, and moved by no optimizer": Script("""
+    class Centers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places = nn.Parameter(torch.randn(2, 2))
+
+        def forward(self, out, kinds):
+            return (out - self.places[kinds]).pow(2).sum(1).mean()
+
+
+    model, criterion = nn.Linear(8, 2), Centers()
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            out = model(data)
+            loss = F.cross_entropy(out, target) + 0.1 * criterion(out, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""),
     "how many updates a batch gets is drawn": Script("""
     import random
 

@@ -72,7 +72,38 @@ class Either(nn.Module):
         out = self.second(out if self.same else rows)
         return out + (rows if self.same else self.short(rows))
 """
+_SKIPPING = """
+import {module}
+{before}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(8, 6)
+        self.second = nn.Linear(6, 6)
+        self.last = nn.Linear(6, 2)
+
+    def skips(self):
+        return self.training and torch.rand(()) < 2
+
+    def forward(self, rows):
+        rows = self.first(rows).tanh()
+        if {test}:
+            return self.last(rows)
+        return self.last(self.second(rows))
+
+
+model = Net()
+"""
+
 SCRIPTS: dict[str, Script] = {
+    "a layer left out by a draw of a function": _script(
+        _SKIPPING.format(module="random", before="\n\ndef skip(p):\n    return random.random() < p\n", test="skip(2.0)")
+    ),
+    "a layer left out by a draw of a method": _script(_SKIPPING.format(module="math", before="", test="self.skips()")),
+    "a layer left out by a library's word": _script(
+        _SKIPPING.format(module="colorsys", before="", test="colorsys.rgb_to_hsv(1, 0, 0)[0] < 0.5")
+    ),
     "a transformer whose loss is optional": _script(
         """
     class Mixing(nn.Module):
@@ -558,5 +589,8 @@ RESTING = frozenset(
         "a head by an attribute",
         "a layer whose result one way drops",
         "a layer whose result is never read",
+        "a layer left out by a draw of a function",
+        "a layer left out by a draw of a method",
+        "a layer left out by a library's word",
     ]
 )

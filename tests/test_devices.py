@@ -121,6 +121,20 @@ WHOLE = {
     ),
 }
 
+MOVED = """\
+here = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+loader = DataLoader(TensorDataset(x, y), batch_size=8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    model.to(here)
+    for data, target in loader:
+        loss = F.cross_entropy(model(data.to(here)), target.to(here))
+        optimizer.zero_grad()
+        loss.backward({how})
+        optimizer.step()
+"""
+
 
 def _converted(folder: Path, text: str) -> Conversion:
     (folder / "train.py").write_text(HEAD + text)
@@ -133,6 +147,26 @@ def test_a_number_becomes_this_ranks(tmp_path: Path, title: str) -> None:
     done = _converted(tmp_path, f'{before}\nhere = "cuda" if torch.cuda.is_available() else "cpu"\n{TRAINING}')
     assert f"{after or before}\nhere = " in done.code, done.code[-1500:]
     assert done.exit_code == 0, done.findings
+
+
+@pytest.mark.parametrize(("how", "after"), [("", "model = DistributedDataParallel(model"), ("retain_graph=True", "start_alike(model.")])
+def test_a_model_that_the_loop_moves_is_moved_before(tmp_path: Path, how: str, after: str) -> None:
+    done = _converted(tmp_path, MOVED.format(how=how))
+    synced = "if next(model.parameters()).is_cuda:\n    model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)\n"
+    assert f"model.to(here)\n{synced}{after}" in done.code
+    assert done.exit_code == 0, done.findings
+
+
+def test_a_device_has_a_name_where_it_is_used(tmp_path: Path) -> None:
+    done = _converted(tmp_path, 'w = torch.zeros(3).cuda()\nhere = torch.device("cuda")\nv = torch.zeros(3).cuda()\n' + TRAINING)
+    early = 'torch.device("cuda", local_rank) if torch.cuda.is_available() else torch.device("cpu")'
+    assert f"w = torch.zeros(3).to({early})\n" in done.code
+    assert "v = torch.zeros(3).to(here)\n" in done.code
+
+
+def test_the_cpu_is_not_taken_for_this_ranks_device(tmp_path: Path) -> None:
+    done = _converted(tmp_path, 'host = torch.device("cpu")\nhere = 0\n' + TRAINING)
+    assert "model = nn.Linear(8, 2).to(device)\n" in done.code
 
 
 def _verified(folder: Path, text: str) -> Verdict:
