@@ -2937,3 +2937,40 @@ SCRIPTS |= {
 }
 
 # read, not run: the libraries are missing here
+
+RUN_TRAINING = """
+model = nn.Linear(8, 2)
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for data, target in loader:
+        loss = F.cross_entropy(model(data), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.save(model.state_dict(), os.path.join(folder, "last.pt"))
+model.load_state_dict(torch.load(os.path.join(folder, "last.pt")))
+print("kept in", folder)
+"""
+RUN_MODULES = {
+    "a run folder numbered by a module, from a listing": (
+        "import os\n\n\ndef place(root):\n    os.makedirs(root, exist_ok=True)\n"
+        '    return os.path.join(root, "run%d" % len(os.listdir(root)))\n'
+    ),
+    "a run folder numbered by a module, by the first free name": (
+        "import os\n\n\ndef place(root):\n    os.makedirs(root, exist_ok=True)\n    number = 0\n"
+        '    while os.path.exists(f"{root}/{number}"):\n        number += 1\n    return f"{root}/{number}"\n'
+    ),
+    "a run folder made and numbered by a module": (
+        "import os\n\n\ndef place(root):\n    os.makedirs(root, exist_ok=True)\n"
+        '    path = os.path.join(root, "run%d" % len(os.listdir(root)))\n    os.makedirs(path)\n    return path\n'
+    ),
+}
+SCRIPTS |= {
+    title: Script(
+        f'from runs import place\n\nfolder = place("kept")\nos.makedirs(folder, exist_ok=True)\n{RUN_TRAINING}',
+        same=("kept in",),
+        files={"runs.py": module},
+    )
+    for title, module in RUN_MODULES.items()
+}

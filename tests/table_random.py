@@ -14,7 +14,7 @@ SCRIPTS: dict[str, Script] = {
 
 
     model, criterion = nn.Linear(8, 2), Centers()
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(2):
         for data, target in loader:

@@ -98,11 +98,50 @@ def shared(context: Context) -> Names:
                 out.unknown.append(touch.path)
             elif source not in out.made:
                 out.made.append(source)
+    for statement in _searched(context):
+        if any(_made_from(context, t.path, statement, 0) for t in touched) and statement not in out.made:
+            out.made.append(statement)
     for default, name in _defaults(context):
         if any(_needed(context, t) and _mentions(context, t.path, name, 0) for t in touched):
             kept = out.defaults if _everywhere(context, context.tree.statement(default)) else out.unknown
             kept.append(default)
     return out
+
+
+def _searched(context: Context) -> Iterator[ast.Assign]:
+    """The statements that take a name which a function of the project has found to be free."""
+    facts, run = context.facts, context.facts.after
+    for tree in facts.trees.values():
+        for loop in (n for n in tree.of(ast.While, ast.For) if n in run.trace.visited and _is_search(context, n)):
+            function = tree.function(loop)
+            names = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            given = [s.value for s in own_statements(function) if isinstance(s, ast.Return) and s.value is not None]
+            if not any(isinstance(n, ast.Name) and n.id in names for value in given for n in ast.walk(value)):
+                continue
+            for call in run.trace.calls:
+                statement = context.tree.statement(call.node) if facts.is_edited(call.node) else None
+                called = any(_is(o, function) for o in call.func.objs)
+                if (
+                    called
+                    and isinstance(statement, ast.Assign)
+                    and _everywhere(context, statement)
+                    and not _agrees(context, statement.value)
+                ):
+                    yield statement
+
+
+def _made_from(context: Context, path: ast.expr, source: ast.Assign, depth: int) -> bool:
+    """Whether a path is made from what a statement binds."""
+    tree = context.tree
+    if depth > 4 or path not in tree.parent:
+        return False
+    for node in ast.walk(path):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            stores = [tree.parent[n] for n in tree.nodes() if disk.stores(n, node)]
+            later = [s for s in stores if isinstance(s, ast.Assign) and s is not source]
+            if source in stores or any(_made_from(context, s.value, source, depth + 1) for s in later):
+                return True
+    return False
 
 
 def _defaults(context: Context) -> Iterator[tuple[ast.expr, str]]:
@@ -219,7 +258,8 @@ def _bound(context: Context, part: ast.Name | ast.Attribute, seen: frozenset[ast
             if not isinstance(statement, ast.Assign):
                 yield None
             elif momentary(run.value(statement.value)):
-                yield from list(sources(context, statement.value, seen)) or [statement]
+                found = list(sources(context, statement.value, seen))
+                yield from found if found and None not in found else [statement]
         if stores:
             return
 
@@ -244,13 +284,16 @@ def _everywhere(context: Context, statement: ast.stmt) -> bool:
 
 def _searches(context: Context) -> Iterator[ast.stmt]:
     """Loops that end at the first name which is not taken, and do nothing else."""
-    run = context.facts.after
-    for node in context.tree.nodes():
-        if isinstance(node, (ast.While, ast.For)) and node in run.trace.visited:
-            tests = [node.test] if isinstance(node, ast.While) else []
-            tests += [s.test for s in node.body if isinstance(s, ast.If) and any(isinstance(n, ast.Break) for n in s.body)]
-            if any(_looks(context, test) for test in tests) and not node.orelse and _only_names(node):
-                yield node
+    for node in context.tree.of(ast.While, ast.For):
+        if node in context.facts.after.trace.visited and _is_search(context, node):
+            yield node
+
+
+def _is_search(context: Context, loop: ast.While | ast.For) -> bool:
+    """Whether a loop ends at the first name which is not taken, and does nothing else."""
+    tests = [loop.test] if isinstance(loop, ast.While) else []
+    tests += [s.test for s in loop.body if isinstance(s, ast.If) and any(isinstance(n, ast.Break) for n in s.body)]
+    return any(_looks(context, test) for test in tests) and not loop.orelse and _only_names(loop)
 
 
 def _looks(context: Context, test: ast.expr) -> bool:
