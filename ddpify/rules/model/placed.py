@@ -12,8 +12,9 @@ from ddpify.rules.context import Context
 def move(context: Context, objs: frozenset[Obj], name: str, at: ast.stmt) -> tuple[str, tuple[str, ...]]:
     """The statement that moves a model where it is wrapped, and what it needs; nothing where the script has moved it by then."""
     facts, run = context.facts, context.facts.before
-    first = min((first_order(facts, m) for m in facts.models if m.objs & objs), default=0)
-    moves = [c for c in run.trace.calls if run.unwrap(c.receiver) & objs and _to_device(context, c)]
+    first = min((first_order(facts, m) for m in facts.models), default=0)
+    around = run.around(objs)
+    moves = [c for c in run.trace.calls if run.unwrap(c.receiver) & around and _to_device(context, c)]
     early = [c for c in moves if c.order < first and not any(loop.node in facts.training_loops for loop in c.loops)]
     if not moves or early:
         return "", ()
