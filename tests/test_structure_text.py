@@ -1,6 +1,7 @@
 """No decision is made by comparing unparsed text or line numbers: structures are compared, and places by their order in the tree."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,6 +95,7 @@ def _compared(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 yield getattr(function, "name", "<lambda>"), node.lineno
 
 
+@functools.cache
 def _found(path: Path) -> set[tuple[str, str, int]]:
     name = str(path.relative_to(PACKAGE))
     return {(name, function, line) for function, line in _compared(ast.parse(path.read_text()))}

@@ -112,8 +112,8 @@ def _searched(context: Context) -> Iterator[ast.Assign]:
     """The statements that take a name which a function of the project has found to be free."""
     facts, run = context.facts, context.facts.after
     for tree in facts.trees.values():
-        loops = [n for n in (*tree.of(ast.While), *tree.of(ast.For)) if n in run.trace.visited]
-        for loop in (n for n in loops if _is_search(context, n)):
+        loops: list[ast.While | ast.For] = [*tree.of(ast.While), *tree.of(ast.For)]
+        for loop in (n for n in loops if n in run.trace.visited and _is_search(context, n)):
             function = tree.function(loop)
             names = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
             given = [s.value for s in own_statements(function) if isinstance(s, ast.Return) and s.value is not None]
@@ -285,7 +285,8 @@ def _everywhere(context: Context, statement: ast.stmt) -> bool:
 
 def _searches(context: Context) -> Iterator[ast.stmt]:
     """Loops that end at the first name which is not taken, and do nothing else."""
-    for node in (*context.tree.of(ast.While), *context.tree.of(ast.For)):
+    loops: list[ast.While | ast.For] = [*context.tree.of(ast.While), *context.tree.of(ast.For)]
+    for node in loops:
         if node in context.facts.after.trace.visited and _is_search(context, node):
             yield node
 
