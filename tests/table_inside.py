@@ -256,6 +256,26 @@ SCRIPTS: dict[str, Script] = {
         + PLAIN,
         told=("DDP201",),
     ),
+    "a factor that the first batch sets": Script(
+        """
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 2)
+            self.largest = None
+            self.shown = 0.0
+
+        def forward(self, rows):
+            if self.largest is None:
+                self.largest = rows.detach().abs().max().item()
+            self.shown = rows.detach().mean().item()
+            return self.layer(rows / self.largest)
+
+    net = Scaled()
+"""
+        + PLAIN,
+        told=("DDP408",),
+    ),
     # --- data sets --------------------------------------------------------------------------------------------------------
     "labels that training corrects in its data": Script(
         """

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit
+from ddpify.facts import kept
 from ddpify.facts.model import Call, New, Obj, Part, Store, Value, join
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
@@ -55,7 +56,7 @@ class _State:
 
     def __init__(self, context: Context) -> None:
         run = context.facts.after
-        self._run = run
+        self._context, self._run = context, run
         self._modules = {o for m in context.facts.models for o in m.objs}
         self._buffers = {
             (obj, str(getattr(name, "value", "")))
@@ -67,7 +68,9 @@ class _State:
     def written(self, event: Store | Call) -> str:
         """The name of what a store or a call in place changes, where that is a buffer or the like; else empty."""
         if isinstance(event, Store) and isinstance(event.node, ast.Attribute) and event.node.attr not in ("data", "grad"):
-            return event.node.attr if any((o, event.node.attr) in self._buffers and self._trained(o) for o in event.receiver.objs) else ""
+            mine = [o for o in event.receiver.objs if self._trained(o)]
+            buffer = any((o, event.node.attr) in self._buffers for o in mine)
+            return event.node.attr if buffer or (mine and self._outlives(event)) else ""
         chained = {pair[0] for pair in event.receiver.of_kind("method") if _in_place(pair[1])}  # x.mul_(a).add_(b)
         for obj in event.receiver.objs | chained:
             while isinstance(obj, Part) and not self._is_tensor(obj):
@@ -75,6 +78,13 @@ class _State:
             if isinstance(obj, Part) and self._trained(obj):
                 return obj.name
         return ""
+
+    def _outlives(self, event: Store) -> bool:
+        """Whether a method of a model reads, before it writes it, a number of an earlier batch: as a scale that the first batch sets."""
+        if event.value.of_kind("forward") or event.value.scale not in ("mean", "sum", "weighted", "other"):
+            return False
+        function = self._context.facts.tree_of(event.node).function(event.node)
+        return isinstance(function, ast.FunctionDef) and kept.from_before([function], ast.unparse(event.node))
 
     def _is_tensor(self, obj: Part) -> bool:
         """Whether an attribute is a buffer, or a tensor of one of torch's layers."""
