@@ -63,7 +63,7 @@ def _record(cls: Any, frozen: bool, eq: bool, slots: bool) -> Any:
     methods: dict[str, Any] = {"__init__": _first, "__repr__": _shown}
     if eq:
         compared = [f.name for f in known.values() if f.compare]
-        methods |= {"__key__": staticmethod(attrgetter(*compared)) if compared else lambda self: (), "__eq__": _equal}
+        methods |= {"__key__": staticmethod(attrgetter(*compared) if compared else lambda self: ()), "__eq__": _equal}
         methods["__hash__"] = _hashed if frozen else None
     methods = {"__fields__": tuple(known.values())} | {name: method for name, method in methods.items() if name not in own}
     if frozen and not slots:

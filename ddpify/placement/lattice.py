@@ -6,8 +6,9 @@ computing a value have in common is their `join`. Reference: https://docs.pytorc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+
+from ddpify.records import dataclass, replace
 
 Op = Literal["mean", "sum", "count", "weighted"]
 
