@@ -230,7 +230,8 @@ def _in_steps(project: Project, options: Options, path: Path | None, most: int =
     if unapplied or not plan.changes or not most:
         done = _converted(project, options, path)
         return replace(done, findings=tuple(dict.fromkeys((*told, *done.findings))))
-    return _upon(project, plan, told, _in_steps(_output(project, path, code, modules), options, path, most - 1))
+    output = _output(project, path, code, modules)
+    return _upon(project, plan, (*told, *_faults(project, output)), _in_steps(output, options, path, most - 1))
 
 
 def _upon(project: Project, plan: Plan, told: tuple[Finding, ...], done: Conversion) -> Conversion:
@@ -296,16 +297,19 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     except Exception as error:  # a failure of ours must not cost the user anything but the conversion
         return replace(kept, findings=(*plan.findings, _internal(entry.shown, "the file is left as it was", error)))
     changes = tuple(change for change in plan.changes if change not in unapplied)
-    findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(project, path, code, modules, plan))
+    output = _output(project, path, code, modules)
+    findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(output, plan))
     done = replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules, install=plan.install)
 
     def again(ids: frozenset[str], unmoved: bool) -> Conversion:
         part = plan.without(ids)
         code, modules, unapplied = _rewritten(project, part, texts)
         made = replace(done, code=code, changes=tuple(c for c in part.changes if c not in unapplied), modules=modules)
-        if unmoved or options.launcher != "spawn" or plan.spawned is None:
-            return made
-        return _spawning(made, plan.spawned, start.command("torchrun", module=project.runs))
+        if not unmoved and options.launcher == "spawn" and plan.spawned is not None:
+            made = _spawning(made, plan.spawned, start.command("torchrun", module=project.runs))
+        known = (made.code, modules) == (done.code, done.modules)
+        faults = _faults(project, output if known else _output(project, path, made.code, modules))
+        return replace(made, findings=tuple(dict.fromkeys((*made.findings, *faults))))
 
     return replace(again(frozenset(), False), again=again)
 
@@ -355,15 +359,24 @@ def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tupl
     return texts[0], tuple(modules), tuple(unapplied)
 
 
-def _checked(project: Project, path: Path | None, code: str, modules: tuple[Module, ...], plan: Plan) -> tuple[Finding, ...]:
+def _checked(output: Project, plan: Plan) -> tuple[Finding, ...]:
     """What is wrong with the output, were it the input."""
     from ddpify.plan import check
 
-    entry = project.entry
     try:
-        return tuple(check(_output(project, path, code, modules), plan))
+        return tuple(check(output, plan))
     except Exception as error:  # an unchecked output is not a proven one
-        return (_internal(entry.shown, "the result is not checked; review every line", error),)
+        return (_internal(output.entry.shown, "the result is not checked; review every line", error),)
+
+
+def _faults(project: Project, output: Project) -> tuple[Finding, ...]:
+    """What keeps the output from running as it should, and did not keep the input from it."""
+    from ddpify.checks import stage
+
+    try:
+        return tuple(stage.findings(project, output))
+    except Exception as error:  # nor is it here
+        return (_internal(output.entry.shown, "the result is not checked; review every line", error),)
 
 
 def _by_hand(change: Change) -> Finding:

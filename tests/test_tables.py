@@ -21,6 +21,7 @@ import table_losses
 import table_models
 import table_numbers
 import table_opaque
+import table_order
 import table_projects
 import table_random
 import table_saved
@@ -36,7 +37,7 @@ from ddpify.rules.base import Safety
 
 TABLES: tuple[ModuleType, ...] = (
     *(table_numbers, table_data, table_files, table_loaders, table_losses),
-    *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures),
+    *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures, table_order),
     *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_saved, table_opaque),
     *(table_inside,),
 )

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ddpify.facts import named
-from ddpify.facts.model import NOTHING, Call, Class, Func, Method, Module, New, Obj, Value, join, just
+from ddpify.facts.model import NOTHING, Call, Class, Func, Method, Module, New, Obj, Tup, Value, join, just
 
 if TYPE_CHECKING:
     from ddpify.facts.flow import Interpreter
@@ -18,6 +18,7 @@ _CALLS = frozenset(
         plac.call argh.dispatch_command simple_parsing.parse draccus.parse pyrallis.parse
     """.split()
 )
+_SPAWNS = frozenset(("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes"))
 _GROUPS = frozenset(("click.Group", "typer.Typer", "argh.ArghParser", "cyclopts.App"))
 _SETTINGS = "settings"
 
@@ -68,12 +69,26 @@ def given(run: Interpreter, func: Func, names: list[str]) -> dict[str, Value]:
 
 def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value | None:
     """`fire.Fire(main)`, `app.run(main)`, `tyro.cli(Config)`: what is run there; None where the call is none of these."""
+    if path in _SPAWNS:
+        return _spawned(run, event, args, keywords)
     if path not in _CALLS:
         return None
     asked = join([*args[:1], *(keywords[k] for k in ("component", "main") if k in keywords)])
     if not args and not keywords and path == "fire.Fire":
         asked = join([just(o) for o in named.definitions(run, Module(run.frame.file)) if not _called(run, o)])
     return join([drive(run, event.node, o) for o in sorted(asked.objs, key=lambda o: getattr(getattr(o, "node", None), "lineno", 0))])
+
+
+def _spawned(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """`mp.spawn(worker, args=(a, b))`: each process calls the worker with its number and the arguments."""
+    worker = keywords.get("fn", args[0] if args else NOTHING)
+    given = keywords.get("args", args[1] if len(args) > 1 else NOTHING)
+    (only,) = given.objs if len(given.objs) == 1 else (None,)
+    items = list(only.items) if isinstance(only, Tup) else []
+    for obj in worker.objs:
+        if isinstance(obj, Func):
+            run.call_function(obj, event.node, [NOTHING, *items], {})
+    return NOTHING
 
 
 def _called(run: Interpreter, obj: Obj) -> bool:

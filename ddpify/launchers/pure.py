@@ -10,12 +10,14 @@ from functools import cached_property
 from ddpify.records import dataclass, field
 
 _BUILTINS = frozenset(
-    "abs all any bool dict divmod enumerate filter float frozenset getattr hasattr int isinstance len list map max min pow range repr "
-    "reversed round set slice sorted str sum tuple type vars zip".split()
+    "abs all any bool callable dict divmod enumerate filter float frozenset getattr hasattr int isinstance len list map max min pow range "
+    "repr reversed round set slice sorted str sum tuple type vars zip".split()
 )
+_USING = frozenset("all any dict frozenset list max min set sorted sum tuple".split())  # what they are given is used up
 _METHODS = frozenset(
     "split rsplit strip lstrip rstrip lower upper title replace format join append extend items keys values get copy index count sort "
-    "startswith endswith update pop setdefault isdigit zfill as_posix".split()
+    "startswith endswith update pop setdefault isdigit islower isupper isalpha isidentifier partition rpartition splitlines removeprefix "
+    "removesuffix zfill as_posix".split()
 )
 _CALLS = re.compile(
     r"(torch\.(device|cuda\.is_available|cuda\.device_count|nn\.\w*Loss|nn\.(modules\.)?loss\.\w+|Size|finfo)|os\.(getcwd|getenv|cpu_count)"
@@ -117,8 +119,7 @@ class Purity:
         """Whether a statement only computes: no effect beyond its names and what they hold."""
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            unpicklable = any(isinstance(n, (ast.Lambda, ast.GeneratorExp)) for n in ast.walk(node)) and not self._of_parser(node.value)
-            return all(map(self._target, targets)) and self.expression(node.value, seen) and not unpicklable
+            return all(map(self._target, targets)) and self.expression(node.value, seen) and not self._unpicklable(node.value)
         if isinstance(node, ast.Expr):
             return self.expression(node.value, seen)
         if isinstance(node, (ast.If, ast.For)):
@@ -127,6 +128,17 @@ class Purity:
         if isinstance(node, (ast.Assert, ast.Raise)):
             return all(self.expression(n, seen) for n in ast.iter_child_nodes(node) if not isinstance(node, ast.Raise))
         return isinstance(node, (ast.Pass, ast.Global))
+
+    def _unpicklable(self, value: ast.expr | None) -> bool:
+        """Whether a value may hold a function without a name, or a generator, which no process can be handed."""
+        if value is None or self._of_parser(value):
+            return False
+        used = {a for n in ast.walk(value) if isinstance(n, ast.Call) and self.path(n.func) in _USING for a in _given(n)}
+        return any(isinstance(n, (ast.Lambda, ast.GeneratorExp)) and n not in used for n in ast.walk(value))
+
+    def calls(self, call: ast.Call) -> bool:
+        """Whether a call only computes."""
+        return self._call(call, frozenset())
 
     def _inner(self, node: ast.stmt, seen: frozenset[str]) -> bool:
         return isinstance(node, (ast.Return, ast.Break, ast.Continue)) or self.statement(node, seen)
@@ -169,6 +181,10 @@ class Purity:
             and self.path(node.targets[0].value) == "os.environ"
             and self.expression(node.value)
         )
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def _roots(paths: Iterable[str]) -> set[str]:

@@ -18,6 +18,7 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from ddpify.launchers.dependence import Dependence
 from ddpify.launchers.pure import Purity
 from ddpify.records import dataclass, field
 from ddpify.resources import template_dir
@@ -26,6 +27,7 @@ from ddpify.source import split_lines
 OURS = "Join the process group that torchrun describes, or be a group of one."
 _COMMANDS = re.compile(r"fire\.(core\.)?Fire|typer\.run|tyro\.cli|plac\.call")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PHASES = {"gone": -1, "kept": 0, "parent": 1, "worker": 2}
 _WORKERS = "mp.set_start_method(None, force=True)  # loader workers start as they do without spawn"
 _DEVICES = "torch.cuda.device_count() or 1"
 
@@ -146,6 +148,8 @@ class _Move:
         self.layout, self.asked, self.devices = layout, asked, asked.devices
         self.tree = layout.tree
         self.pure = Purity(self.tree)
+        self.dependence = Dependence(self.tree, self.pure)
+        self._touched: dict[ast.stmt, tuple[set[str], set[str]]] = {}
         taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | {
             n.arg for n in ast.walk(self.tree) if isinstance(n, ast.arg)
         }
@@ -221,7 +225,7 @@ class _Move:
     def _sort(self) -> None:
         """Tell what stays, what runs before the processes start, and what each of them does."""
         started = False
-        used: set[str] = set()  # names that a statement of the worker mentions
+        workers: list[_Group] = []
         for group in (*self.groups, *self.inner):
             (node, *_) = group.nodes
             inner = group in self.inner
@@ -229,17 +233,32 @@ class _Move:
                 continue
             if node is self.main:
                 group.kind = "gone"
-            elif not inner and self._stays(group, started):
+            elif not inner and self._stays(group, started) and not self._collides(group, workers):
                 group.kind = "kept"
-            elif self._prepares(group, inner) and not used & (group.bound | _roots(group.nodes)):
+            elif self._prepares(group, inner) and not self._collides(group, workers):
                 group.kind = "parent"
             else:
                 started = started or not self._only_placed(group)
-                used |= _names(group.nodes)
+                workers.append(group)
                 self.pure.tainted |= group.bound
         self._settle()
         self._trim()
         self._settle()
+
+    def _collides(self, group: _Group, before: Sequence[_Group]) -> bool:
+        """Whether a group cannot run ahead of others that stand before it: one changes what the other reads or changes."""
+        if isinstance(group.nodes[0], (*_DEFINITIONS, ast.Import, ast.ImportFrom)) or group.nodes[0] in self.places.values():
+            return False
+        reads, changes = self._touches(group)
+        return any(changed & reads or changes & read for read, changed in map(self._touches, before))
+
+    def _touches(self, group: _Group) -> tuple[set[str], set[str]]:
+        """The names that a group reads, and those that it changes; a definition only what it does where it stands."""
+        if (node := group.nodes[0]) not in self._touched:
+            definition = isinstance(node, _DEFINITIONS)
+            reads = _at_definition(node) if definition else self.dependence.reads(group.nodes)
+            self._touched[node] = reads, group.bound if definition else self.dependence.changes(group.nodes) | group.bound
+        return self._touched[node]
 
     def _only_placed(self, group: _Group) -> bool:
         """Whether nothing but this process's place keeps a statement from being calm, such as the choice of its device."""
@@ -285,6 +304,10 @@ class _Move:
                             before.kind = "kept"
                         moved = True
                         break
+                later = [g for g in groups[:index] if _PHASES[g.kind] > _PHASES[group.kind]]
+                if group.kind in ("kept", "parent") and self._collides(group, later):
+                    group.kind = max((g.kind for g in later if self._collides(group, [g])), key=_PHASES.__getitem__)
+                    moved = True
             if not moved:
                 return
 
@@ -505,7 +528,11 @@ class _Move:
         before = [g for g in (*self.groups, *self.inner) if g.kind == "worker"][:-1]
         earlier: set[str] = set().union(*(g.bound for g in before))
         local = (_bound(self.split) | set(_ordered(head))) - declared
-        if unit != layout.unit or earlier & (local | (_names(head) - declared)):
+        if (
+            unit != layout.unit
+            or earlier & (local | (_names(head) - declared))
+            or (head and self._collides(_Group(list(head), [], [], -1), before))
+        ):
             return None
         self._keep_devices({*_ordered(head), *(n for g in self.groups if g.kind == "kept" for n in g.bound)})
         begins = self.split[0].lineno - 1

@@ -56,4 +56,18 @@ class Believed:
     CODE, TITLE = "DDP903", "believed as the project says"
 
 
-TOLD = (Unseen, Failed, Left, Believed)
+class Faulty:
+    """The result would not run, or not as it should.
+
+    What it does: checks the text of every conversion: each name is bound where it is used, on every path; each call fits the signature of
+        what it calls; each helper is given what it takes; the process group is joined before anything asks for it, and by every process
+        that asks. What was not so before the conversion is told, with the place in the result.
+    Why: such a script ends in an error, hangs, or computes with numbers of one rank.
+    Safety: MANUAL. The message says what is wrong.
+    References: https://docs.python.org/3/reference/executionmodel.html, https://docs.pytorch.org/docs/stable/distributed.html
+    """
+
+    CODE, TITLE = "DDP904", "wrong in the result"
+
+
+TOLD = (Unseen, Failed, Left, Believed, Faulty)

@@ -380,12 +380,13 @@ def sampler_name(context: Context, loaders: frozenset[New]) -> str:
         if epoch_of(context, loader) != "sampler":
             return ""
         if sharded(context, loader):
-            kinds = {_of_rank(context, o) for o in samplers(context, loader)}
-        elif given is not None and _maybe_none(context, given):
+            names |= {"DistributedSampler" if o.cls is None else o.cls.node.name for o in samplers(context, loader)}
+        elif given is None or all(isinstance(o, Lit) for o in context.facts.after.value(given).objs):
+            names.add("DistributedSampler")
+        elif _maybe_none(context, given):
             return ""
         else:
-            kinds = {given is not None and not all(isinstance(o, Lit) for o in context.facts.after.value(given).objs)}
-        names |= {context.names["rank_sampler"] if drawn else "DistributedSampler" for drawn in kinds}
+            names.add(context.names[sampler.key(context, context.facts.after.value(given))])
     return names.pop() if len(names) == 1 else ""
 
 

@@ -33,8 +33,8 @@ def shared_out(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         yield finding
         return
     divided, needs = made.divided()
-    key = "endless_rank_sampler" if any(endless(made.context, o) for o in made.context.facts.after.value(given).made()) else "rank_sampler"
-    sampler = f"{made.name(key)}({{0}}{made.dropping() if key == 'rank_sampler' else ''})"
+    piece = key(made.context, made.context.facts.after.value(given))
+    sampler = f"{made.name(piece)}({{0}}{made.dropping() if piece == 'rank_sampler' else ''})"
     if made.when:
         sampler = f"{sampler} if {made.when} else {{0}}"
     edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(made, "sampler", "sampler")]
@@ -47,7 +47,7 @@ def shared_out(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         imports,
         made.level,
         discharges=made.held,
-        needs=(key, *needs, *fork),
+        needs=(piece, *needs, *fork),
     )
 
 
@@ -116,6 +116,11 @@ def _learns(context: Context, sampler: New) -> bool:
         if context.local(store.value) and any(sampler in run.value(n).objs for n in inside):
             return True
     return False
+
+
+def key(context: Context, given: Value) -> str:
+    """The sampler of the runtime block that gives each rank its share of what another one draws."""
+    return "endless_rank_sampler" if any(endless(context, o) for o in given.made()) else "rank_sampler"
 
 
 def endless(context: Context, sampler: New) -> bool:

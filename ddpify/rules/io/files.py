@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace, SetArgument, Under
 from ddpify.facts.disk import to_nowhere
 from ddpify.facts.effects import HANDLERS
-from ddpify.facts.model import New, Part
+from ddpify.facts.model import Class, Func, New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -145,7 +145,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True")),
                     ("import os",),
                 )
-        elif isinstance(node.func, ast.Attribute) and node.func.attr == "mkdir" and not paths and guards.effects.at.get(node) == "folder":
+        elif (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr == "mkdir"
+            and not paths
+            and guards.effects.at.get(node) == "folder"
+            and not any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs)  # a path's method, none of the project's own
+        ):
             if argument(node, None, "exist_ok") is None and not guards.guarded(node):
                 yield Change(
                     CODE,

@@ -193,7 +193,7 @@ def _called(context: Context, edits: Sequence[Edit], file: str) -> Iterator[str]
     if file != "__main__":
         names += [context.names[key] for key in NAMES if key not in (*_ASKED, "dist", "init_distributed")]
     for name in names:
-        if any(re.search(rf"(?<![\w.]){name}\(", text) for text in texts):
+        if any(re.search(rf"(?<![\w.\"']){name}(?!\w|\s*=(?!=))", text) for text in texts):
             yield name
 
 

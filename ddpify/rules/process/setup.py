@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts.model import New
 from ddpify.resources import template_dir
-from ddpify.rules.base import Change, Example
+from ddpify.rules.base import Change, Example, Safety
 from ddpify.rules.context import NAMES, Context
 from ddpify.rules.precision import needed
-from ddpify.rules.process import cuda_visible_devices, module
+from ddpify.rules.process import joining, module
 from ddpify.rules.process.module import NewFile, Place
+from ddpify.runtime import HELPERS
 
 CODE = "DDP101"
 TITLE = "set up the process group"
@@ -77,56 +78,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_ORDER = (
-    "per_rank",
-    "workers_per_rank",
-    "sharded",
-    "rank_sampler",
-    "rank_batch_sampler",
-    "endless_rank_sampler",
-    "endless_rank_batch_sampler",
-    "share_of_stream",
-    "rows_of_rank",
-    "columns_of_rank",
-    "with_repeated",
-    "batches_of_rank",
-    "first_on_node",
-    "sum_over_ranks",
-    "gather_over_ranks",
-    "reduce_meter",
-    "from_rank_zero",
-    "same_on_all_ranks",
-    "on_any_rank",
-    "share_of_ranks",
-    "from_all_ranks",
-    "training_loss",
-    "start_alike",
-    "average_gradients",
-    "agree_on_seed",
-    "quiet",
-    "quiet_logging",
-)
 _QUIET = ("quiet", "quiet_logging")
-_NEEDS = {
-    "sharded": ("per_rank", "workers_per_rank"),
-    "rows_of_rank": ("per_rank",),
-    "columns_of_rank": ("per_rank",),
-    "reduce_meter": ("device",),
-    "from_rank_zero": ("device",),
-    "on_any_rank": ("device",),
-    "average_gradients": ("device",),
-}
-_IMPORTS = {
-    "sharded": ("from torch.utils.data.distributed import DistributedSampler",),
-    "rank_sampler": ("from torch.utils.data import Sampler",),
-    "rank_batch_sampler": ("from torch.utils.data import Sampler",),
-    "endless_rank_sampler": ("from torch.utils.data import Sampler",),
-    "endless_rank_batch_sampler": ("from torch.utils.data import Sampler",),
-    "share_of_stream": ("from torch.utils.data import IterableDataset",),
-    "first_on_node": ("from contextlib import contextmanager",),
-    "quiet": ("import sys",),
-    "quiet_logging": ("import logging",),
-}
 _MODULE = ("import os", "import torch", "import torch.distributed as dist")
 _BASE = ("import atexit", "import os", "import torch", "import torch.distributed as dist")
 
@@ -138,13 +90,13 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     short = "reduce_meter:cnt" in needs
     needs |= {"reduce_meter"} if short else set()
     for piece in list(needs):
-        needs |= set(_NEEDS.get(piece, ()))
+        needs |= set(HELPERS[piece].needs if piece in HELPERS else ())
     if "sharded:whole" in needs:  # each rank has a batch of its own
         needs -= {"per_rank"}
     anchor, working = _anchor(context, changes)
     names = context.names
     block = needed.comment(changes) + _launched(context, _template("setup", names))
-    pieces = {p: _forked(_template(p, names), needs) for p in _ORDER if p in needs and p not in _QUIET}
+    pieces = {p: _forked(_template(p, names), needs) for p in HELPERS if p in needs and p not in _QUIET}
     if "sharded:whole" in needs:
         whole = (line for line in pieces["sharded"].splitlines(keepends=True) if "per_rank(options.get" not in line)
         pieces["sharded"] = "".join(whole)
@@ -157,7 +109,7 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
         pieces["agree_on_seed"] += _others(needs)
         call += f"{names['agree_on_seed']}()\n"
     forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith("fork:"))
-    wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in _IMPORTS.get(piece, ())))
+    wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
     away = module.new_file(context, place, changes, pieces, wanted)
     here = {n for c in changes if c.file == tree.shown for n in c.needs}
     kept = {p: text for p, text in pieces.items() if away is None or p not in away.pieces}
@@ -171,35 +123,26 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     call += "".join(text if i == 0 else text.partition("\n")[2] for i, text in enumerate(quiet))  # under one condition
     main = context.main_block
     code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
-    chosen = _chosen(context)
+    chosen = joining.behind_choice_of_devices(context, changes)
     if chosen is not None:
         edits: list[Edit] = [InsertBefore(anchor, code), InsertAfter(chosen, call)]
     else:
         edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""))]
+    first = anchor
     if not working and main is not None and chosen is None:
         first = next((s for s in main.body if not isinstance(s, (ast.Import, ast.ImportFrom))), main.body[0])
         edits.append(InsertBefore(first, call))
     base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
-    imports = base + tuple(i for piece in needs if away is None or piece not in away.pieces for i in _IMPORTS.get(piece, ()))
+    imports = base + tuple(
+        i for piece, helper in HELPERS.items() if piece in needs and (away is None or piece not in away.pieces) for i in helper.imports
+    )
     why = "every process joins the process group first"
     why += "; without a launcher it is a group of one" * (context.options.starts != "spawn")
-    return [Change(CODE, why, tree.shown, anchor, tuple(edits), (*imports, *taken))], away
-
-
-def _chosen(context: Context) -> ast.stmt | None:
-    """The statement after the block's place that chooses the visible devices: the group is joined after it, not before."""
-    visited = context.facts.after.trace.visited
-    nodes = [n for n in cuda_visible_devices.assignments(context) if context.facts.in_main(n) and context.tree.statement(n) in visited]
-    if len(nodes) != 1 or context.options.starts == "spawn":
-        return None
-    outermost = context.tree.path(nodes[0])[-1]
-    if context.is_main(outermost):
-        outermost = context.tree.path(nodes[0])[-2]
-    first_use = min(
-        (getattr(c.node, "lineno", 0) for c in context.calls() if any(p.startswith("torch.") for p in c.func.paths())), default=1 << 30
-    )
-    top = isinstance(context.tree.function(nodes[0]), ast.Module)
-    return None if top and outermost.lineno < first_use and not context.is_main(context.tree.path(nodes[0])[-1]) else outermost
+    late = chosen is None and joining.chooses_later(context, first)
+    if late:
+        why += ", and takes the devices that it sees then: make the choice that comes later in the shell"
+    level = Safety.NOTE if late else Safety.SAFE
+    return [Change(CODE, why, tree.shown, anchor, tuple(edits), (*imports, *taken), level)], away
 
 
 def _launched(context: Context, text: str) -> str:

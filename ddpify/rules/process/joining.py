@@ -1,0 +1,72 @@
+"""Where the process group is joined: behind the script's choice of its devices, if that comes before all that needs the group."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ddpify.checks.binding import Binding
+from ddpify.checks.order import JOINED, Order
+from ddpify.facts.model import Func, Stack
+from ddpify.rules.base import Change
+from ddpify.rules.context import Context
+from ddpify.rules.process import cuda_visible_devices
+from ddpify.runtime import HELPERS
+
+_GROUP = ("import torch.distributed", "from torch.utils.data.distributed", "from torch.nn.parallel", "from apex.parallel")
+
+
+def behind_choice_of_devices(context: Context, changes: Sequence[Change]) -> ast.stmt | None:
+    """The statement that chooses the visible devices, where the group is joined behind it; None where it is joined at its usual place.
+
+    Without a launcher a process that has joined the group has looked for its devices, and no choice counts from then on.
+    """
+    run, tree = context.facts.after, context.tree
+    nodes = [n for n in cuda_visible_devices.assignments(context) if context.facts.in_main(n) and n in run.trace.visited]
+    if len(nodes) != 1 or context.options.starts == "spawn":
+        return None
+    *_, outermost = around = tree.path(nodes[0])
+    function = tree.function(nodes[0])
+    if context.is_main(outermost):
+        outermost = around[-2]
+    elif isinstance(function, ast.Module):
+        return None
+    if len(_stacks(context, function)) > 1:
+        return None
+    root = tree.trees[0].root
+    order = Order(run, {"__main__": Binding(root, {outermost: frozenset((JOINED,))})})
+    return outermost if all(order.joined(node, stack) for node, stack in _uses(context, changes)) else None
+
+
+def chooses_later(context: Context, first: ast.stmt) -> bool:
+    """Whether the entry chooses the visible devices after the group is joined before the statement `first`, of the module or main block."""
+    if context.options.starts == "spawn":
+        return False
+    tree, run = context.tree, context.facts.after
+    marks: dict[ast.AST, frozenset[str]] = {first: frozenset((JOINED,))}
+    order = Order(run, {"__main__": Binding(tree.trees[0].root, marks)})
+    for node in cuda_visible_devices.assignments(context):
+        stacks = _stacks(context, tree.function(node)) if context.facts.in_main(node) and node in run.trace.visited else set()
+        for stack in stacks:
+            if order.joined(node, stack) or any(first in (n, *tree.ancestors(n)) for n in (node, *stack)):
+                return True
+    return False
+
+
+def _uses(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:
+    """What needs the group, or the device that is chosen with it: nodes, with the calls that they run under."""
+    run = context.facts.after
+    yield from ((c.node, c.stack) for c in run.trace.calls if c.method == "cuda" or "torch.cuda.set_device" in c.func.paths())
+    for change in changes:
+        if any(n in HELPERS and HELPERS[n].group for n in change.needs) or any(line.startswith(_GROUP) for line in change.imports):
+            for node in (edit.node for edit in change.edits):
+                yield from ((context.tree.statement(node), stack) for stack in _stacks(context, context.tree.function(node)))
+
+
+def _stacks(context: Context, function: ast.AST) -> set[Stack]:
+    """The calls under which a function runs; none for the module itself."""
+    if isinstance(function, ast.Module):
+        return {()}
+    calls = context.facts.after.trace.calls
+    inside = {c.stack for c in calls if c.node in context.tree.parent and context.tree.function(c.node) is function}
+    return inside | {(*c.stack, c.node) for c in calls if any(isinstance(o, Func) and o.node is function for o in c.func.objs)}

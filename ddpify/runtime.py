@@ -1,0 +1,66 @@
+"""The pieces of the runtime block (templates/runtime): what each takes, what it asks for, and in which order they are written."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ddpify.records import dataclass
+
+Kind = Literal["tensor", "number", "array", "list", "tuple", "dict", "set", "text", "none", "function", "object"]
+"""What a value may be, as far as a helper cares: an "array" is numpy's, an "object" an instance of any other class."""
+
+_NUMBERS: frozenset[Kind] = frozenset(("tensor", "number", "array"))
+_ROWS: frozenset[Kind] = frozenset(("tensor", "array", "list"))
+_PART: frozenset[Kind] = _ROWS | {"tuple"}  # a slice of a list of tuples is followed as one of them
+_NUMBER: frozenset[Kind] = frozenset(("number", "tensor", "array"))  # a tensor of one entry, too
+
+
+@dataclass(frozen=True)
+class Helper:
+    """One piece: `takes` has the kinds that its first arguments may be of, one set each; None where any will do.
+
+    `group` says that it asks the process group, `needs` which other pieces its text uses, `imports` what it needs besides the block's own.
+    """
+
+    takes: tuple[frozenset[Kind] | None, ...] = ()
+    group: bool = False
+    needs: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+
+
+_SAMPLER = ("from torch.utils.data import Sampler",)
+HELPERS: dict[str, Helper] = {
+    "per_rank": Helper((_NUMBER,)),
+    "workers_per_rank": Helper((_NUMBER,)),
+    "sharded": Helper(
+        (None, None),
+        True,
+        ("per_rank", "workers_per_rank"),
+        ("from torch.utils.data.distributed import DistributedSampler",),
+    ),
+    "rank_sampler": Helper((None,), imports=_SAMPLER),
+    "rank_batch_sampler": Helper((None,), imports=_SAMPLER),
+    "endless_rank_sampler": Helper((None,), imports=_SAMPLER),
+    "endless_rank_batch_sampler": Helper((None,), imports=_SAMPLER),
+    "share_of_stream": Helper((None,), imports=("from torch.utils.data import IterableDataset",)),
+    "rows_of_rank": Helper((_PART, _NUMBER), needs=("per_rank",)),
+    "columns_of_rank": Helper((frozenset(("tensor", "array")),), needs=("per_rank",)),
+    "with_repeated": Helper((_NUMBER,)),
+    "batches_of_rank": Helper((None, _NUMBER)),
+    "first_on_node": Helper((), True, (), ("from contextlib import contextmanager",)),
+    "sum_over_ranks": Helper((_NUMBERS,), True),
+    "gather_over_ranks": Helper((_ROWS, _NUMBER), True),
+    "reduce_meter": Helper((frozenset(("object",)),), True, ("device",)),
+    "from_rank_zero": Helper((_NUMBER,), True, ("device",)),
+    "same_on_all_ranks": Helper((None,), True),
+    "on_any_rank": Helper((None,), True, ("device",)),
+    "share_of_ranks": Helper((frozenset(("tensor",)),), True),
+    "from_all_ranks": Helper((frozenset(("tensor",)),), True),
+    "training_loss": Helper((None,)),
+    "start_alike": Helper((None,), True),
+    "average_gradients": Helper((frozenset(("object",)),), True, ("device",)),
+    "agree_on_seed": Helper((), True),
+    "quiet": Helper(imports=("import sys",)),
+    "quiet_logging": Helper(imports=("import logging",)),
+}
+"""In the order in which they are written."""

@@ -1,0 +1,187 @@
+"""Scripts in which what the conversion adds must come before what uses it, and fit what it calls, whatever the script does in between."""
+
+from scripts import Script
+
+NET = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(8, 12)
+            self.head = nn.Linear(12, 2)
+
+        def forward(self, x):
+            return self.head(torch.tanh(self.inner(x)))
+"""
+FIT = """
+{0}for epoch in range(3):
+{0}    lost = 0.0
+{0}    for rows, labels in feed:
+{0}        optimizer.zero_grad()
+{0}        loss = F.cross_entropy(net(rows.to(device)), labels.to(device))
+{0}        loss.backward()
+{0}        optimizer.step()
+{0}        lost += loss.item() * len(rows)
+{0}    print(f"epoch {{epoch}} lost {{lost / len(feed.dataset):.6f}}")
+"""
+IN_MAIN = FIT.format("        ")
+AT_TOP = FIT.format("    ")
+
+SCRIPTS: dict[str, Script] = {
+    "devices that are chosen below the loader": Script(
+        f"""{NET}
+    def main():
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        net = Net()
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net.to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1){IN_MAIN}
+
+    if __name__ == "__main__":
+        main()
+        """,
+        same=("epoch",),
+    ),
+    "devices that are chosen above the loader, in a function": Script(
+        f"""{NET}
+    def main():
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = Net().to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1){IN_MAIN}
+
+    main()
+        """,
+        same=("epoch",),
+    ),
+    "devices that are chosen on a path that is not taken": Script(
+        f"""{NET}
+    def choose(devices):
+        if devices:
+            os.environ["CUDA_VISIBLE_DEVICES"] = devices
+
+    def main():
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        choose("")
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = Net().to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1){IN_MAIN}
+
+    if __name__ == "__main__":
+        main()
+        """,
+        same=("epoch",),
+    ),
+    "devices that are chosen by a function called once a fold": Script(
+        f"""{NET}
+    def choose(devices):
+        os.environ["CUDA_VISIBLE_DEVICES"] = devices
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def main():
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        device = choose("0")
+        device = choose("0")
+        net = Net().to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1){IN_MAIN}
+
+    if __name__ == "__main__":
+        main()
+        """,
+        same=("epoch",),
+    ),
+    "devices that are chosen in the main block, below the loader of the module": Script(
+        f"""{NET}
+    feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+
+    if __name__ == "__main__":
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = Net().to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1){IN_MAIN}
+        """,
+        same=("epoch",),
+    ),
+    "a function of the project's own that is called mkdir": Script(
+        f"""
+    import folders
+    {NET}
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    folders.mkdir("runs")
+    feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+    net = Net().to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1){AT_TOP}
+    torch.save(net.state_dict(), "runs/net.pt")
+        """,
+        same=("epoch",),
+        files={"folders.py": 'import os\n\n\ndef mkdir(path):\n    if not os.path.isdir(path):\n        os.makedirs(path)\n'},
+    ),
+    "parameters and functions that are called as the set-up calls its own": Script(
+        f"""{NET}
+    def describe(rank, dist, device="none"):
+        return f"{{rank}} {{dist}} {{device}}"
+
+    def train(feed, world_size=1):
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = Net().to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1){IN_MAIN}
+        local_rank = world_size
+        print("epoch", describe(1, 2), local_rank)
+
+    train(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False))
+        """,
+        same=("epoch",),
+    ),
+    "a sampler without an end, asked for its epoch by a module that others use, too": Script(
+        """
+    from trainer import train
+
+    class Rows(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return x[i], y[i]
+
+    train(Rows())
+        """,
+        files={
+            "trainer.py": """\
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Sampler
+
+
+class Forever(Sampler):
+    def __init__(self, dataset):
+        self.count = len(dataset)
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        while True:
+            yield from torch.randperm(self.count).tolist()
+
+
+def train(dataset):
+    net = torch.nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    feed = DataLoader(dataset, batch_size=4, sampler=Forever(dataset))
+    batches = iter(feed)
+    for step in range(24):
+        try:
+            rows, labels = next(batches)
+        except StopIteration:
+            batches = iter(feed)
+            rows, labels = next(batches)
+        optimizer.zero_grad()
+        F.cross_entropy(net(rows), labels).backward()
+        optimizer.step()
+""",
+            "other.py": "from trainer import train\n\nif __name__ == '__main__':\n    train([])\n",
+        },
+        apart=("trajectory",),
+    ),
+}  # fmt: skip
