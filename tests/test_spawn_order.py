@@ -70,8 +70,7 @@ SCRIPTS = {
         """,
     "arguments that a function adds, which does more": """
         def add(parser):
-            with open("asked.txt", "a") as file:
-                file.write("x")
+            torch.manual_seed(len(sizes))
             parser.add_argument("--arch", default="small", choices=sorted(sizes))
 
 
