@@ -1033,3 +1033,56 @@ THREE = {
     )
 }
 SCRIPTS |= THREE
+
+PERTURBED = """
+    model = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+    def perturbed(model, rows, kinds):
+        delta = torch.full_like(rows, 0.01)
+        delta = torch.autograd.Variable(delta.data, requires_grad=True)
+        %s
+        return rows + delta.detach()
+
+
+    for epoch in range(2):
+        for data, target in loader:
+            others = perturbed(model, data, target)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(others), target)
+            loss.backward()
+            optimizer.step()
+    print("weights", *(f"{p.abs().sum().item():.6f}" for p in model.parameters()))
+"""
+SCRIPTS |= {
+    "a perturbation of the inputs that an optimizer of its own moves": Script(
+        PERTURBED
+        % """moves = torch.optim.SGD([delta], lr=0.05)
+        for _ in range(3):
+            moves.zero_grad()
+            worse = -F.cross_entropy(model(rows + delta), kinds, reduction="sum")
+            worse.backward()
+            delta.grad.div_(delta.grad.norm(dim=1, keepdim=True) + 0.1)
+            moves.step()""",
+        same=("weights",),
+        apart=("ranks", "trajectory"),  # of the perturbation, which is each rank's own
+    ),
+    "a perturbation of the inputs by the sign of a total's gradient": Script(
+        PERTURBED
+        % """for _ in range(2):
+            worse = F.cross_entropy(model(rows + delta), kinds, reduction="sum")
+            worse.backward()
+            delta.data = delta.data + 0.1 * delta.grad.clamp(-0.05, 0.05)
+            delta.grad.zero_()""",
+        same=("weights",),
+    ),
+    "a perturbation of the inputs by the gradient of a mean": Script(
+        PERTURBED
+        % """worse = F.cross_entropy(model(rows + delta), kinds)
+        worse.backward()
+        delta.data = delta.data + 0.1 * delta.grad.clamp(-0.05, 0.05)""",
+        told=("DDP201",),
+    ),
+}

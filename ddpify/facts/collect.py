@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 
-from ddpify.facts import cuts, library, optional_wraps, pickled
+from ddpify.facts import cuts, discarded, library, optional_wraps, pickled
 from ddpify.facts.cuts import Cut
 from ddpify.facts.flow import Interpreter
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
@@ -371,6 +371,7 @@ class Facts:
     optimizers: frozenset[New] = frozenset()
     passed: frozenset[ast.expr] = frozenset()
     pickled: frozenset[ast.expr] = frozenset()  # those of them that put a model into what is saved as a whole
+    discarded: tuple[TrainingLoop, ...] = ()  # the backward calls whose gradients of parameters are zeroed before any step
     cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
     edited: tuple[str, ...] = ()  # the modules that are edited beside the entry
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
@@ -470,6 +471,11 @@ def collect(project: Project) -> Facts:
         if before.is_optimizer(o)
     ]
     facts.optimizers = frozenset(o for o in steps if isinstance(o, New))
+    facts.discarded = tuple(discarded.discarded(facts, facts.loops, facts.optimizers))
+    if len(facts.discarded) < len(facts.loops):
+        facts.loops = [loop for loop in facts.loops if loop not in facts.discarded]
+        if all(loop.loss.scale == "sum" for loop in facts.discarded):
+            facts.optimizers = frozenset(o for o in facts.optimizers if not facts.discarded or not discarded.of_inputs(facts, o))
     facts.models = sorted(_trained(facts), key=lambda m: place_of(m.first))
     facts.edited = tuple(_edited(facts))
     return facts

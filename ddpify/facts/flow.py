@@ -918,7 +918,7 @@ class Interpreter:
         if node in self.cuts:
             value = self._cut(self.cuts[node], value)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS:
-                self._changed_in_place(node.func.value, NOTHING, value)
+                self._changed_in_place(node.func, NOTHING, value)
         if node in self.unwraps:
             value = join(
                 [
@@ -1620,19 +1620,19 @@ class Interpreter:
         call = self._record(node, func, args, keywords, receiver)
         result = self.invoke(call, func, args, keywords)
         if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
-            self._changed_in_place(node.func.value, receiver, result)
+            self._changed_in_place(node.func, receiver, result)
         call.result = call.result | result
         self.order += 1
         call.last = self.order
         return result
 
-    def _changed_in_place(self, tensor: ast.expr, was: Value, result: Value) -> None:
+    def _changed_in_place(self, method: ast.Attribute, was: Value, result: Value) -> None:
         """`x.copy_(rows)`, `x.resize_(n, 8).normal_()`, `self.x.data.copy_(rows)`: what holds the tensor holds the result from here on."""
-        inner = refilled(tensor)
-        if isinstance(inner, ast.Name) and (inner is tensor or not was.of_kind("parameters")):
+        inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
+        if isinstance(inner, ast.Name) and (inner is method.value or filled):
             self.bind(inner.id, result)
             self.frame.changed.add(inner.id)
-        elif isinstance(inner, ast.Attribute) and result.batches() and not was.of_kind("parameters"):
+        elif isinstance(inner, ast.Attribute) and result.batches() and filled:
             owners = self.expression(inner.value).objs
             for obj in owners:
                 self.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale), len(owners) == 1)

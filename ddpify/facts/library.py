@@ -189,6 +189,7 @@ PARTICULAR = _OVER_TIME | {SEQUENTIAL}  # layers of one kind that may act differ
 _SIZING = frozenset("repeat expand tile new_zeros new_ones new_full new_empty repeat_interleave".split())
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
 FILLS = frozenset(("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_", "cauchy_", "geometric_"))
+REFILLS = FILLS | {"copy_", "resize_", "resize_as_"}  # what leaves nothing of a tensor's old values, or of its shape
 _SPLITS = frozenset(("sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"))
 _RANDOM = frozenset(
     """

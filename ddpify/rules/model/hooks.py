@@ -41,8 +41,16 @@ def told(context: Context) -> Iterator[Finding]:
             if read.attr == "grad" and isinstance(read.ctx, ast.Load):
                 base = run.value(read.value)
                 of_batch = base.scale == "sample" and not base.of_kind("parameters") and base.batches() & set(context.facts.feeding)
-                if of_batch and not _direction(tree, read):
+                if of_batch and not _of_total(context, tree, read) and not _direction(tree, read):
                     yield _larger(context, read, "this reads")
+
+
+def _of_total(context: Context, tree: Tree, read: ast.Attribute) -> bool:
+    """Whether a gradient of a batch's rows comes from a total over them, of which each rank's rows get what they got before."""
+    facts, function = context.facts, tree.function(read)
+    here = [loop for loop in (*facts.discarded, *facts.loops) if loop.backward.node in tree.parent]
+    here = [loop for loop in here if tree.function(loop.backward.node) is function]
+    return bool(here) and all(loop in facts.discarded and loop.loss.scale == "sum" for loop in here)
 
 
 def _larger(context: Context, node: ast.AST, what: str) -> Finding:

@@ -51,11 +51,7 @@ def findings(context: Context) -> Iterator[Finding]:
             continue
         inside = any(loop.node in training for loop in call.loops)
         mixed = [o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins]
-        own = call.receiver.of_kind("parameters") or (
-            isinstance(call.node.func, ast.Attribute)
-            and isinstance(call.node.func.value, ast.Attribute)
-            and call.node.func.value.attr == "grad"
-        )
+        own = call.receiver.of_kind("parameters") or _is_gradient(context, call.node.func)
         what = ""
         if call.method == "register_hook" and call.receiver.of_kind("parameters") and not hooks.scales(context, call):
             what = "a hook on a parameter sees this rank's own gradient, before it is averaged"
@@ -150,6 +146,14 @@ def _afterwards(context: Context, call: Call) -> bool:
     last = max((t.backward.last for t in context.facts.loops), default=0)
     own = {loop.node for loop in call.loops}
     return min((c.order for c in context.facts.before.calls(call.node)), default=0) > last and not own & context.facts.training_loops
+
+
+def _is_gradient(context: Context, function: ast.expr) -> bool:
+    """Whether a method is of a gradient, not of that of a batch's rows, which is a rank's own."""
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Attribute) or function.value.attr != "grad":
+        return False
+    of = context.facts.after.value(function.value.value)
+    return of.scale != "sample" or not of.batches() or bool(of.of_kind("parameters"))
 
 
 def _trained_before(context: Context, call: Call) -> bool:
