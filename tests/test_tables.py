@@ -16,6 +16,7 @@ import table_data
 import table_files
 import table_gradients
 import table_inside
+import table_liveness
 import table_loaders
 import table_losses
 import table_models
@@ -39,6 +40,9 @@ TABLES: tuple[ModuleType, ...] = (
     *(table_numbers, table_data, table_files, table_loaders, table_losses),
     *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures, table_order),
     *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_saved, table_opaque),
+    *(table_numbers, table_liveness, table_data, table_files, table_loaders, table_losses),
+    *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures),
+    *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_opaque),
     *(table_inside,),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}

@@ -9,8 +9,10 @@ from itertools import islice
 
 from ddpify.facts import cuts, discarded, library, optional_wraps, pickled
 from ddpify.facts.cuts import Cut
+from ddpify.facts.definitions import Definitions
 from ddpify.facts.flow import Interpreter
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Loop, Method, New, Obj, Part, Store, Tup, Value, join
+from ddpify.facts.scopes import Scopes
 from ddpify.facts.tree import Forest, Tree, same, structure
 from ddpify.project import Project
 from ddpify.records import dataclass, field, replace
@@ -34,6 +36,20 @@ class Run:
             self._held.setdefault(holder, {})[name] = value
         self.owner = self._owners()
         self._bare: dict[Obj, bool] = {}
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        """Which of its writes reach which of its reads."""
+        return Definitions(self.interpreter.record, self.scopes, self.memory)
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """To what the names of the project belong."""
+        project = self.interpreter.project
+        key = ("scopes", project.entry.tree)
+        if key not in project.memo:
+            project.memo[key] = Scopes([project.entry.standing, *(f.standing for f in project.files.values())])
+        return project.memo[key]  # type: ignore[return-value]
 
     def calls(self, node: ast.AST) -> list[Call]:
         """The evaluations of a call expression, one a stack of calls."""
@@ -278,7 +294,7 @@ def run(
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
     ignore_dp: bool = False,
     unwraps: frozenset[ast.expr] = frozenset(),
-    settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
+    settled: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
     agreed: frozenset[ast.AST] = frozenset(),
     shares: frozenset[New] | None = None,
     turned: Mapping[ast.expr, str] | None = None,
@@ -695,7 +711,7 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
 
 def settle(
     facts: Facts,
-    settled: Mapping[ast.stmt, tuple[str, ...]],
+    settled: Mapping[ast.stmt, tuple[ast.expr, ...]],
     agreed: frozenset[ast.AST],
     shares: frozenset[New] | None = None,
     turned: Mapping[ast.expr, str] | None = None,

@@ -17,7 +17,6 @@ from ddpify import comments
 from ddpify.facts import drivers, library, named, scales, sources
 from ddpify.facts.cuts import CUT, DRAW, PATHS, Cut
 from ddpify.facts.flags import flags
-from ddpify.facts.kept import read_back
 from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import (
     NOTHING,
@@ -48,7 +47,9 @@ from ddpify.facts.model import (
     origins_of,
 )
 from ddpify.facts.names import canonical
+from ddpify.facts.record import Kind
 from ddpify.facts.tree import same
+from ddpify.facts.writes import read_back
 from ddpify.progress import doing
 from ddpify.project import Project, SourceFile
 
@@ -97,7 +98,7 @@ class Interpreter:
         wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
         ignore_dp: bool = False,
         unwraps: frozenset[ast.expr] = frozenset(),
-        settled: Mapping[ast.stmt, tuple[str, ...]] | None = None,
+        settled: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
         agreed: frozenset[ast.AST] = frozenset(),
         shares: frozenset[New] | None = None,
         turned: Mapping[ast.expr, str] | None = None,
@@ -117,6 +118,8 @@ class Interpreter:
         self.objects = project.objects
         self.trace = Trace()
         self.memory = Memory()
+        self.record = self.memory.record
+        self.events = self.record.events
         self.frames: list[_Frame] = []
         self.stack: Stack = ()
         self.loops: tuple[Loop, ...] = ()
@@ -140,6 +143,7 @@ class Interpreter:
         self.shared_out: set[New] = set()
         self.said = ""  # what a comment says of the statement that runs
         self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
+        self.heads: list[int] = []  # of the loops that run: the point at which a pass begins
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
     # ------------------------------------------------------------------------------------------------ running
@@ -190,8 +194,8 @@ class Interpreter:
             for target in self.wraps[node]:
                 self._wrap(node, target)
         if alive and node in self.settled:
-            for text in self.settled[node]:
-                self._settle(ast.parse(text, mode="eval").body)
+            for target in self.settled[node]:
+                self._settle(target)
         return alive
 
     def _said(self, node: ast.stmt) -> str:
@@ -214,11 +218,15 @@ class Interpreter:
         return sources.as_said(self.said, value) if self.said else value
 
     def _settle(self, target: ast.expr) -> None:
+        happened = len(self.events)
         value = self.expression(target)
+        del self.events[happened:]  # the script does not read it here
         for obj in value.made():
             for name, held in self.memory.of(obj):
                 self.memory[obj, name] = library.agreed(held, self.shares)
-        if not value.made():
+        if value.made():
+            self.events.append((Kind.FILL, target, None, value))
+        else:
             self.assign(target, library.agreed(value, self.shares))
 
     def _wrap(self, node: ast.stmt, target: ast.expr) -> None:
@@ -309,6 +317,7 @@ class Interpreter:
         if isinstance(target, ast.Name):
             self.bind(target.id, value)
             self._note(target, value)
+            self.events.append((Kind.WRITE, target, None, value))
         elif isinstance(target, (ast.Tuple, ast.List)):
             for item, part in zip(target.elts, self.unpack(value, target.elts), strict=True):
                 self.assign(item, part)
@@ -317,6 +326,7 @@ class Interpreter:
         elif isinstance(target, ast.Attribute):
             receiver = self.expression(target.value)
             self._store(target, receiver, value)
+            self.events.append((Kind.WRITE, target, receiver, value))
             if target.attr == "requires_grad" and isinstance(target.value, ast.Name) and _one(value) is True:
                 self._freed(target.value, receiver)
             strong = len(receiver.objs) == 1 or receiver.objs == self.frame.owners
@@ -328,8 +338,12 @@ class Interpreter:
         elif isinstance(target, ast.Subscript):
             receiver, index = self.expression(target.value), self.expression(target.slice)
             self._store(target, receiver, value)
+            self.events.append((Kind.WRITE, target, receiver, value))
             if _all_of(target) and receiver.of_kind("drawn") and not value.of_kind("drawn"):
                 self.assign(target.value, library.agreed(receiver))  # an order that was shuffled in place is now that of all ranks
+                return
+            if _all_of(target) and self._replaced(receiver, value):
+                self.events.append((Kind.FILL, target, None, receiver))
                 return
             for obj in receiver.objs:
                 for key in _keys(index):
@@ -348,6 +362,15 @@ class Interpreter:
             elif not receiver.objs and origins and isinstance(target.value, ast.Attribute):
                 for obj in self.expression(target.value.value).objs:
                     self.set_attribute(obj, target.value.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale), False)
+
+    def _replaced(self, receiver: Value, value: Value) -> bool:
+        """Let a list hold nothing but other entries, where it is known to be but that list."""
+        held = [o for o in receiver.made() if o.path == "list"]
+        if len(held) != 1 or len(receiver.objs) != 1:
+            return False
+        for name, _ in self.memory.of(held[0]):
+            self.memory[held[0], name] = self.element(value)
+        return True
 
     def _freed(self, name: ast.Name, tensor: Value) -> None:
         """`w.requires_grad = True`: gradients are computed for a tensor from here on."""
@@ -422,7 +445,7 @@ class Interpreter:
     def _mentions(self, node: ast.expr, target: ast.expr) -> bool:
         key = ("mentions", target)
         if key not in self.project.memo:
-            self.project.memo[key] = _mentions(node, target)
+            self.project.memo[key] = isinstance(target, (ast.Name, ast.Attribute)) and any(same(n, target) for n in ast.walk(node))
         return bool(self.project.memo[key])
 
     def _reads_back(self, node: ast.stmt, body: list[ast.stmt]) -> bool:
@@ -468,6 +491,8 @@ class Interpreter:
         for target in node.targets:
             if isinstance(target, ast.Subscript):
                 self.expression(target.value)
+            elif isinstance(target, ast.Name):
+                self.events.append((Kind.WRITE, target, None, NOTHING))
         return True
 
     def _do_global(self, node: ast.Global) -> bool:
@@ -477,6 +502,8 @@ class Interpreter:
     def _do_jump(self, node: ast.stmt) -> bool:
         if self.breaks:
             self.breaks[-1].append(self._fork())
+            if isinstance(node, ast.Continue):
+                self.record.again.add(self.breaks[-1][-1][1].point)
         return False
 
     def _do_if(self, node: ast.If) -> bool:
@@ -604,19 +631,30 @@ class Interpreter:
         zero = self._fork()
         self.breaks.append([])
         outer = self.loops
-        passes = 0
+        passes, first = 0, self.record.current + 1
         while passes < (2 if not outer or (passes and self._reads_back(node, body)) else 1):
+            if passes:
+                self.record.go_on([version.point for _, version in self.breaks[-1]])
             passes += 1
             loop = enter()
+            head = self.heads.pop()
             self.loops = (*outer, loop) if loop is not None else outer
             alive = self.block(body)
             self.loops = outer
             ends = [zero, *self.breaks[-1]] + ([self._end()] if alive else [])
+            back = [version.point for _, version in self.breaks[-1] if version.point in self.record.again]
+            self.record.repeat(head, [*back, *([ends[-1][1].point] if alive else [])])
             if endless and (alive or self.breaks[-1]):
                 ends = ends[1:]
             self._merge(ends)
         self.breaks.pop()
+        self.record.ran(node, first)
         return self.block(orelse) if orelse else True
+
+    def _head(self) -> None:
+        """Begin a pass of a loop: here control comes back to."""
+        self.memory.fork()
+        self.heads.append(self.record.current)
 
     def _do_for(self, node: ast.For) -> bool:
         phases = self._spelled(node.iter, node.body)
@@ -626,6 +664,7 @@ class Interpreter:
         def enter() -> Loop:
             over = self.expression(node.iter)
             element = self.element(over, node)
+            self._head()
             self.assign(node.target, element)
             self._note(node, element)
             return Loop(node, self.frame.file, over, element | self.fed.get(node, NOTHING))
@@ -646,6 +685,7 @@ class Interpreter:
         for obj in self.expression(node.iter).made():
             for name, _ in self.memory.of(obj):
                 self.memory[obj, name] = value
+        self.events.append((Kind.FILL, node, None, self.expression(node.iter)))
 
     def _spelled(self, node: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
         """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
@@ -698,6 +738,8 @@ class Interpreter:
         """Run a loop over a few names or flags that are spelled out once for each."""
         over, outer, calls = self.expression(node.iter), self.loops, self.stack
         self.breaks.append([])
+        first = self.record.current + 1
+        self.memory.fork()
         for item, element in phases:
             self.assign(node.target, element)
             self.loops, self.stack = (*outer, Loop(node, self.frame.file, over, element)), (*calls, item)
@@ -707,10 +749,12 @@ class Interpreter:
                 self.breaks.pop()
                 return False
         self.breaks.pop()
+        self.record.ran(node, first)
         return self.block(node.orelse) if node.orelse else True
 
     def _do_while(self, node: ast.While) -> bool:
         def enter() -> Loop:
+            self._head()
             test = self._as_said(self.expression(node.test))
             self._decide(node, test)
             return Loop(node, self.frame.file, NOTHING, test | self.fed.get(node, NOTHING))
@@ -985,7 +1029,9 @@ class Interpreter:
         return value
 
     def _ev_name(self, node: ast.Name) -> Value:
-        return self.lookup(node.id)
+        value = self.lookup(node.id)
+        self.events.append((Kind.READ, node, None, value))
+        return value
 
     def _ev_attribute(self, node: ast.Attribute) -> Value:
         return self._read(self.expression(node.value), node)
@@ -994,6 +1040,7 @@ class Interpreter:
         self.access = node
         value = self.attribute(base, node.attr)
         self.access = None
+        self.events.append((Kind.READ, node, base, value))
         return value
 
     def attribute(self, base: Value, name: str) -> Value:
@@ -1146,7 +1193,9 @@ class Interpreter:
         if self.cuts and any(isinstance(o, Tup) for o in index.objs):
             flow = library.mixed([index], {})
             index = Value(index.objs, flow.origins, flow.scale)
-        return self.item(base, index, node)
+        value = self.item(base, index, node)
+        self.events.append((Kind.READ, node, base, value))
+        return value
 
     def item(self, base: Value, index: Value, node: ast.Subscript) -> Value:
         """What `base[index]` is."""
@@ -1267,7 +1316,9 @@ class Interpreter:
         self.memory[obj, ELEMENT] = join(items)
         for i, item in enumerate(items):
             self.memory[obj, str(i)] = item
-        return Value(frozenset((obj,)), origins_of(items))
+        made = Value(frozenset((obj,)), origins_of(items))
+        self.events.append((Kind.MAKE, node, None, made))
+        return made
 
     def _ev_dict(self, node: ast.Dict) -> Value:
         obj = self.objects.new("dict", node, self.stack)
@@ -1284,7 +1335,9 @@ class Interpreter:
             if not named:
                 self.set_attribute(obj, UNNAMED, value, False)
             self.memory[obj, ELEMENT] = self.memory[obj, ELEMENT] | value
-        return just(obj)
+        made = just(obj)
+        self.events.append((Kind.MAKE, node, None, made))
+        return made
 
     def _update(self, obj: Obj, value: Value) -> None:
         for other in value.objs:
@@ -1428,7 +1481,9 @@ class Interpreter:
         self.memory[obj, ELEMENT] = item
         for k in keys:
             self.memory[obj, k] = item
-        return Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None)
+        made = Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None)
+        self.events.append((Kind.MAKE, node, None, made))
+        return made
 
     def _moved(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value | None:
         """`[part.to(device) for part in batch]`: a batch whose parts are somewhere else is the batch."""
@@ -1622,6 +1677,7 @@ class Interpreter:
         if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
             self._changed_in_place(node.func, receiver, result)
         call.result = call.result | result
+        self.events.append((Kind.CALL, node, receiver, result))
         self.order += 1
         call.last = self.order
         return result
@@ -1949,6 +2005,8 @@ class Interpreter:
         )
         self.no_grad += quiet
         self.frames.append(frame)
+        entered = len(self.events)
+        self.events.append((Kind.ENTER, func.node, None, NOTHING))
         if isinstance(func.node, ast.Lambda):
             frame.returned = self.expression(func.node.body)
         else:
@@ -1957,6 +2015,7 @@ class Interpreter:
             if frame.exits:
                 self.memory.join(frame.exits)
         self.frames.pop()
+        self.record.calls.setdefault(node, []).append((entered, len(self.events)))
         self.no_grad -= quiet
         self.stack, self.breaks = saved
         self._hand_back(func, node, frame)
@@ -2064,15 +2123,6 @@ def _all_of(target: ast.Subscript) -> bool:
     """Whether a target is all of what a name or an attribute holds: `x[:]`."""
     rows = target.slice
     return isinstance(target.value, (ast.Name, ast.Attribute)) and isinstance(rows, ast.Slice) and rows.lower is rows.upper is None
-
-
-def _mentions(node: ast.expr, target: ast.expr) -> bool:
-    """Whether an expression reads the name or attribute that it is assigned to."""
-    if isinstance(target, ast.Name):
-        return any(isinstance(n, ast.Name) and n.id == target.id for n in ast.walk(node))
-    if not isinstance(target, ast.Attribute):
-        return False
-    return any(isinstance(n, ast.Attribute) and same(n, target) for n in ast.walk(node))
 
 
 def _texts(parts: list[Value]) -> frozenset[Obj]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ddpify.facts.model import Value
+from ddpify.facts.record import Record
 
 Key = tuple[Any, str]
 
@@ -12,10 +13,11 @@ Key = tuple[Any, str]
 class Version:
     """What was written since another version. One that was handed out is not written to any more."""
 
-    __slots__ = ("depth", "new", "old", "parent")
+    __slots__ = ("depth", "new", "old", "parent", "point")
 
-    def __init__(self, parent: Version | None = None) -> None:
+    def __init__(self, parent: Version | None = None, point: int = 0) -> None:
         self.parent = parent
+        self.point = point
         self.new: dict[Key, Value] = {}
         self.old: dict[Key, Value | None] = {}
         self.depth: int = 0 if parent is None else parent.depth + 1
@@ -24,10 +26,11 @@ class Version:
 class Memory(dict[Key, Value]):
     """What each (object, name) holds in the current version; the others are told by what differs on the way there."""
 
-    __slots__ = ("_owned", "_version")
+    __slots__ = ("_owned", "_version", "record")
 
     def __init__(self) -> None:
         super().__init__()
+        self.record = Record()
         self._owned: dict[Any, dict[str, None]] = {}  # all names that an owner ever held something as
         self._version = Version()
 
@@ -50,7 +53,7 @@ class Memory(dict[Key, Value]):
     def fork(self) -> Version:
         """The current version; what is written from now on is written to one of its own."""
         version = self._version
-        self._version = Version(version)
+        self._version = Version(version, self.record.point([version.point]))
         return version
 
     def restore(self, version: Version) -> None:
@@ -59,7 +62,7 @@ class Memory(dict[Key, Value]):
         self._back(base)
         for step in reversed(_path(version, base)):
             self.update(step.new)
-        self._version = Version(version)
+        self._version = Version(version, self.record.point([version.point]))
 
     def join(self, versions: list[Version]) -> None:
         """Go on from what holds whichever of some versions is the case."""
@@ -69,6 +72,7 @@ class Memory(dict[Key, Value]):
         if all(version is base for version in versions):
             self.restore(base)
             return
+        points = [version.point for version in versions]
         written: list[dict[Key, Value]] = []
         for version in versions:
             all_of: dict[Key, Value] = {}
@@ -76,6 +80,7 @@ class Memory(dict[Key, Value]):
                 all_of.update(step.new)
             written.append(all_of)
         self.restore(base)
+        self.record.before[-1] = points
         for key in dict.fromkeys(key for all_of in written for key in all_of):
             before = self.get(key)
             value: Value | None = None

@@ -236,11 +236,11 @@ def _numbered(roots: list[ast.Module]) -> dict[ast.AST, tuple[int, int]]:
         elif not isinstance(node, _SHARED):
             first[node] = len(first)
             todo.append((node, True))
-            todo += [(child, False) for child in reversed(_evaluated(node))]
+            todo += [(child, False) for child in reversed(evaluated(node))]
     return out
 
 
-def _evaluated(node: ast.AST) -> list[ast.AST]:
+def evaluated(node: ast.AST) -> list[ast.AST]:
     """What a node holds, in the order in which it is evaluated."""
     if isinstance(node, ast.Dict):
         return [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part is not None]

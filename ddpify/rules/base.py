@@ -57,7 +57,7 @@ class Change:
     id: str = ""
     discharges: tuple[Obligation, ...] = ()
     needs: tuple[str, ...] = ()
-    settles: tuple[tuple[ast.stmt, str], ...] = ()
+    settles: tuple[tuple[ast.stmt, ast.expr], ...] = ()
     agrees: tuple[ast.AST, ...] = ()
     turns: tuple[tuple[ast.expr, str], ...] = ()
 

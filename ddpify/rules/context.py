@@ -69,7 +69,7 @@ class Context:
     dealt: frozenset[New] = frozenset()  # the loaders whose batches are shared out among the ranks for evaluation
     amp: Site | Nowhere | None = None  # where apex.amp is to be initialised, if it was asked for
     distributed: bool = False  # the script is so already: it gets no runtime block
-    settled: dict[ast.stmt, tuple[str, ...]] = field(default_factory=dict)  # statement by statement, the names that hold all ranks' numbers
+    settled: dict[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)  # after each, what holds all ranks' numbers
     agreed: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
     turned: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up
     _known: dict[object, object] = field(default_factory=dict, init=False)
@@ -210,8 +210,8 @@ class Context:
         """The context of the script once all ranks agree on what some changes make them agree on."""
         settled, agreed, turned = dict(self.settled), set(self.agreed), dict(self.turned)
         for change in changes:
-            for statement, text in change.settles:
-                settled[statement] = (*settled.get(statement, ()), text)
+            for statement, target in change.settles:
+                settled[statement] = (*settled.get(statement, ()), target)
             agreed |= set(change.agrees)
             turned |= dict(change.turns)
         facts = settle(self.facts, settled, frozenset(agreed), self.shares, turned)

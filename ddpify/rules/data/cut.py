@@ -16,7 +16,7 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
-from ddpify.facts import cuts, kept
+from ddpify.facts import cuts
 from ddpify.facts.model import Call, Class, Func, Lit, New, Origin, Part, Tup, Value, join, paths_of
 from ddpify.facts.tree import Tree, last_name, same, structure
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
@@ -281,10 +281,11 @@ def _carried(context: Context, value: Value, call: Call) -> bool:
         loop = next((up for up in tree.path(node) if isinstance(up, (ast.For, ast.While))), None) if tree is not None else None
         if not isinstance(node, ast.Call) or not isinstance(statement, ast.Assign) or loop is None:
             continue
-        set_here = {structure(e): e for t in statement.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])}
-        taken = {structure(a) for a in (*node.args, *(k.value for k in node.keywords)) if context.facts.after.value(a) == value}
-        known = {structure(n) for n in ast.walk(loop.target)} if isinstance(loop, ast.For) else set()
-        if any(kept.from_before(loop.body, ast.unparse(e)) for what, e in set_here.items() if what in taken - known):
+        run = context.facts.after
+        written = [e for t in statement.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
+        taken = [a for a in (*node.args, *(k.value for k in node.keywords)) if run.value(a) == value]
+        again = [e for e in written if any(run.scopes.same(e, a) for a in taken)]
+        if any(run.definitions.exposed(loop, run.definitions.variable(e)) for e in again):
             return True
     return False
 

@@ -12,18 +12,21 @@ References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Samp
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument
-from ddpify.facts import kept, library
+from ddpify.facts import library
 from ddpify.facts.collect import Run
 from ddpify.facts.effects import Effects, of_run
-from ddpify.facts.model import NOTHING, Call, New
-from ddpify.facts.tree import Tree, structure
+from ddpify.facts.model import Call, New
+from ddpify.facts.tree import Tree
+from ddpify.facts.writes import Write, container
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.loop.reductions import Left, left_behind, loader_of, meter, reduce
+from ddpify.rules.loop.live_out import LiveOut, live_out, made_under, places_of, written
+from ddpify.rules.loop.meters import meter
+from ddpify.rules.loop.reductions import loader_of, reduce
 from ddpify.rules.model.batch_norm import may_hold_batch_norm
 
 CODE = "DDP304"
@@ -135,12 +138,12 @@ def _whole(context: Context) -> Iterator[Finding]:
             asked = context.options.eval == "shard"
             text = f"every rank evaluates all of this, not a share, since {why}"
             yield context.manual(CODE, loop, text, level=Safety.REVIEW if asked else Safety.NOTE)
-            metric = next((x for x in left_behind(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.made())), None)
+            metric = next((x for x in live_out(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.made())), None)
             if metric is not None:
                 yield context.manual(
                     CODE,
                     metric.node,
-                    f"`{metric.text}` adds up what all ranks saw, and here each saw all of the data",
+                    f"`{metric.name}` adds up what all ranks saw, and here each saw all of the data",
                     "make this metric with sync_on_compute=False",
                     level=Safety.REVIEW,
                 )
@@ -340,42 +343,34 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
             return "it draws from something else, too"
     if _counts(context, loop, asked):
         return "it counts its batches"
-    left = {x.text: x for x in left_behind(context, loop)}
-    bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    for write in kept.writes(loop):
-        base = write.text.partition("[")[0].partition(".")[0]
-        if write.text in left:
-            continue
-        if write.how == "last" and kept.from_before(loop.body, write.text) and write.text not in bound:
-            return f"`{write.text}` goes on from batch to batch"
-        if write.how != "last" and _read_inside(context, loop, Left(write.text, (write,), write.node, NOTHING, "")):
-            return f"`{write.text}` goes on from batch to batch"
-        if write.how == "object" and _outlives(context, loop, base, write.node):
-            return f"`{write.text}` goes on from batch to batch"
+    live = live_out(context, loop)
+    for group in written(context, loop):
+        if not any(x.target is group[0].target for x in live) and _goes_on(context, loop, group):
+            return f"`{ast.unparse(group[0].target)}` goes on from batch to batch"
     expression = loader_of(context, loop)
     if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in run.trace.calls):
         return "hooks may keep what they see"
-    for found in left.values():
-        if _read_inside(context, loop, found) or not _steady(context, loop, found):
-            return f"`{found.text}` was not seen to be only added up"
+    for found in live:
+        if _read_inside(context, loop, found.writes) or not _steady(context, loop, found):
+            return f"`{found.name}` was not seen to be only added up"
         counts = any(_meters(context, o) for o in found.value.made())
         if "last" in found.hows or (found.hows == {"object"} and not counts):
-            return f"`{found.text}` was not seen to be added up"
+            return f"`{found.name}` was not seen to be added up"
         if found.value.made() and all(o.path.startswith("torchmetrics.") for o in found.value.made()):
             continue
         answer = reduce(context, loop, found, expression, dealt=True)
         if answer is None or answer.problem or answer.edits:
-            return f"`{found.text}` was not seen to be added up"
+            return f"`{found.name}` was not seen to be added up"
         if found.hows == {"samples"} and not expression:
             return "its loader has no name"
     for store in run.trace.stores:
         if isinstance(store.node, ast.Subscript) or store.node in inside or not any(each.node is loop for each in store.loops):
             continue
-        if any(isinstance(o, New) and not _made_under(o, loop) and not _meters(context, o) for o in store.receiver.objs):
+        if any(isinstance(o, New) and not made_under(o, set(ast.walk(loop))) and not _meters(context, o) for o in store.receiver.objs):
             return "a function that it calls changes what goes on from batch to batch"
     for call in run.trace.calls:
         called = call.method in _GROWS and call.node not in inside and any(each.node is loop for each in call.loops)
-        if called and any(not _made_under(o, loop) for o in call.receiver.made()):
+        if called and any(not made_under(o, set(ast.walk(loop))) for o in call.receiver.made()):
             return "a function that it calls changes what goes on from batch to batch"
     if not any(c.method == "eval" and facts.model_of(c.receiver) is not None for c in run.trace.calls) and _may_normalise(context):
         return "the model was not seen to be in evaluation mode"
@@ -384,16 +379,27 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
     return ""
 
 
-def _read_inside(context: Context, loop: ast.For, found: Left) -> bool:
+def _goes_on(context: Context, loop: ast.For, group: list[Write]) -> bool:
+    """Whether one pass of a loop takes something from the one before it that nothing reads after the loop."""
+    for write in group:
+        if write.how == "last":
+            if context.facts.after.definitions.exposed(loop, places_of(context, loop, group)):
+                return True
+        elif _read_inside(context, loop, (write,)) or (write.how == "object" and _outlives(context, loop, write.target)):
+            return True
+    return False
+
+
+def _read_inside(context: Context, loop: ast.For, writes: Sequence[Write]) -> bool:
     """Whether a loop reads what it builds up, other than to add to it or to show it on a bar."""
     tree, run = context.tree, context.facts.after
-    own = {n for w in found.writes for n in ast.walk(w.target)}
-    for write in found.writes:
+    own = {n for w in writes for n in ast.walk(w.target)}
+    for write in writes:
         if isinstance(write.node, ast.Assign):  # total = total + x
             own |= {n for n in ast.walk(write.node.value) if n not in set(ast.walk(write.added or write.node))}
-    built = {structure(kept.whole(w.target)) for w in found.writes}
+    base = container(writes[0].target)
     for node in (n for s in loop.body for n in ast.walk(s)):
-        if not isinstance(node, (ast.Name, ast.Attribute)) or structure(node) not in built or node in own:
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not run.scopes.same(node, base) or node in own:
             continue
         shown = (up.func for up in tree.ancestors(node) if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute))
         if not any(o.path.startswith("tqdm.") for f in shown for o in run.value(f.value).made()):
@@ -401,7 +407,7 @@ def _read_inside(context: Context, loop: ast.For, found: Left) -> bool:
     return False
 
 
-def _steady(context: Context, loop: ast.For, found: Left) -> bool:
+def _steady(context: Context, loop: ast.For, found: LiveOut) -> bool:
     """Whether a list or array grows alike with each batch: one entry of it, or one for each of its samples."""
     if not found.hows & {"entries", "samples", "rows"} and not any(o.path == "list" for o in found.value.made()):
         return True
@@ -460,21 +466,15 @@ def _index_node(context: Context, loop: ast.For) -> ast.Name | None:
     return None
 
 
-def _outlives(context: Context, loop: ast.For, name: str, node: ast.AST) -> bool:
+def _outlives(context: Context, loop: ast.For, target: ast.expr) -> bool:
     """Whether an object whose method a loop calls was made before the loop, and is neither a bar nor a tensor of the batch."""
     run = context.facts.after
-    value = next((run.value(n) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name), None)
+    while isinstance(target, (ast.Attribute, ast.Subscript)):
+        target = target.value
+    value = run.value(target) if isinstance(target, ast.Name) else None
     if value is None or context.shared(value) or any(o.path.startswith("tqdm") for o in value.made()):
         return False
-    return any(not _made_under(o, loop) for o in value.made()) or not value.objs
-
-
-def _made_under(obj: New, loop: ast.For) -> bool:
-    return (
-        obj.node is loop
-        or any(obj.node is n for n in ast.walk(loop))
-        or any(n in obj.stack for n in ast.walk(loop) if isinstance(n, ast.Call))
-    )
+    return any(not made_under(o, set(ast.walk(loop))) for o in value.made()) or not value.objs
 
 
 def _may_normalise(context: Context) -> bool:

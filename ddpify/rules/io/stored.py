@@ -74,15 +74,11 @@ def _numbers(context: Context, node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _display(context: Context, name: ast.Name) -> ast.expr | None:
-    """The display that a name is bound to in the block where it is read, or in one around that."""
-    tree = context.facts.tree_of(name)
-    for statement in tree.path(name):
-        block = tree.block(statement)
-        for earlier in block[: block.index(statement)][::-1]:
-            bound = earlier.targets[0] if isinstance(earlier, ast.Assign) else None
-            if isinstance(earlier, ast.Assign) and isinstance(bound, ast.Name) and bound.id == name.id:
-                return earlier.value if isinstance(earlier.value, (ast.Dict, ast.List, ast.Tuple)) else None
-    return None
+    """The display that a name holds where it is read, if it can be but one."""
+    found = context.facts.after.definitions.reaching(name).definitions
+    bound = context.facts.tree_of(name).parent.get(found[0]) if len(found) == 1 else None
+    value = bound.value if isinstance(bound, ast.Assign) and len(bound.targets) == 1 else None
+    return value if isinstance(value, (ast.Dict, ast.List, ast.Tuple)) else None
 
 
 def _alone(context: Context, node: ast.expr) -> bool:

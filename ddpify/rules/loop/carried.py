@@ -13,9 +13,10 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit
-from ddpify.facts import kept
 from ddpify.facts.collect import TrainingLoop, loss_of, settle
+from ddpify.facts.definitions import Place
 from ddpify.facts.model import join
+from ddpify.facts.writes import container
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -71,30 +72,30 @@ _WHY = "the loss of later steps reads this: it is made from the batches of all r
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Feed what the losses of later steps read with the numbers of all ranks."""
     run = context.facts.after
-    found: dict[ast.Assign | ast.AugAssign, str] = {}
+    found: dict[ast.Assign | ast.AugAssign, ast.expr] = {}
     for loop in context.facts.loops:
         loss = join([loss_of(call) for call in run.calls(loop.backward.node)])
         for node in sorted(loss.of_kind("kept"), key=lambda n: n.lineno):
             if node not in found and _carried(context, loop, node):
-                found[node] = ast.unparse(kept.whole(_target(node)))
+                found[node] = container(_target(node))
     if found:
         fed_before = _assuming(context, found)
-        yield from (_of_all(fed_before, node, text) for node, text in found.items())
+        yield from (_of_all(fed_before, node, target) for node, target in found.items())
     yield from (item for item in state.written(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in found)
 
 
-def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, str]) -> Context:
+def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, ast.expr]) -> Context:
     """The context of a step before which all that is kept was the same on all ranks: then what it keeps must be so after it."""
-    settled: dict[ast.stmt, tuple[str, ...]] = dict(context.settled)
-    for node, text in found.items():
-        settled[node] = (*settled.get(node, ()), text)
+    settled: dict[ast.stmt, tuple[ast.expr, ...]] = dict(context.settled)
+    for node, target in found.items():
+        settled[node] = (*settled.get(node, ()), target)
     facts = settle(context.facts, settled, context.agreed, context.shares, context.turned)
     return replace(context, facts=facts)
 
 
 def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAssign) -> bool:
     """Whether a statement of the training keeps something of a rank's own batch for later batches."""
-    run, tree = context.facts.after, context.facts.tree_of(node)
+    run = context.facts.after
     target = _target(node)
     value = run.value(node.value)
     index = run.value(target.slice) if isinstance(target, ast.Subscript) else None
@@ -104,20 +105,17 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
         return False  # a loss that is added up; rows that meet the same rows of the next batch
     if index is None and run.interpreter.timed(value):
         return False  # a state that goes along with this rank's own sequences
-    text = ast.unparse(kept.whole(target))
-    batch = loop.batch.node if loop.batch is not None else None
-    if isinstance(batch, (ast.For, ast.AsyncFor, ast.While)) and batch in tree.ancestors(node):
-        fresh = {n.id for n in ast.walk(batch.target) if isinstance(n, ast.Name)} if not isinstance(batch, ast.While) else set()
-        return text not in fresh and kept.from_before(batch.body, text)
-    function = tree.function(node)
-    if isinstance(kept.whole(target), ast.Name) and not any(
-        text in s.names for s in ast.walk(function) if isinstance(s, (ast.Global, ast.Nonlocal))
-    ):
-        return False  # a name of a function that is called anew
-    return kept.from_before([function], text)
+    batches = loop.batch or loop.epoch
+    return batches is not None and run.definitions.exposed(batches.node, _places(context, target))
 
 
-def _of_all(context: Context, node: ast.Assign | ast.AugAssign, text: str) -> Change | Finding:
+def _places(context: Context, target: ast.expr) -> frozenset[Place]:
+    """What an assignment writes to: a variable, or what the objects hold of which its target is an element."""
+    definitions, base = context.facts.after.definitions, container(target)
+    return (definitions.content(base) if base is not target else frozenset()) or definitions.variable(base)
+
+
+def _of_all(context: Context, node: ast.Assign | ast.AugAssign, written: ast.expr) -> Change | Finding:
     tree = context.facts.tree_of(node)
     target = _target(node)
     guarded = any(
@@ -128,16 +126,16 @@ def _of_all(context: Context, node: ast.Assign | ast.AugAssign, text: str) -> Ch
     if context.facts.is_edited(node) and not guarded:
         if isinstance(target, ast.Subscript):
             edits, needs = of_rows(context, target.slice, node.value)
-        elif parts := own_parts(context, node.value, text):
+        elif parts := own_parts(context, node.value, written):
             edits, needs = fed(context, parts)
     if not edits:
         return context.manual(
             CODE,
             node,
-            f"`{text}` keeps what this rank computed from its own batches, and the loss of later steps reads it",
+            f"`{ast.unparse(written)}` keeps what this rank computed from its own batches, and the loss of later steps reads it",
             "store the rows of all ranks: gather them with dist.all_gather first, and so their indices",
         )
-    return Change(CODE, _WHY, tree.shown, node, tuple(edits), needs=tuple(sorted(needs)), settles=((node, text),))
+    return Change(CODE, _WHY, tree.shown, node, tuple(edits), needs=tuple(sorted(needs)), settles=((node, written),))
 
 
 def _target(node: ast.Assign | ast.AugAssign) -> ast.expr:

@@ -47,15 +47,17 @@ def _averages(context: Context, loss: Value) -> Iterator[ast.expr]:
             left, right = run.value(node.left), run.value(node.right)
             if left.scale == "sum" and not left.of_kind("offset") and not right.of_kind("forward"):
                 yield node
-        elif _mean_of(node) is not None:
+        elif _mean_of(context, node) is not None:
             yield node
 
 
-def _mean_of(node: ast.expr) -> ast.expr | None:
+def _mean_of(context: Context, node: ast.expr) -> ast.expr | None:
     """What `x.mean()` or `torch.mean(x)` averages."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean" and not node.keywords):
         return None
-    return node.args[0] if ast.unparse(node.func) == "torch.mean" and len(node.args) == 1 else None if node.args else node.func.value
+    if "torch.mean" in context.facts.after.value(node.func).paths():
+        return node.args[0] if len(node.args) == 1 else None
+    return None if node.args else node.func.value
 
 
 def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
@@ -68,7 +70,7 @@ def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
             return ()
         sums = [Replace(p, _of_all(context, p, p is divisor), (p,)) for p in parts]
         return *sums, Replace(node, f"{{0}} * {world} / {{1}}", (node.left, node.right))
-    entries = _mean_of(node)
+    entries = _mean_of(context, node)
     if entries is None or run.value(entries).scale != "weighted" or len(ast.unparse(entries)) > 60:
         return ()
     return (Replace(node, f"{{0}}.sum() * {world} / {total}({{0}}.numel())", (entries,)),)
@@ -83,10 +85,10 @@ def _of_all(context: Context, part: ast.expr, alone: bool) -> str:
 
 def _divisor(context: Context, node: ast.expr) -> ast.expr:
     """The expression that a divisor is, or was assigned, where it has a name of its own and serves nothing else."""
-    tree = context.facts.tree_of(node)
+    tree, definitions = context.facts.tree_of(node), context.facts.after.definitions
     if not isinstance(node, ast.Name) or context.facts.after.value(node).scale in ("sum", "count"):
         return node
-    named = [n for n in ast.walk(tree.function(node)) if isinstance(n, ast.Name) and n.id == node.id]
-    given = [n for n in named if isinstance(n.ctx, ast.Store)]
-    up = tree.parent.get(given[0]) if len(given) == 1 and len(named) == 2 else None
+    reaching = definitions.reaching(node)
+    only = reaching.definitions[0] if len(reaching.definitions) == 1 and not reaching.changes and not reaching.undefined else None
+    up = tree.parent.get(only) if only is not None and definitions.uses(only) == [node] else None
     return up.value if isinstance(up, ast.Assign) and len(up.targets) == 1 else node

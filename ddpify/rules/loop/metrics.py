@@ -18,10 +18,15 @@ from ddpify.facts import cuts
 from ddpify.facts.effects import effect
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, New, Tup, Value
+from ddpify.facts.tree import same
+from ddpify.facts.writes import Batches
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, sampler_name
-from ddpify.rules.loop.reductions import Batches, Reduction, is_meter, left_behind, loader_of, reduce
+from ddpify.rules.loop.last_batch import of_one_batch
+from ddpify.rules.loop.live_out import live_out
+from ddpify.rules.loop.meters import is_meter
+from ddpify.rules.loop.reductions import Reduction, loader_of, reduce
 
 CODE = "DDP404"
 TITLE = "reduce what outlives the training loop"
@@ -189,17 +194,17 @@ def _counts_rows(context: Context, node: ast.expr) -> bool:
     if cuts.measures(node):
         return not any(isinstance(n, ast.BinOp) for n in ast.walk(node))
     if isinstance(node, (ast.Name, ast.Attribute)):
-        for other in tree.nodes():
-            if isinstance(other, ast.Assign) and any(ast.unparse(t) == ast.unparse(node) for t in other.targets):
-                return _counts_rows(context, other.value)
-    ends = {
-        ast.unparse(part.args[1])
+        found = [tree.parent.get(d) for d in run.definitions.reaching(node).definitions]
+        if found and all(isinstance(up, ast.Assign) for up in found):
+            return all(_counts_rows(context, up.value) for up in found if isinstance(up, ast.Assign))
+    ends = [
+        part.args[1]
         for t in context.facts.loops
         if t.batch is not None and isinstance(t.batch.node, ast.For)
         for part in ast.walk(t.batch.node.iter)
         if isinstance(part, ast.Call) and "range" in run.value(part.func).paths() and len(part.args) == 3
-    }
-    return ast.unparse(node) in ends
+    ]
+    return any(same(node, end) for end in ends)
 
 
 def _progress(context: Context) -> Iterator[Change]:
@@ -301,6 +306,8 @@ def residue(context: Context) -> Iterator[Finding]:
         ):
             if all(v.scale in ("sample", "count") for v in own):
                 yield context.manual(CODE, call.node, "what is shown here are samples of rank 0's share", level=Safety.NOTE)
+            elif of_one_batch(context, call.node):
+                yield context.manual(CODE, call.node, "what is shown here is of rank 0's last batch", level=Safety.NOTE)
             else:
                 yield context.manual(CODE, call.node, message, fix)
     for decision in facts.after.trace.decisions:
@@ -318,20 +325,23 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
     lines: list[str] = []
     edits: list[Edit] = []
     needs: set[str] = set()
-    settles: list[tuple[ast.stmt, str]] = []
+    settles: list[tuple[ast.stmt, ast.expr]] = []
     doubts: list[Reduction] = []
-    for left in left_behind(context, loop):
-        found = reduce(context, loop, left, loader, dealt)
+    for live in live_out(context, loop):
+        found = reduce(context, loop, live, loader, dealt)
         if found is None:
             continue
-        if mixed and not found.problem and (not loader or not kind or (found.edits and left.value.scale != "mean")):
-            found.problem = f"`{left.text}` is this rank's share in training, and all of the data in evaluation, of the same loop"
-            found.fix = f"sum {left.text} over the ranks where the loop trained, and only there"
+        if found.note:
+            yield context.manual(CODE, live.node, found.note, level=Safety.NOTE)
+            continue
+        if mixed and not found.problem and (not loader or not kind or (found.edits and live.value.scale != "mean")):
+            found.problem = f"`{live.name}` is this rank's share in training, and all of the data in evaluation, of the same loop"
+            found.fix = f"sum {live.name} over the ranks where the loop trained, and only there"
         if found.problem:
-            yield context.manual(CODE, left.node, found.problem, found.fix)
+            yield context.manual(CODE, live.node, found.problem, found.fix)
             continue
         needs |= found.needs
-        settles += found.settles or [(loop, left.text)]
+        settles += found.settles or [(loop, live.target)]
         if found.doubt:
             doubts.append(found)
         else:
@@ -359,6 +369,6 @@ def _also_evaluates(context: Context, loop: Batches) -> bool:
 
 
 def _elsewhere(context: Context, loop: Batches) -> Iterator[Finding]:
-    for left in left_behind(context, loop):
-        if context.shared(left.value) or any(is_meter(context, o) for o in left.value.made()):
-            yield context.manual(CODE, left.node, f"`{left.text}` is one rank's own number here", f"average {left.text} over the ranks")
+    for live in live_out(context, loop):
+        if context.shared(live.value) or any(is_meter(context, o) for o in live.value.made()):
+            yield context.manual(CODE, live.node, f"`{live.name}` is one rank's own number here", f"average {live.name} over the ranks")

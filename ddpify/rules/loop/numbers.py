@@ -6,17 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace
+from ddpify.facts.tree import same
 from ddpify.rules.context import Context
 
 
-def own_parts(context: Context, node: ast.expr, text: str = "") -> list[ast.expr] | None:
+def own_parts(context: Context, node: ast.expr, carried: ast.expr | None = None) -> list[ast.expr] | None:
     """The largest parts of an expression that are averages, totals or counts over a rank's own samples.
 
     With them replaced by those of all ranks the whole is what it was; None where something else of a rank's own is left. What
-    `text` names is carried on from before, and agreed already.
+    `carried` names goes on from before, and is that of all ranks already.
     """
     parts: list[ast.expr] = []
-    return parts if _gather(context, node, text, parts) else None
+    return parts if _gather(context, node, carried, parts) else None
 
 
 def fed(context: Context, parts: list[ast.expr]) -> tuple[list[Edit], set[str]]:
@@ -45,18 +46,18 @@ def of_rows(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Ed
     return [Replace(n, f"{name}({{0}})", (n,)) for n in own], {"from_all_ranks"}
 
 
-def _gather(context: Context, node: ast.expr, text: str, parts: list[ast.expr]) -> bool:
+def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: list[ast.expr]) -> bool:
     value = context.facts.after.value(node)
-    if ast.unparse(node) == text or not (context.shared(value) or context.local(value)):
+    if (carried is not None and same(node, carried)) or not (context.shared(value) or context.local(value)):
         return True
-    carried = text and text in {ast.unparse(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
-    if value.scale in ("sum", "count", "mean") and not value.made() and not carried and not value.of_kind("offset"):
+    held = carried is not None and any(same(n, carried) for n in ast.walk(node))
+    if value.scale in ("sum", "count", "mean") and not value.made() and not held and not value.of_kind("offset"):
         parts.append(node)
         return True
     if isinstance(node, (ast.Name, ast.Attribute, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.Starred)):
         return False
     inner = [c for c in expressions(node) if not (isinstance(node, ast.Call) and c is node.func and isinstance(c, ast.Name))]
-    return bool(inner) and all(_gather(context, c, text, parts) for c in inner)
+    return bool(inner) and all(_gather(context, c, carried, parts) for c in inner)
 
 
 def expressions(node: ast.expr) -> Iterator[ast.expr]:

@@ -1,0 +1,416 @@
+"""Definitions and uses: which writes of a run reach which of its reads, and what a loop defines that is live after it.
+
+A place is what is written and read: a name in its scope, an attribute of an object, or what a container or another object holds. The
+answers follow the points of a run (`record.py`) forwards from a definition, or backwards from a use, through branches, loops and calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+
+from ddpify.facts.library import COLLECTIONS
+from ddpify.facts.memory import Key
+from ddpify.facts.model import Module, New, Obj, Value
+from ddpify.facts.record import Event, Extent, Kind, Record
+from ddpify.facts.scopes import Scopes
+
+GROWS = frozenset(("append", "extend", "appendleft", "insert", "add"))
+RESETS = frozenset(("clear", "reset", "zero_"))
+
+
+class Place(NamedTuple):
+    """A variable: `name` of a function, module or object. With `content`: what the object holds, or the one element that `name` says."""
+
+    owner: object
+    name: str
+    content: bool = False
+
+
+class Effect(Enum):
+    """What an event does to a place."""
+
+    USE = 1  # reads it
+    AUGMENT = 2  # reads it only to write it: `total += x`
+    CHANGE = 3  # writes a part of it, or may write it
+    DEFINE = 4  # writes all of it: what was there is gone
+
+
+_READING = (Effect.USE, Effect.AUGMENT)
+_WRITING = (Effect.CHANGE, Effect.DEFINE)
+
+
+class Step(NamedTuple):
+    """An event that matters to a place."""
+
+    at: int
+    effect: Effect
+    node: ast.AST
+
+
+class Reaching(NamedTuple):
+    """The definitions that reach a point: those that write all of a place, those that change it, and whether there may be none."""
+
+    definitions: list[ast.AST]
+    changes: list[ast.AST]
+    undefined: bool
+
+
+class Definitions:
+    """Questions about the definitions and uses of one run."""
+
+    def __init__(self, record: Record, scopes: Scopes, memory: Mapping[Key, Value]) -> None:
+        self._record = record
+        self._scopes = scopes
+        self._memory = memory
+        self._steps: dict[Place, dict[int, list[Step]]] = {}
+        self._insides: dict[ast.AST, bytearray] = {}
+
+    # ------------------------------------------------------------------------------------------------ what is asked
+
+    def variable(self, target: ast.AST) -> frozenset[Place]:
+        """The variables that a name or attribute is; of an element, those of what it is an element of."""
+        while isinstance(target, ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Name):
+            owner = self._scopes.owner(target)
+            return frozenset() if owner is None else frozenset((Place(owner, target.id),))
+        if not isinstance(target, ast.Attribute):
+            return frozenset()
+        bases = [e.base for e in self._of(target) if e.base is not None]
+        owners = {_owner(o) for base in bases for o in base.objs}
+        return frozenset(Place(owner, target.attr) for owner in owners) or self.variable(target.value)
+
+    def content(self, target: ast.AST) -> frozenset[Place]:
+        """What the objects hold that an expression may be."""
+        held = {o for e in self._of(target) if e.kind is Kind.READ for o in e.value.objs if isinstance(o, New)}
+        return frozenset(Place(o, "", True) for o in held)
+
+    def element(self, target: ast.Subscript) -> frozenset[Place]:
+        """The element of a container that an expression with a constant key is; none where the container was not seen to be made."""
+        held = {o for e in self._of(target) if e.base is not None for o in e.base.objs if isinstance(o, New)}
+        key = str(target.slice.value) if isinstance(target.slice, ast.Constant) else ""
+        return frozenset(Place(o, key, True) for o in held)
+
+    def after(self, loop: ast.AST, places: Iterable[Place], written: Collection[ast.AST] = ()) -> dict[int, ast.AST]:
+        """The uses elsewhere that what a loop defines reaches, by their events; the nodes in `written` are known to write the places."""
+        inside = self._inside_of(loop)
+        uses: dict[int, ast.AST] = {}
+        for place in places:
+            uses |= {s.at: s.node for s in self._forward(self.steps(place), inside, written)}
+        return dict(sorted(uses.items()))
+
+    def before(self, loop: ast.AST, places: Iterable[Place], written: Collection[ast.AST] = ()) -> Reaching:
+        """The definitions of places that reach the beginning of a loop from outside it; those of its own earlier runs are changes."""
+        extents, inside = self._record.extents.get(loop, []), self._inside_of(loop)
+        found = []
+        for place in places:
+            own = [e for e in extents if any(e.first <= point < e.after for point in self.steps(place))]
+            starts = [(p, len(self._record.events)) for e in own for p in self._record.before[e.first] if not inside[p]]
+            found.append(self._reaching([place], starts, inside, written))
+        definitions, changes = (list(dict.fromkeys(n for r in found for n in getattr(r, kind))) for kind in ("definitions", "changes"))
+        return Reaching(definitions, changes, any(r.undefined for r in found))
+
+    def reaching(self, use: ast.AST) -> Reaching:
+        """The definitions that reach a use of a name or attribute."""
+        starts = [(self._point(i), i) for i in self._indices(use) if self._record.events[i][0] is Kind.READ]
+        return self._reaching(self.variable(use), starts)
+
+    def uses(self, definition: ast.AST) -> list[ast.AST]:
+        """The uses that a definition of a name or attribute reaches."""
+        out: dict[int, ast.AST] = {}
+        at = {i for i in self._indices(definition) if self._record.events[i][0] is Kind.WRITE}
+        for place in self.variable(definition):
+            starts = [(self._point(i), i + 1) for i in at]
+            out |= {s.at: s.node for s in self._walk(self.steps(place), starts) if s.effect in _READING}
+        return _in_order(out)
+
+    def exposed(self, loop: ast.AST, places: Iterable[Place]) -> bool:
+        """Whether a pass of a loop reads, or adds to, what places held before it."""
+        extents = self._record.extents.get(loop, [])
+        return any(True for place in places for e in extents for _ in self._walk(self.steps(place), [(e.first, 0)], e))
+
+    def written_in(self, loop: ast.AST) -> Iterator[Event]:
+        """The writes that happen while a loop runs, in functions that it calls, too."""
+        for extent in self._record.extents.get(loop, ()):
+            first, last = self._record.starts[extent.first], self._record.starts[extent.after]
+            for event in self._record.events[first:last]:
+                if event[0] is Kind.WRITE:
+                    yield Event(*event)
+
+    def under(self, calls: Collection[ast.AST], at: int) -> bool:
+        """Whether an event happens while one of some calls runs."""
+        return any(first <= at < last for call in calls for first, last in self._record.calls.get(call, ()))
+
+    # ------------------------------------------------------------------------------------------------ walking
+
+    def _forward(self, steps: dict[int, list[Step]], inside: bytearray, written: Collection[ast.AST]) -> Iterator[Step]:
+        """The uses outside a loop that are reached by the definitions inside it."""
+        left = {s.at for p in steps if not inside[p] for s in steps[p] if s.effect in _READING}
+        todo = [(p, s.at + 1, False) for p in steps if inside[p] for s in steps[p] if s.effect in _WRITING or s.node in written]
+        seen = bytearray(2 * len(inside))  # for each point: whether it was come to before the loop was over, and after
+        following = self._following
+        while todo and left:
+            point, first, over = todo.pop()
+            for step in steps.get(point, ()):
+                if step.at < first:
+                    continue
+                if step.effect is Effect.DEFINE:
+                    break
+                if over and step.at in left:
+                    left.discard(step.at)
+                    yield step
+            else:
+                for other in following[point]:
+                    out = over or not inside[other]
+                    if not seen[2 * other + out]:
+                        seen[2 * other + out] = 1
+                        todo.append((other, 0, out))
+
+    def _inside_of(self, loop: ast.AST) -> bytearray:
+        """For each point whether it is one of a loop's."""
+        if loop not in self._insides:
+            inside = bytearray(len(self._record.starts))
+            for extent in self._record.extents.get(loop, ()):
+                inside[extent.first : extent.after] = b"\1" * (extent.after - extent.first)
+            self._insides[loop] = inside
+        return self._insides[loop]
+
+    def _walk(self, steps: dict[int, list[Step]], starts: list[tuple[int, int]], within: Extent | None = None) -> Iterator[Step]:
+        """The steps that are reached from points before the place is defined anew."""
+        todo, seen = list(starts), set[int]()
+        while todo:
+            point, index = todo.pop()
+            for step in steps.get(point, ()):
+                if step.at < index:
+                    continue
+                if step.effect is Effect.DEFINE:
+                    break
+                yield step
+            else:
+                for following in self._following[point]:
+                    if following not in seen and (within is None or within.first <= following < within.after):
+                        seen.add(following)
+                        todo.append((following, 0))
+
+    def _reaching(
+        self,
+        places: Iterable[Place],
+        starts: Collection[tuple[int, int]],
+        inside: bytearray | None = None,
+        written: Collection[ast.AST] = (),
+    ) -> Reaching:
+        definitions: dict[int, ast.AST] = {}
+        changes: dict[int, ast.AST] = {}
+        undefined = False
+        for place in places:
+            steps, todo, seen = self.steps(place), list(starts), set[int]()
+            while todo:
+                point, end = todo.pop()
+                for step in reversed(steps.get(point, ())):
+                    if step.at >= end:
+                        continue
+                    if step.effect is Effect.DEFINE:
+                        (changes if inside is not None and inside[point] else definitions)[step.at] = step.node
+                        break
+                    if step.effect is Effect.CHANGE or step.node in written:
+                        changes[step.at] = step.node
+                else:
+                    undefined |= point == 0
+                    for before in self._record.before[point]:
+                        if before not in seen:
+                            seen.add(before)
+                            todo.append((before, len(self._record.events)))
+        return Reaching(_in_order(definitions), _in_order(changes), undefined)
+
+    @cached_property
+    def _following(self) -> list[list[int]]:
+        """For each point those that control goes on to."""
+        out: list[list[int]] = [[] for _ in self._record.starts]
+        for point, before in enumerate(self._record.before):
+            for earlier in before:
+                out[earlier].append(point)
+        return out
+
+    def _point(self, index: int) -> int:
+        return bisect_right(self._record.starts, index) - 1
+
+    # ------------------------------------------------------------------------------------------------ what an event does
+
+    def steps(self, place: Place) -> dict[int, list[Step]]:
+        """The events that matter to a place, by their points."""
+        if place not in self._steps:
+            out: dict[int, list[Step]] = {}
+            for index in self._acting(place.owner) if place.content else self._candidates(place):
+                event = Event(*self._record.events[index])
+                effect = self._on_content(place, event) if place.content else self._on_variable(place, event)
+                if effect is not None:
+                    out.setdefault(self._point(index), []).append(Step(index, effect, event.node))
+            self._steps[place] = out
+        return self._steps[place]
+
+    def _acting(self, obj: object) -> list[int]:
+        """The events that make an object, give it, or act on it, and those that give a container of it."""
+        return sorted({i for each in (obj, *self._holders(obj)) for i in self._held.get(each, ())})
+
+    def _holders(self, obj: object) -> set[object]:
+        """The containers that hold an object, and those that hold these."""
+        out: set[object] = set()
+        todo = [obj]
+        while todo:
+            for holder in self._containers.get(todo.pop(), ()):
+                if holder not in out:
+                    out.add(holder)
+                    todo.append(holder)
+        return out - {obj}
+
+    @cached_property
+    def _containers(self) -> dict[object, set[object]]:
+        out: dict[object, set[object]] = {}
+        for (owner, _), value in self._memory.items():
+            if isinstance(owner, New) and owner.path in COLLECTIONS:
+                for obj in value.objs:
+                    if isinstance(obj, New) and obj is not owner:
+                        out.setdefault(obj, set()).add(owner)
+        return out
+
+    def _candidates(self, place: Place) -> list[int]:
+        return sorted([*self._named.get(place.name, ()), *self._entered.get(place.owner, ())])
+
+    def _on_variable(self, place: Place, event: Event) -> Effect | None:
+        """What an event does to a variable."""
+        if event.kind is Kind.ENTER:
+            return Effect.DEFINE
+        if isinstance(event.node, ast.Name):
+            if self._scopes.owner(event.node) != place.owner:
+                return None
+            sure = True
+        else:
+            owners = [_owner(o) for o in event.base.objs] if event.base is not None else []
+            if place.owner not in owners:
+                return None
+            sure = len(owners) == 1
+        if event.kind is Kind.WRITE:
+            return Effect.DEFINE if sure else Effect.CHANGE
+        return self._role(event.node, event.value)
+
+    def _on_content(self, place: Place, event: Event) -> Effect | None:
+        """What an event does to what an object holds."""
+        obj, node = place.owner, event.node
+        if obj not in event.value.objs and (event.base is None or obj not in event.base.objs):
+            return self._on_holder(event)
+        if event.kind in (Kind.MAKE, Kind.FILL):
+            return Effect.DEFINE
+        if event.kind is Kind.CALL:
+            if event.base is None or obj not in event.base.objs:
+                return Effect.DEFINE  # it is made
+            resets = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in RESETS
+            return Effect.DEFINE if resets and len(event.base.objs) == 1 else Effect.CHANGE
+        if isinstance(node, ast.Subscript) and event.base is not None and obj in event.base.objs:
+            return self._on_element(place, event, node)
+        if event.kind is Kind.READ and obj in event.value.objs:
+            up = self._parent(node)
+            return None if isinstance(up, ast.Subscript) and up.value is node else self._role(node, event.value)
+        return None
+
+    def _on_holder(self, event: Event) -> Effect | None:
+        """What an event does to what an object holds that is itself held by a container: it is used with it."""
+        up = self._parent(event.node)
+        if event.kind is not Kind.READ or (isinstance(up, ast.Subscript) and up.value is event.node):
+            return None
+        return Effect.USE if self._role(event.node, event.value) is Effect.USE else None
+
+    def _on_element(self, place: Place, event: Event, node: ast.Subscript) -> Effect | None:
+        key = str(node.slice.value) if isinstance(node.slice, ast.Constant) else None
+        if place.name and key is not None and key != place.name:
+            return None
+        if event.kind is Kind.WRITE:
+            sure = event.base is not None and len(event.base.objs) == 1 and key is not None and key == place.name
+            return Effect.DEFINE if sure else Effect.CHANGE
+        return self._role(node, event.value)
+
+    def _role(self, node: ast.AST, value: Value) -> Effect | None:
+        """What the evaluation of an expression is for: to read it, or only to write to it."""
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            return Effect.AUGMENT
+        below, up = node, self._parent(node)
+        while isinstance(up, (ast.Subscript, ast.Attribute)) and up.value is below:
+            if isinstance(up.ctx, (ast.Store, ast.Del)):
+                return Effect.CHANGE
+            if not isinstance(up, ast.Subscript):
+                break
+            below, up = up, self._parent(up)
+        call = self._parent(up) if isinstance(up, ast.Attribute) and up.value is below else None
+        if not (isinstance(call, ast.Call) and isinstance(up, ast.Attribute) and call.func is up):
+            return Effect.USE
+        if not isinstance(self._parent(call), ast.Expr):
+            return Effect.USE
+        if up.attr in GROWS or up.attr.endswith("_"):
+            return Effect.DEFINE if up.attr in RESETS and below is node and not value.objs else Effect.CHANGE
+        if up.attr in RESETS:
+            return Effect.CHANGE
+        made = value.made()
+        return Effect.CHANGE if below is node and made and all(o.cls is None for o in made) else Effect.USE
+
+    def _parent(self, node: ast.AST | None) -> ast.AST | None:
+        tree = self._scopes.tree(node) if node is not None else None
+        return tree.parent.get(node) if tree is not None and node is not None else None
+
+    # ------------------------------------------------------------------------------------------------ indices
+
+    def _of(self, node: ast.AST) -> list[Event]:
+        """The events of a node."""
+        return [Event(*self._record.events[i]) for i in self._indices(node)]
+
+    def _indices(self, node: ast.AST) -> list[int]:
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        return [i for i in self._named.get(name, ()) if self._record.events[i][1] is node]
+
+    @cached_property
+    def _named(self) -> dict[str, list[int]]:
+        """The reads and writes of each name and attribute; those of elements under the empty name."""
+        out: dict[str, list[int]] = {}
+        for i, (kind, node, _, _) in enumerate(self._record.events):
+            if kind is Kind.READ or kind is Kind.WRITE:
+                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                out.setdefault(name, []).append(i)
+        return out
+
+    @cached_property
+    def _entered(self) -> dict[object, list[int]]:
+        """The calls of each function."""
+        out: dict[object, list[int]] = {}
+        for i, event in enumerate(self._record.events):
+            if event[0] is Kind.ENTER:
+                out.setdefault(event[1], []).append(i)
+        return out
+
+    @cached_property
+    def _held(self) -> dict[object, list[int]]:
+        """The events that make each object, give it, or act on it."""
+        out: dict[object, list[int]] = {}
+        for i, (kind, node, base, value) in enumerate(self._record.events):
+            objs: set[Obj] = set()
+            if kind is Kind.CALL:
+                objs = {o for o in value.objs if isinstance(o, New) and o.node is node}
+            elif kind in (Kind.READ, Kind.MAKE, Kind.FILL):
+                objs = {o for o in value.objs if isinstance(o, New)}
+            if base is not None and (kind is Kind.CALL or isinstance(node, ast.Subscript)):
+                objs |= {o for o in base.objs if isinstance(o, New)}
+            for obj in objs:
+                out.setdefault(obj, []).append(i)
+        return out
+
+
+def _in_order(found: dict[int, ast.AST]) -> list[ast.AST]:
+    """The nodes of some events, each once."""
+    return list(dict.fromkeys(found[i] for i in sorted(found)))
+
+
+def _owner(obj: Obj) -> object:
+    """What an attribute belongs to: of a module its name, as for names inside it."""
+    return obj.name if isinstance(obj, Module) else obj

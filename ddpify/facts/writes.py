@@ -1,0 +1,140 @@
+"""How the statements of a loop write to what lives outside it: they add to it, append to it, or assign it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Literal
+
+from ddpify.facts.tree import evaluated, last_name, same
+from ddpify.records import dataclass
+
+# "total": it is added to. "entries": one entry is appended at a time. "samples": a list is extended, "rows": a tensor or array is.
+# "cells": elements of it are added to. "object": its methods are called. "last": it is assigned, so the last batch's stays.
+How = Literal["total", "entries", "samples", "rows", "cells", "object", "last"]
+Batches = ast.For | ast.AsyncFor | ast.While
+_JOINS = frozenset(("cat", "concat", "concatenate", "append", "hstack", "vstack"))
+_IN_PLACE = {"add_": "total", "sub_": "total", "index_add_": "cells", "scatter_add_": "cells", "index_put_": "cells"}
+
+
+@dataclass(frozen=True)
+class Write:
+    """One statement of a loop that changes `target`; `added` is what it adds or assigns, where that is one expression."""
+
+    how: How
+    node: ast.AST
+    added: ast.expr | None
+    target: ast.expr
+
+
+def writes(loop: Batches) -> Iterator[Write]:
+    """The writes of the statements of a loop; inner functions left out."""
+    for node in _nodes(loop.body):
+        yield from writes_of(node)
+
+
+def writes_of(node: ast.AST) -> Iterator[Write]:
+    """The writes of one statement, or of an assignment inside an expression."""
+    if isinstance(node, ast.AugAssign):
+        added = isinstance(node.op, (ast.Add, ast.Sub))
+        yield _write(node.target, "total" if added else "last", node, node.value)
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _assigned(target, node.value, node)
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield from _assigned(node.target, node.value, node)
+    elif isinstance(node, (ast.For, ast.AsyncFor, ast.NamedExpr)):
+        yield from _assigned(node.target, None, node)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        yield _called(node.value, node.value.func)
+
+
+def container(target: ast.expr) -> ast.expr:
+    """What an assignment changes, where its target is an element of it."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target
+
+
+def read_back(body: list[ast.stmt]) -> frozenset[ast.AST]:
+    """The statements of a loop that add to something, or change a part of it, which another statement of the loop reads."""
+    nodes, out = list(_nodes(body)), set[ast.AST]()
+    named = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))]
+    for node in nodes:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []:
+            base = container(target)
+            if isinstance(base, (ast.Name, ast.Attribute)):
+                inside, found = set(ast.walk(node)), [n for n in named if same(n, base)]
+                changed = isinstance(node, ast.AugAssign) or base is not target or any(r in inside and r is not base for r in found)
+                if changed and _from_before(body, found) and any(r not in inside and isinstance(r.ctx, ast.Load) for r in found):
+                    out.add(node)
+    return frozenset(out)
+
+
+def _from_before(body: list[ast.stmt], found: list[ast.Name | ast.Attribute]) -> bool:
+    """Whether the first of some mentions that statements evaluate reads, or adds."""
+    added = {n.target for s in body for n in ast.walk(s) if isinstance(n, ast.AugAssign)}
+    mentions = set(found)
+    first = next((n for s in body for n in _in_turn(s) if n in mentions), None)
+    return first is not None and (isinstance(getattr(first, "ctx", None), ast.Load) or first in added)
+
+
+def _in_turn(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement as they are evaluated, each after its parts."""
+    for child in evaluated(node):
+        yield from _in_turn(child)
+    yield node
+
+
+def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop(0)
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)
+
+
+def _write(target: ast.expr, how: How, node: ast.AST, added: ast.expr | None) -> Write:
+    """A write to a name, an attribute, or an element: under a constant key it is that one, under a computed one the whole is meant."""
+    part = target
+    while isinstance(part, ast.Subscript):
+        if not isinstance(part.slice, ast.Constant):
+            return Write("cells" if how == "total" else how, node, added, container(part))
+        part = part.value
+    return Write(how, node, added, target)
+
+
+def _assigned(target: ast.expr, value: ast.expr | None, node: ast.AST) -> Iterator[Write]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        parts = (
+            value.elts if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts) else [None] * len(target.elts)
+        )
+        for item, part in zip(target.elts, parts, strict=True):
+            yield from _assigned(item, part, node)
+        return
+    if isinstance(target, ast.Starred):
+        target = target.value
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        for mine, other in ((value.left, value.right), (value.right, value.left)):
+            if same(mine, target):
+                yield _write(target, "total", node, other)
+                return
+    if isinstance(value, ast.Call) and last_name(value.func) in _JOINS and value.args:
+        joined = value.args[0].elts if isinstance(value.args[0], (ast.List, ast.Tuple)) else value.args[:1]
+        if any(same(part, target) for part in joined):
+            yield _write(target, "rows", node, None)
+            return
+    yield _write(target, "last", node, value)
+
+
+def _called(call: ast.Call, func: ast.Attribute) -> Write:
+    added = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    if func.attr == "at" and isinstance(func.value, ast.Attribute) and func.value.attr == "add" and call.args:
+        return Write("cells", call, None, call.args[0])
+    how: How = "object"
+    if func.attr in ("append", "extend") and added is not None:
+        how = "entries" if func.attr == "append" else "samples"
+    elif func.attr in _IN_PLACE:
+        how = _IN_PLACE[func.attr]  # type: ignore[assignment]
+    return _write(func.value, how, call, added)

@@ -1,0 +1,231 @@
+"""What a loop over batches defines that is read once the loop is over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from ddpify.facts.definitions import Place
+from ddpify.facts.effects import effect
+from ddpify.facts.library import DICTS
+from ddpify.facts.model import NOTHING, New, Value
+from ddpify.facts.scopes import Path
+from ddpify.facts.writes import Batches, Write, container, writes, writes_of
+from ddpify.records import dataclass, replace
+from ddpify.rules.context import Context
+from ddpify.rules.loop.branches import parts_ranks
+from ddpify.rules.loop.meters import meter
+
+
+@dataclass(frozen=True)
+class LiveOut:
+    """Something that a loop defines and that is live after it: how it is written in the loop, and the first use of it."""
+
+    target: ast.expr
+    writes: tuple[Write, ...]
+    places: frozenset[Place]
+    uses: tuple[ast.AST, ...]
+    node: ast.AST  # the use to show
+    value: Value
+    shown: str  # `target` as the script writes it
+    aliased: bool  # some uses are by other names
+    apart: frozenset[Place] = frozenset()  # attributes that are live-out of the same loop themselves
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return ast.unparse(self.target)
+
+    def whole(self) -> str:
+        """What is assigned to put all of it in another's place: the entries of a list that has other names, too."""
+        lists = bool(self.value.objs) and all(isinstance(o, New) and o.path == "list" for o in self.value.objs)
+        return f"{self.shown}[:]" if self.aliased and lists else self.shown
+
+    @property
+    def hows(self) -> set[str]:
+        """The ways in which it is written."""
+        return {w.how for w in self.writes}
+
+
+def live_out(context: Context, loop: Batches) -> list[LiveOut]:
+    """What a loop defines and something reads after it, in the order of the names."""
+    out, called = [], list(_in_callees(context, loop))
+    apart = frozenset(place for _, places in called for place in places)
+    for group, places in (*((g, places_of(context, loop, g)) for g in written(context, loop)), *called):
+        target = group[0].target
+        found = {} if _is_reduced(context, loop, group) else _uses(context, loop, group, places)
+        if found:
+            uses = list(found.values())
+            node = _first(context, uses, target, places)
+            shown = context.source(target) if target in context.facts.tree_of(loop).parent else ast.unparse(target)
+            value, aliased = _value(context, target, node), _aliased(context, found, target)
+            out.append(LiveOut(target, tuple(group), places, tuple(uses), node, value, shown, aliased, apart - places))
+    return sorted(out, key=lambda live: live.name)
+
+
+def written(context: Context, loop: Batches) -> list[list[Write]]:
+    """The writes of a loop, by what they write to; writes to elements go with those that write to the whole of a container."""
+    scopes = context.facts.after.scopes
+    groups: dict[Path, list[Write]] = {}
+    for write in (*writes(loop), *_passed(context, loop)):
+        groups.setdefault(scopes.path(write.target) or (write.target,), []).append(write)
+    for path, group in list(groups.items()):
+        whole = scopes.path(container(group[0].target))
+        if whole is not None and whole != path and any(w.how == "cells" for w in groups.get(whole, ())):
+            groups[whole] += [replace(w, target=container(w.target), how="cells" if w.how == "total" else w.how) for w in groups.pop(path)]
+    return list(groups.values())
+
+
+def _in_callees(context: Context, loop: Batches) -> Iterator[tuple[list[Write], frozenset[Place]]]:
+    """Totals of globals and of attributes that functions add to which a loop calls: by the names that they have where the loop stands."""
+    run, inside = context.facts.after, set(ast.walk(loop))
+    groups: dict[frozenset[Place], list[Write]] = {}
+    for event in run.definitions.written_in(loop):
+        node = event.node
+        if node in inside or not isinstance(node, (ast.Name, ast.Attribute)):
+            continue
+        statement = context.facts.tree_of(node).parent.get(node)
+        totals = [w for w in writes_of(statement) if w.target is node and w.how == "total"] if statement is not None else []
+        target = _seen_from(context, loop, node, event.base) if totals else None
+        if target is not None:
+            owners = event.base.objs if event.base is not None else ()
+            places = frozenset(Place(o, target.attr) for o in owners if isinstance(target, ast.Attribute)) or run.definitions.variable(node)
+            group = groups.setdefault(places, [])
+            group += [replace(w, target=group[0].target if group else target) for w in totals if w.node not in {g.node for g in group}]
+    for places, group in groups.items():
+        yield group, places
+
+
+def _seen_from(context: Context, loop: Batches, node: ast.Name | ast.Attribute, base: Value | None) -> ast.expr | None:
+    """What a variable that a function writes is called where a loop stands; None where it has no name there that can be assigned."""
+    run, tree = context.facts.after, context.facts.tree_of(loop)
+    function = tree.function(loop)
+    if isinstance(node, ast.Name):
+        here = function is tree.root or node.id in run.scopes.names(function).of_module
+        return node if here and run.scopes.owner(node) == tree.name else None
+    made = base.made() if base is not None else frozenset()
+    if base is None or len(base.objs) != 1 or any(made_under(o, set(ast.walk(loop))) for o in made):
+        return None
+    if any(run.interpreter.is_module(o) or meter(context, o) is not None for o in made):
+        return None
+    for name in (n for s in loop.body for n in ast.walk(s)):
+        if isinstance(name, ast.Name) and run.value(name).objs == base.objs:
+            return ast.copy_location(ast.Attribute(name, node.attr, ast.Load()), name)
+    return None
+
+
+def places_of(context: Context, loop: Batches, group: list[Write]) -> frozenset[Place]:
+    """What some writes write to: a variable, or what the objects hold that it may be, unless each pass makes its own."""
+    definitions, out = context.facts.after.definitions, frozenset[Place]()
+    inside = set(ast.walk(loop))
+    for write in group:
+        places = frozenset[Place]()
+        if write.how in ("entries", "samples", "cells", "object"):
+            places = definitions.content(write.target)
+        elif isinstance(write.target, ast.Subscript):
+            places = definitions.element(write.target)
+        out |= frozenset(p for p in places if not made_under(p.owner, inside)) or definitions.variable(write.target)
+    return out
+
+
+def made_under(obj: object, nodes: Collection[ast.AST]) -> bool:
+    """Whether an object is made by one of some nodes, or while one of them runs."""
+    return isinstance(obj, New) and (obj.node in nodes or any(n in nodes for n in obj.stack))
+
+
+def _passed(context: Context, loop: Batches) -> Iterator[Write]:
+    """Dicts that a loop hands to a function which adds to their elements."""
+    run = context.facts.after
+    for call in (n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)):
+        for arg in (*call.args, *(k.value for k in call.keywords)):
+            objs = {o for o in run.value(arg).made() if o.path in DICTS} if isinstance(arg, (ast.Name, ast.Attribute)) else set()
+            stores = [s for s in run.trace.stores if objs & s.receiver.objs and call in s.stack] if objs else []
+            for store in stores:
+                up = context.facts.tree_of(store.node).parent.get(store.node)
+                added = up.value if isinstance(up, ast.AugAssign) and isinstance(up.op, (ast.Add, ast.Sub)) else None
+                yield Write("cells" if added is not None else "last", call, None, arg)
+
+
+def _is_reduced(context: Context, loop: Batches, group: list[Write]) -> bool:
+    """Whether a change that is made already lets this hold the number of all ranks."""
+    scopes, tree = context.facts.after.scopes, context.facts.tree_of(loop)
+    statements = (loop, *(tree.statement(w.node) for w in group))
+    return any(scopes.same(group[0].target, done) for s in statements for done in context.settled.get(s, ()))
+
+
+def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset[Place]) -> dict[int, ast.AST]:
+    """The uses after a loop of what it has defined; or one inside it that steers the training by what goes on from run to run."""
+    definitions, target = context.facts.after.definitions, group[0].target
+    uses = definitions.after(loop, places, {w.target for w in group})
+    done = {n for n in uses.values() if reduced(context, n, target)}
+    calls = _calls(context, done)
+    own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at)}
+    if uses or not any(w.how == "total" for w in group) or not definitions.exposed(loop, places):
+        return own
+    test = steered(context, loop, target)
+    return {} if test is None else {0: test}
+
+
+def _calls(context: Context, nodes: Collection[ast.AST]) -> list[ast.Call]:
+    """The calls in the statements around some nodes."""
+    return [c for n in nodes for c in ast.walk(context.facts.tree_of(n).statement(n)) if isinstance(c, ast.Call)]
+
+
+def _aliased(context: Context, uses: dict[int, ast.AST], target: ast.expr) -> bool:
+    """Whether some uses are by other names than the one that a loop writes, and not of what a call is given by that name."""
+    run, objs = context.facts.after, context.facts.after.value(target).objs
+    named = [n for n in uses.values() if run.scopes.same(n, target)]
+    others = [at for at, n in uses.items() if n not in named and not (isinstance(n, ast.Subscript) and run.value(n).objs.isdisjoint(objs))]
+    return any(not run.definitions.under(_calls(context, named), at) for at in others)
+
+
+def _first(context: Context, uses: list[ast.AST], target: ast.expr, places: frozenset[Place]) -> ast.AST:
+    """The first use by the name that the loop writes, if there is one; of an element of a container, the container."""
+    node = next((n for n in uses if context.facts.after.scopes.same(n, target)), uses[0])
+    held = {p.owner for p in places if p.content and not p.name}
+    while isinstance(node, ast.Subscript) and held and not held & set(context.facts.after.value(node).objs):
+        node = node.value
+    return node
+
+
+def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
+    """Whether a use is the one that makes all ranks' number of this rank's own: `total = sum_over_ranks(total)`."""
+    run, scopes, tree = context.facts.after, context.facts.after.scopes, context.facts.tree_of(node)
+    statement = tree.statement(node)
+    around = tree.parent.get(statement)
+    for each in (statement, around):
+        if isinstance(each, ast.For) and scopes.same(each.iter, target):  # for key in totals: totals[key] = ...
+            only = each.body[0]
+            return isinstance(only, ast.Assign) and not context.shared(run.value(only.value))
+    if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
+        return False
+    written = statement.targets[0]
+    if isinstance(written, ast.Subscript) and isinstance(written.slice, ast.Slice):
+        written = written.value  # losses[:] = ...
+    if not scopes.same(written, target):
+        return False
+    value = run.value(statement.value)
+    return not any(context.shared(v) for v in (value, *(run.held(o, "[]") for o in value.made())))
+
+
+def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | None:
+    """A read in a test inside the loop that decides what is trained or written."""
+    writing = {c.node for c in context.facts.after.trace.calls if effect(c) == "file"}
+    for node in (n for s in loop.body for n in ast.walk(s) if isinstance(n, (ast.If, ast.While))):
+        if parts_ranks(context, node) or any(n in writing for s in node.body for n in ast.walk(s)):
+            for part in ast.walk(node.test):
+                if isinstance(part, (ast.Name, ast.Attribute)) and context.facts.after.scopes.same(part, target):
+                    return part
+    return None
+
+
+def _value(context: Context, target: ast.expr, node: ast.AST) -> Value:
+    """What something is where it is used."""
+    run = context.facts.after
+    if not isinstance(node, ast.expr):
+        return NOTHING
+    value = run.value(node)
+    if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and not run.scopes.same(node, target):
+        held = [run.memory[o, str(target.slice.value)] for o in value.made() if (o, str(target.slice.value)) in run.memory]
+        return held[0] if held else value
+    return value

@@ -1,0 +1,88 @@
+"""Objects of the project's own classes that add up what they are given: which attributes are totals, and which follow from them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.facts.definitions import GROWS
+from ddpify.facts.model import New
+from ddpify.records import dataclass
+from ddpify.rules.context import Context
+
+
+@dataclass(frozen=True)
+class Meter:
+    """How a class of the project's own adds up what it is given: the attributes it adds to, and those it computes from them."""
+
+    totals: tuple[str, ...]
+    derived: tuple[tuple[str, ast.expr], ...]
+    others: frozenset[str]
+
+
+def meter(context: Context, obj: New) -> Meter | None:
+    """The meter that an object is; None where its class adds nothing up, or keeps more than that."""
+    if obj.cls is None or context.facts.after.interpreter.is_module(obj):
+        return None
+    totals: dict[str, None] = {}
+    assigned: dict[str, list[ast.expr]] = {}
+    methods = list(_methods(context, obj))
+    adding = {m.name for m in methods if any(isinstance(n, ast.AugAssign) and _own(n.target) for n in ast.walk(m))}
+    for method in methods:
+        if not adding & {method.name, *_asks(method)} and not _called_between(context, obj, method.name, adding):
+            continue  # it shows what there is after the loop
+        starts = method.name in ("__init__", "reset", "clear")
+        for node in ast.walk(method):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWS and _own(node.func.value):
+                return None
+            if isinstance(node, ast.AugAssign) and _own(node.target):
+                totals.setdefault(_own(node.target))
+            elif isinstance(node, ast.Assign) and not starts:
+                for target in node.targets:
+                    if _own(target):
+                        assigned.setdefault(_own(target), []).append(node.value)
+    derived, others = [], set()
+    for name, values in assigned.items():
+        reads = {_own(n) for v in values for n in ast.walk(v) if isinstance(n, ast.Attribute)} - {""}
+        loose = {n.id for v in values for n in ast.walk(v) if isinstance(n, ast.Name)} - {"self", "float", "max"}
+        if len(values) == 1 and reads and reads <= set(totals) and not loose:
+            derived.append((name, values[0]))
+        elif name in totals:
+            return None
+        else:
+            others.add(name)
+    return Meter(tuple(totals), tuple(derived), frozenset(others)) if totals else None
+
+
+def _asks(method: ast.FunctionDef) -> set[str]:
+    """The methods of its own object that a method calls."""
+    return {n.func.attr for n in ast.walk(method) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _own(n.func)}
+
+
+def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> bool:
+    """Whether a method of an object is called in a loop that adds to it."""
+    calls = [c for c in context.facts.after.trace.calls if obj in c.receiver.objs and c.loops]
+    growing = {c.loops[-1].node for c in calls if c.method in adding}
+    return any(loop.node in growing for c in calls if c.method == name for loop in c.loops)
+
+
+def _methods(context: Context, obj: New) -> Iterator[ast.FunctionDef]:
+    todo = [obj.cls]
+    while todo:
+        cls = todo.pop()
+        if cls is not None:
+            yield from (n for n in cls.node.body if isinstance(n, ast.FunctionDef))
+            todo += [b for base in cls.bases for b in base.objs if isinstance(b, type(cls))]
+
+
+def _own(node: ast.AST) -> str:
+    """The attribute of `self` that an expression is, or an element of."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" else ""
+
+
+def is_meter(context: Context, obj: New) -> bool:
+    """Whether an object of the project's own class adds up what a loop over shares gives it."""
+    found = meter(context, obj)
+    return found is not None and any(context.shared(context.facts.after.held(obj, n)) for n in found.totals)
