@@ -469,6 +469,50 @@ SCRIPTS: dict[str, Script] = on_three(
         """,
             same=("guesses",),
         ),
+        "a record that each batch makes anew, collected in a list": Script(
+            _HEAD
+            + """
+        for epoch in range(2):
+            records = []
+            for data, target in loader:
+                scores = model(data)
+                loss = F.cross_entropy(scores, target)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                record = {"right": (scores.argmax(1) == target).double().mean().item()}
+                record["loss"] = loss.item()
+                records.append(record)
+            means = {name: sum(each[name] for each in records) / len(records) for name in records[0]}
+            print("means", " ".join(f"{name} {value:.6f}" for name, value in means.items()))
+        """,
+            same=("means",),
+        ),
+        "a total that a function reads when the program ends": Script(
+            """
+        import atexit
+        """
+            + _HEAD
+            + """
+        total = 0.0
+
+
+        def goodbye():
+            print(f"lost {total:.6f}")
+
+
+        atexit.register(goodbye)
+        for epoch in range(2):
+            total = 0.0
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                total += loss.item() * len(target)
+        """,
+            same=("lost",),
+        ),
         "a list that is passed in and never read": Script(
             _HEAD
             + """

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.memory import Key
-from ddpify.facts.model import Module, New, Obj, Value
+from ddpify.facts.model import NOTHING, Func, Module, New, Obj, Value
 from ddpify.facts.record import Event, Extent, Kind, Record
 from ddpify.facts.scopes import Scopes
 
@@ -103,6 +103,42 @@ class Definitions:
         for place in places:
             uses |= {s.at: s.node for s in self._forward(self.steps(place), inside, written)}
         return dict(sorted(uses.items()))
+
+    def unseen(self, places: Collection[Place]) -> list[ast.AST]:
+        """Reads of places in functions that are handed to something else: nobody knows when they run."""
+        held = {p.owner for p in places if p.content}
+        out: list[ast.AST] = []
+        for function in self._handed_on:
+            for node in ast.walk(function):
+                found: list[tuple[object, str]]
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    found = [(self._scopes.owner(node), node.id)]
+                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    found = [(owner, node.attr) for owner in self._owners.get(node.attr, ())]
+                else:
+                    continue
+                if any(Place(*key) in places or not held.isdisjoint(self._memory.get(key, NOTHING).objs) for key in found):
+                    out.append(node)
+        return out
+
+    @cached_property
+    def _handed_on(self) -> set[ast.AST]:
+        """The functions that are read other than to call them."""
+        out: set[ast.AST] = set()
+        for kind, node, _, value in self._record.events:
+            functions = {o.node for o in value.objs if isinstance(o, Func)} if kind is Kind.READ and value.objs else set()
+            up = self._parent(node) if functions else None
+            if functions and not (isinstance(up, ast.Call) and up.func is node):
+                out |= functions
+        return out
+
+    @cached_property
+    def _owners(self) -> dict[str, set[object]]:
+        """What holds something by each name."""
+        out: dict[str, set[object]] = {}
+        for owner, name in self._memory:
+            out.setdefault(name, set()).add(owner)
+        return out
 
     def before(self, loop: ast.AST, places: Iterable[Place], written: Collection[ast.AST] = ()) -> Reaching:
         """The definitions of places that reach the beginning of a loop from outside it; those of its own earlier runs are changes."""

@@ -59,6 +59,8 @@ def live_out(context: Context, loop: Batches) -> list[LiveOut]:
             node = _first(context, uses, target, places)
             shown = context.source(target) if target in context.facts.tree_of(loop).parent else ast.unparse(target)
             value, aliased = _value(context, target, node), _aliased(context, found, target)
+            if node in context.facts.after.definitions.unseen(places):
+                value |= context.facts.after.value(target)  # what it holds by then
             out.append(LiveOut(target, tuple(group), places, tuple(uses), node, value, shown, aliased, apart - places))
     return sorted(out, key=lambda live: live.name)
 
@@ -160,6 +162,8 @@ def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset
     done = {n for n in uses.values() if reduced(context, n, target)}
     calls = _calls(context, done)
     own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at)}
+    if not uses and (unseen := definitions.unseen(places)):
+        return dict(enumerate(unseen))
     if uses or not any(w.how == "total" for w in group) or not definitions.exposed(loop, places):
         return own
     test = steered(context, loop, target)
