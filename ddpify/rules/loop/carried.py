@@ -105,8 +105,16 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
         return False  # a loss that is added up; rows that meet the same rows of the next batch
     if index is None and run.interpreter.timed(value):
         return False  # a state that goes along with this rank's own sequences
-    batches = loop.batch or loop.epoch
-    return batches is not None and run.definitions.exposed(batches.node, _places(context, target))
+    batches, tree = loop.batch or loop.epoch, context.facts.tree_of(node)
+    if batches is None or (batches.node not in tree.ancestors(node) and _of_the_call(context, container(target))):
+        return False
+    return run.definitions.exposed(batches.node, _places(context, target))
+
+
+def _of_the_call(context: Context, base: ast.expr) -> bool:
+    """Whether a name is no global and no name of the function around, as its function says."""
+    names = context.facts.after.scopes.names(context.facts.tree_of(base).function(base))
+    return isinstance(base, ast.Name) and base.id not in names.of_module | names.of_function
 
 
 def _places(context: Context, target: ast.expr) -> frozenset[Place]:

@@ -19,11 +19,13 @@ def only_shown(context: Context, live: LiveOut) -> bool:
 
 def of_one_batch(context: Context, node: ast.AST) -> bool:
     """Whether what an expression has of a rank's own batches comes from one of them only: nothing was built up over several."""
-    return _of_one(context, node, set())
+    return any(True for _ in _own_reads(context, node)) and _of_one(context, node, set())
 
 
 def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
     run = context.facts.after
+    if any(_holds_own(context, part) for part in ast.walk(node)):
+        return False
     for part in _own_reads(context, node):
         reaching = run.definitions.reaching(part)
         if reaching.changes or not reaching.definitions:
@@ -38,6 +40,12 @@ def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
             if value is not loop and not _of_one(context, value, seen):
                 return False
     return True
+
+
+def _holds_own(context: Context, node: ast.AST) -> bool:
+    """Whether an object holds numbers of a rank's own: it may have got them from any batch."""
+    run = context.facts.after
+    return any(context.shared(value) for obj in run.value(node).made() for value in run.of(obj).values())
 
 
 def _own_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:

@@ -170,5 +170,5 @@ def _edits(context: Context, event: Store | Call) -> tuple[list[Edit], set[str]]
         return [], set()
     if isinstance(event.node, ast.Subscript):
         return of_rows(context, event.node.slice, statement.value) if isinstance(statement, ast.Assign) else ([], set())
-    added = own_parts(context, statement.value, ast.unparse(event.node))
+    added = own_parts(context, statement.value, event.node)
     return fed(context, added) if added else ([], set())
