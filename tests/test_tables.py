@@ -37,12 +37,9 @@ from ddpify import Conversion
 from ddpify.rules.base import Safety
 
 TABLES: tuple[ModuleType, ...] = (
-    *(table_numbers, table_data, table_files, table_loaders, table_losses),
     *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures, table_order),
     *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_saved, table_opaque),
     *(table_numbers, table_liveness, table_data, table_files, table_loaders, table_losses),
-    *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures),
-    *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_opaque),
     *(table_inside,),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit
-from ddpify.facts import kept
 from ddpify.facts.model import Call, New, Obj, Part, Store, Value, join
+from ddpify.facts.tree import evaluated, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import fed, of_rows, own_parts
@@ -84,7 +84,7 @@ class _State:
         if event.value.of_kind("forward") or event.value.scale not in ("mean", "sum", "weighted", "other"):
             return False
         function = self._context.facts.tree_of(event.node).function(event.node)
-        return isinstance(function, ast.FunctionDef) and kept.from_before([function], ast.unparse(event.node))
+        return isinstance(function, ast.FunctionDef) and bool(_read_first(function, event.node))
 
     def _is_tensor(self, obj: Part) -> bool:
         """Whether an attribute is a buffer, or a tensor of one of torch's layers."""
@@ -93,6 +93,17 @@ class _State:
 
     def _trained(self, obj: Obj) -> bool:
         return isinstance(obj, (New, Part)) and any(r in self._modules for r in self._run.roots(obj))
+
+
+def _read_first(node: ast.AST, what: ast.AST) -> bool | None:
+    """Whether the first that a function does with what an expression says is to read it, or to add to it; None where it does neither."""
+    for child in evaluated(node):
+        if isinstance(node, ast.AugAssign) and child is node.target and same(child, what):
+            return True
+        first = _read_first(child, what)
+        if first is not None:
+            return first
+    return isinstance(node.ctx, ast.Load) if isinstance(node, (ast.Name, ast.Attribute)) and same(node, what) else None
 
 
 def _data(context: Context) -> set[Obj]:
