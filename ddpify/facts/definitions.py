@@ -109,10 +109,12 @@ class Definitions:
         held = {p.owner for p in places if p.content}
         out: list[ast.AST] = []
         for function in self._handed_on:
+            inside = set(ast.walk(function))
             for node in ast.walk(function):
                 found: list[tuple[object, str]]
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                    found = [(self._scopes.owner(node), node.id)]
+                    owner = self._scopes.owner(node)
+                    found = [(owner, node.id)] if owner not in inside else []  # each of its runs has names of its own
                 elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                     found = [(owner, node.attr) for owner in self._owners.get(node.attr, ())]
                 else:

@@ -429,14 +429,13 @@ def _indivisible(context: Context) -> Iterator[Finding]:
     for loader in context.facts.feeding:
         for obj in run.held(loader, "batch_size").objs:
             size = obj.value if isinstance(obj, Lit) else _default(context, obj.name) if isinstance(obj, Part) else None
-            fixed = isinstance(obj, Lit) and (size == 1 or ranks != 2)  # no option chooses another one
             if type(size) is int and size % ranks:
                 yield context.manual(
                     CODE,
                     loader.node,
                     f"a batch of {size} cannot be divided among {'two' if ranks == 2 else ranks} ranks; the script says so when it starts",
                     "train with a batch size that the number of ranks divides, or give each rank one of its own: --batch-size per-rank",
-                    level=Safety.REVIEW if fixed else Safety.NOTE,
+                    level=Safety.REVIEW if size == 1 or ranks != 2 else Safety.NOTE,
                 )
 
 
