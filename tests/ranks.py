@@ -27,6 +27,7 @@ from typing import Any
 import torch
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
+GROUP_JOBS = 100  # scripts that one group of processes runs: gloo leaves a few threads behind for each, which slow the next ones down
 START_LIMIT = 180.0  # seconds for the processes to import torch
 
 
@@ -128,7 +129,7 @@ class Outcome:
         return found
 
 
-def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 30.0) -> list[Outcome]:
+def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 90.0) -> list[Outcome]:
     """Runs the originals in one process and the converted texts on `nproc` ranks (1: one process without a launcher).
 
     `limit` is the time in seconds that one script may take; a group that hangs is killed and its script reported.
@@ -141,14 +142,14 @@ def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 30.0) -> list
     return [Outcome(case, one[0], many) for case, one, many in zip(cases, single, ranks, strict=True)]
 
 
-def run_ranks(cases: Sequence[Case], nproc: int = 2, limit: float = 30.0) -> list[list[Run]]:
+def run_ranks(cases: Sequence[Case], nproc: int = 2, limit: float = 90.0) -> list[list[Run]]:
     """Runs the converted texts alone, on `nproc` ranks: one run per rank of each case."""
     with tempfile.TemporaryDirectory(prefix="ranks-") as name:
         jobs = [_job(Path(name), f"{i}", case, case.converted, case.files | case.converted_files, False) for i, case in enumerate(cases)]
         return _run_jobs(jobs, nproc, limit)
 
 
-def run_alone(case: Case, limit: float = 30.0) -> Outcome:
+def run_alone(case: Case, limit: float = 90.0) -> Outcome:
     """Runs the converted text as `python train.py`, without a launcher."""
     return run_many([case], 1, limit)[0]
 
@@ -168,10 +169,10 @@ def _job(folder: Path, name: str, case: Case, text: str, files: dict[str, str | 
 
 
 def _run_jobs(jobs: list[dict[str, Any]], nproc: int, limit: float) -> list[list[Run]]:
-    """Runs all jobs; a group that dies or hangs is replaced by a new one for the jobs after the guilty one."""
+    """Runs all jobs, so many in one group of processes; one that dies or hangs is replaced for the jobs after the guilty one."""
     done: list[list[Run]] = []
     while len(done) < len(jobs):
-        todo = jobs[len(done) :]
+        todo = jobs[len(done) : len(done) + GROUP_JOBS]
         why = _run_group(todo, nproc, limit)
         for job in todo:
             runs = [_read(job, rank) for rank in range(nproc)]

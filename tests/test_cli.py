@@ -296,7 +296,7 @@ def test_a_failure_of_our_own(folder, ddpify, monkeypatch) -> None:
 
     fakes.install(monkeypatch, fail)
     code, out, err = ddpify("convert", "train.py", "-w")
-    assert (code, out) == (2, "")
+    assert (code, out) == (1, "")
     assert "KeyError: 'sampler'" in err
     assert "report" in err
     assert contents(folder) == UNTOUCHED
