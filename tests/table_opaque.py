@@ -53,7 +53,6 @@ NUMBERS: dict[str, tuple[str, str]] = {
         "import queue\nimport faults\nmail = queue.Queue()\nfor _ in range(60):\n    mail.put(faults.level('queue'))",
         "mail.get()",
     ),
-    "the process's number": ("import faults\nos.getpid = lambda: int(faults.level('pid'))", "os.getpid()"),
 }
 # The same for a question that is answered yes or no.
 QUESTIONS: dict[str, tuple[str, str]] = {
