@@ -39,8 +39,3 @@ def _own(origin: Origin, sharded: Collection[object]) -> str:
     if origin.kind == "process":
         return str(origin.of)
     return CHOICE if origin.kind == "decided" and origin.of in sharded else ""
-
-
-def of_data(placement: Placement) -> bool:
-    """Whether a value is computed from a rank's own share of the data, in whatever way."""
-    return isinstance(placement, (Shard, Partial)) or placement == Unknown()
