@@ -5,7 +5,7 @@ from scripts import Script, on_three
 _HEAD = """
         model = nn.Linear(8, 2).double()
         opt = torch.optim.SGD(model.parameters(), lr=0.1)
-        loader = DataLoader(TensorDataset(x.double(), y), batch_size=12, shuffle=True)
+        loader = DataLoader(TensorDataset(x.double(), y), batch_size=6, shuffle=True)
         """
 
 SCRIPTS: dict[str, Script] = on_three(

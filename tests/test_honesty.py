@@ -103,35 +103,6 @@ SCRIPTS = {
                 loss.backward()
                 optimizer.step()
         """,
-    "labels numbered in the order of a set": """
-        import os
-
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, Dataset
-
-        class Photos(Dataset):
-            def __init__(self, root):
-                self.names = sorted(os.listdir(root))
-                self.labels = list(set(name.split("_")[0] for name in self.names))  # <- here
-
-            def __len__(self):
-                return len(self.names)
-
-            def __getitem__(self, index):
-                name = self.names[index]
-                return torch.load(os.path.join("photos", name)), self.labels.index(name.split("_")[0])
-
-        loader = DataLoader(Photos("photos"), batch_size=32, shuffle=True)
-        model = nn.Linear(64, 10)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(3):
-            for a, b in loader:
-                loss = nn.functional.cross_entropy(model(a), b)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-        """,
     # --- losses ---------------------------------------------------------------------------------------------------------
     "a contrastive loss over all pairs of a batch": """
         import torch
@@ -284,25 +255,6 @@ SCRIPTS = {
                 loss = nn.functional.cross_entropy(model(a), b)
                 loss.backward()
         """,
-    "a model moved to the CPU and back for each save, whose gradients are read twice": """
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, TensorDataset
-
-        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randint(0, 2, (320,))), batch_size=32, shuffle=True)
-        model = nn.Linear(8, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(3):
-            for a, b in loader:
-                loss = nn.functional.cross_entropy(model(a.cuda()), b.cuda())
-                optimizer.zero_grad()
-                loss.backward()
-                norms = [p.grad.norm().item() for p in model.parameters()]
-                model(a.cuda()).mean().backward()
-                optimizer.step()
-            torch.save(model.cpu().state_dict(), "model.pt")  # <- here
-            model.cuda()
-        """,
     # --- decisions ------------------------------------------------------------------------------------------------------
     "a batch skipped for its hardest sample": """
         import torch
@@ -425,6 +377,7 @@ def test_it_is_told_where_it_stands(files: str | dict[str, str], tmp_path: Path)
     ((marked, line),) = [(name, i) for name, text in texts.items() for i, line in enumerate(text.splitlines(), 1) if line.endswith(MARK)]
     done = ddpify.convert(tmp_path / "train.py")
     told = [(Path(f.file).name, f.line, f.level.name, f.code, f.message) for f in done.findings if f.level >= Safety.REVIEW]
+    told += [(Path(c.file).name, c.line, c.level.name, c.code, c.why) for c in done.changes if c.level >= Safety.REVIEW]
     assert (done.status, done.exit_code) == ("convert", 1), told
     assert (marked, line) in [(name, at) for name, at, *_ in told], told
 
