@@ -1049,6 +1049,14 @@ SCRIPTS: dict[str, Script] = {
             os.makedirs("./out/images")
         os.makedirs("logs", exist_ok=True)
         Path("results").mkdir(parents=True, exist_ok=True)
+        run = "first"
+        fresh = run == ""
+        Path("runs", run).mkdir(parents=True, exist_ok=fresh)
+        os.makedirs("tables/" + run, 0o755, fresh)
+        try:
+            Path("results").mkdir()
+        except FileExistsError:
+            pass
         if os.path.exists("old_results"):
             shutil.rmtree("old_results")
         os.mkdir("old_results")

@@ -1525,8 +1525,7 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(a), b).backward()
             optimizer.step()
 """),
-    "a sampler among the options": Script(
-        """
+    "a sampler among the options": Script("""
     kw = dict(batch_size=6, sampler=torch.utils.data.SubsetRandomSampler(range(36)))
     loader = DataLoader(TensorDataset(x, y), **kw)
 
@@ -1537,8 +1536,42 @@ SCRIPTS: dict[str, Script] = {
             optimizer.zero_grad()
             F.cross_entropy(model(a), b).backward()
             optimizer.step()
+"""),
+    "a loader class that splits its data by samplers, with options it keeps": Script(
+        """
+    import numpy as np
+
+    class Split(DataLoader):
+        def __init__(self, data, batch_size, shuffle, share):
+            self.shuffle, self.rows = shuffle, len(data)
+            self.sampler, self.rest = self.halves(share)
+            self.options = {"dataset": data, "batch_size": batch_size, "shuffle": self.shuffle}
+            super().__init__(sampler=self.sampler, **self.options)
+
+        def halves(self, share):
+            if not share:
+                return None, None
+            places = np.random.RandomState(0).permutation(self.rows)
+            self.shuffle = False
+            return tuple(torch.utils.data.SubsetRandomSampler(p.tolist()) for p in (places[share:], places[:share]))
+
+        def held_out(self):
+            return DataLoader(sampler=self.rest, **self.options) if self.rest is not None else None
+
+    torch.manual_seed(0)
+    loader = Split(TensorDataset(x, y), 6, True, 8)
+    test = loader.held_out()
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+        with torch.no_grad():
+            print("right", sum((model(a).argmax(1) == b).sum().item() for a, b in test))
 """,
-        told=("DDP301",),
+        same=("right",),
     ),
     "a stream by a function that it is given": Script("""
     def rows(n):

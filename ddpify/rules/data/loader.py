@@ -445,7 +445,8 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
     if any(isinstance(a, ast.Starred) for a in node.args):
         yield made.refuse("the loader's arguments cannot be seen")
         return
-    if (given := made.given("sampler")) is not None:
+    spread = next((k for k in node.keywords if k.arg is None), None)
+    if (given := made.given("sampler")) is not None and spread is None:
         if _maybe_none(context, given) and not made.when:
             yield from _either(made, given)
         else:
@@ -464,7 +465,6 @@ def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
     if stream.is_stream(context, context.facts.after.value(dataset)):
         yield from stream.shared_out(made, dataset)
         return
-    spread = next((k for k in node.keywords if k.arg is None), None)
     if made.when and spread is not None and _harmless(context, spread.value):
         spread = None
     if spread is None and (finding := made.unbatched()) is not None:
@@ -578,18 +578,34 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
     context, node = made.context, made.node
     given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
-    run = context.facts.after
-    hidden = {name for o in run.value(spread.value).objs for name in run.of(o)} & {"sampler", "batch_sampler"}
-    if len(node.args) > 1 or made.only or hidden or any(k.arg is None and k is not spread for k in node.keywords):
+    samplers = _among(made, spread)
+    if len(node.args) > 1 or made.only or samplers is None or any(k.arg is None and k is not spread for k in node.keywords):
         yield made.refuse("the loader's arguments cannot be seen")
         return
+    imports, forks = made.imports, tuple[str, ...]()
+    if samplers.objs or samplers.origins:
+        problem, forks, more = sampler.shared(context, samplers, frozenset(n.about for n in made.held))
+        if problem or sampler.key(context, samplers) != "rank_sampler":
+            yield made.refuse(problem or "the loader's arguments cannot be seen", at=spread.value)
+            return
+        imports, forks = (*imports, *more), (*forks, "rank_sampler", "sharded:sampler")
     inner = "{0}"
     if given:
         inner = "dict({0}, " + ", ".join(f"{k.arg}={escaped(ast.unparse(k.value))}" for k in given) + ")"
         edits += [DropArgument(node, str(k.arg)) for k in given]
     edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
-    wanted = ("per_rank" if context.options.batch_size == "global" else "sharded:whole", *needs, "sharded")
-    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), made.imports, made.level, discharges=made.held, needs=wanted)
+    wanted = ("per_rank" if context.options.batch_size == "global" else "sharded:whole", *needs, "sharded", *forks)
+    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), imports, made.level, discharges=made.held, needs=wanted)
+
+
+def _among(made: LoaderCall, spread: ast.keyword) -> Value | None:
+    """The sampler that is given beside a loader's options, or among them, without None; None of what cannot be shared out."""
+    run, own = made.context.facts.after, made.argument("sampler")
+    held = {name: run.held(o, name) for o in run.value(spread.value).objs for name in run.of(o) if name in ("sampler", "batch_sampler")}
+    if "batch_sampler" in held or made.argument("batch_sampler") is not None or (own is not None and held):
+        return None
+    value = run.value(own) if own is not None else held.get("sampler", Value())
+    return Value(frozenset(o for o in value.objs if not isinstance(o, Lit) or o.value is not None), value.origins)
 
 
 def _with_dataset(made: LoaderCall) -> ast.keyword | None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace, SetArgument, Under
 from ddpify.facts.disk import to_nowhere
 from ddpify.facts.effects import HANDLERS
-from ddpify.facts.model import Class, Func, New, Part
+from ddpify.facts.model import Class, Func, Lit, New, Part
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -127,13 +127,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 (Under(tree.statement(node), f"if {context.names['rank']} == 0"),),
             )
         elif paths & {"os.makedirs"}:
-            if argument(node, 2, "exist_ok") is None and not guards.guarded(node) and not _tried(context, node):
+            if not _may_be_there(context, node) and not guards.guarded(node) and not _tried(context, node):
                 yield Change(
                     CODE,
                     "whichever rank comes first makes the folder",
                     tree.shown,
                     node,
-                    (SetArgument(node, "exist_ok", "True"),),
+                    (SetArgument(node, "exist_ok", "True", position=2),),
                 )
         elif paths & {"os.mkdir"}:
             if not guards.guarded(node) and not _tried(context, node):
@@ -142,7 +142,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                     "whichever rank comes first makes the folder",
                     tree.shown,
                     node,
-                    (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True")),
+                    (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True", position=2)),
                     ("import os",),
                 )
         elif (
@@ -152,13 +152,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             and guards.effects.at.get(node) == "folder"
             and not any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs)  # a path's method, none of the project's own
         ):
-            if argument(node, None, "exist_ok") is None and not guards.guarded(node):
+            if not _may_be_there(context, node) and not guards.guarded(node) and not _tried(context, node):
                 yield Change(
                     CODE,
                     "whichever rank comes first makes the folder",
                     tree.shown,
                     node,
-                    (SetArgument(node, "exist_ok", "True"),),
+                    (SetArgument(node, "exist_ok", "True", position=2),),
                 )
         elif "torch.load" in paths and argument(node, 1, "map_location") is None and _checkpoint(context, node):
             name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
@@ -195,6 +195,15 @@ def _given(context: Context, node: ast.Call, methods: frozenset[str]) -> bool:
                 ) or any(getattr(o.of, "node", None) is node for o in value.origins if o.kind == "from"):
                     return True
     return False
+
+
+def _may_be_there(context: Context, node: ast.Call) -> bool:
+    """Whether a folder is made with `exist_ok` on, or with arguments that cannot be seen."""
+    given = argument(node, 2, "exist_ok")
+    if given is None:
+        return any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
+    literals = {o.value if isinstance(o, Lit) else None for o in context.facts.after.value(given).objs}
+    return literals == {True}
 
 
 def _tried(context: Context, node: ast.Call) -> bool:

@@ -97,9 +97,8 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     names = context.names
     block = needed.comment(changes) + _launched(context, _template("setup", names))
     pieces = {p: _forked(_template(p, names), needs) for p in HELPERS if p in needs and p not in _QUIET}
-    if "sharded:whole" in needs:
-        whole = (line for line in pieces["sharded"].splitlines(keepends=True) if "per_rank(options.get" not in line)
-        pieces["sharded"] = "".join(whole)
+    if "sharded" in needs:
+        pieces["sharded"] = _options(pieces["sharded"], needs)
     if short:
         pieces["reduce_meter"] = pieces["reduce_meter"].replace("meter.count", "meter.cnt")
     for method in (need.partition(":")[2] for need in needs if need.startswith("method:")):
@@ -187,6 +186,15 @@ def _forked(text: str, needs: set[str]) -> str:
         seeds.append(f"            {name}.seed(self.epoch)\n")
         after.append(f"        {name}.{put}({root}_state)\n")
     return "".join([*lines[:fork], *before, *lines[fork : fork + 2], *seeds, lines[fork + 2], *after, *lines[fork + 3 :]])
+
+
+def _options(text: str, needs: set[str]) -> str:
+    """`sharded` without the lines that no loader needs: those for samplers of the script's own, and those that divide the batch."""
+    lines = text.splitlines(keepends=True)
+    if "sharded:sampler" not in needs:
+        at = next(i for i, line in enumerate(lines) if 'options.get("sampler")' in line)
+        lines[at - 1 : at + 3] = [lines[at - 1].replace("sampler =", 'options["sampler"] =')]
+    return "".join(line for line in lines if "sharded:whole" not in needs or "per_rank(options.get" not in line)
 
 
 def _template(name: str, names: dict[str, str]) -> str:
