@@ -116,7 +116,9 @@ class Definitions:
                     owner = self._scopes.owner(node)
                     found = [(owner, node.id)] if owner not in inside else []  # each of its runs has names of its own
                 elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                    found = [(owner, node.attr) for owner in self._owners.get(node.attr, ())]
+                    modules = {_owner(o) for e in self._of(node) if e.base is not None for o in e.base.objs}
+                    owners = self._owners.get(node.attr, set())
+                    found = [(o, node.attr) for o in owners if not isinstance(o, str) or o in modules]
                 else:
                     continue
                 if any(Place(*key) in places or not held.isdisjoint(self._memory.get(key, NOTHING).objs) for key in found):

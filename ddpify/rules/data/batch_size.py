@@ -400,7 +400,8 @@ def _in_training(context: Context, call: Call) -> bool:
     feeding = [loop for loop in call.loops if loop.element.batches()]
     if feeding:
         return bool(feeding[-1].element.batches() & loaders)
-    return any(call.node in loop.loss.of_kind("sized") for loop in context.facts.loops)
+    over = {loop.node for loop in call.loops}
+    return any(call.node in t.loss.of_kind("sized") or (t.batch is not None and t.batch.node in over) for t in context.facts.loops)
 
 
 def _equal(value: Value, sources: set[Obj]) -> bool:

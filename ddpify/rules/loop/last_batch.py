@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.facts.model import Ext
 from ddpify.facts.writes import Batches
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -12,9 +13,37 @@ from ddpify.rules.loop.live_out import LiveOut
 
 
 def only_shown(context: Context, live: LiveOut) -> bool:
-    """Whether all uses after a loop only go into what is printed, drawn or written."""
-    effects = guards_of(context).effects
-    return all(any(up in effects.at for up in context.facts.tree_of(use).ancestors(use)) for use in live.uses)
+    """Whether all uses after a loop only go into what is printed, drawn or written, by way of other variables, too."""
+    seen = set[ast.AST]()
+    return all(_shown(context, use, seen) for use in live.uses)
+
+
+def _shown(context: Context, use: ast.AST, seen: set[ast.AST]) -> bool:
+    run, tree, effects = context.facts.after, context.facts.tree_of(use), guards_of(context).effects
+    inside = []
+    for up in tree.ancestors(use):
+        if up in effects.at:
+            return True
+        if isinstance(up, ast.stmt):
+            break
+        inside.append(up)
+    statement = tree.statement(use)
+    if not isinstance(statement, ast.Assign) or not all(isinstance(t, ast.Name) for t in statement.targets):
+        return False
+    if not all(_computes(context, c) for c in inside if isinstance(c, ast.Call)):
+        return False
+    if statement in seen:
+        return True
+    seen.add(statement)
+    return all(_shown(context, later, seen) for target in statement.targets for later in run.definitions.uses(target))
+
+
+def _computes(context: Context, call: ast.Call) -> bool:
+    """Whether a call only makes a value of its arguments: it is a library's, or a tensor's method that leaves the tensor as it is."""
+    value = context.facts.after.value(call.func)
+    if isinstance(call.func, ast.Attribute) and not value.objs:
+        return not call.func.attr.endswith("_") and not context.facts.after.value(call.func.value).objs
+    return bool(value.objs) and all(isinstance(o, Ext) and o.path.split(".")[0] in ("torch", "numpy", "torchvision") for o in value.objs)
 
 
 def of_one_batch(context: Context, node: ast.AST) -> bool:
@@ -35,8 +64,10 @@ def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
                 continue
             seen.add(definition)
             loop, value = _batches(context, definition), _assigned(context, definition)
-            if loop is None or value is None or run.definitions.exposed(loop, run.definitions.variable(definition)):
+            if value is None or (loop is not None and run.definitions.exposed(loop, run.definitions.variable(definition))):
                 return False
+            if loop is None and len({run.scopes.path(read) for read in _own_reads(context, value)}) > 1:
+                return False  # may be put together from several batches, from pass to pass of a loop around
             if value is not loop and not _of_one(context, value, seen):
                 return False
     return True
