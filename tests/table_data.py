@@ -363,7 +363,7 @@ SCRIPTS |= {
         CRITIC
         + """
     input = torch.empty(args.batch, 8)
-    for epoch in range(2):
+    for epoch in range(3):
         for real, _ in loader:
             for p in critic.parameters():
                 p.data.clamp_(-0.1, 0.1)
@@ -399,7 +399,7 @@ SCRIPTS |= {
 
 
     trainer = Trainer(args.batch)
-    for epoch in range(2):
+    for epoch in range(3):
         for batch in loader:
             trainer.feed(batch)
             trainer.step()
@@ -416,7 +416,7 @@ SCRIPTS |= {
     rows, kinds = torch.empty(args.batch, 8), torch.empty(args.batch, dtype=torch.long)
     critic = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
-    for epoch in range(2):
+    for epoch in range(3):
         for data, target in loader:
             fill(rows, data)
             fill(kinds, data=target)

@@ -2936,7 +2936,7 @@ SCRIPTS |= {
         if args.parallel:
             net = nn.DataParallel(net)
         sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
+        for epoch in range(3):
             fit(net, loader, sgd)
             keep(net, "net.pt")
         """,

@@ -103,7 +103,7 @@ class Saver:
     "a model that is read back and trained on": _script(
         "",
         'torch.save({"model": model, "epoch": epoch}, "last.pt")',
-        "",
+        'print("kind", shown(torch.load("last.pt", weights_only=False)["model"]))',
         """
 torch.manual_seed(3)
 torch.save({"model": Net(), "epoch": 0}, "first.pt")

@@ -28,22 +28,28 @@ def _shown(context: Context, use: ast.AST, seen: set[ast.AST]) -> bool:
             break
         inside.append(up)
     statement = tree.statement(use)
-    if not isinstance(statement, ast.Assign) or not all(isinstance(t, ast.Name) for t in statement.targets):
+    targets = (
+        [n for t in statement.targets for n in (t.elts if isinstance(t, ast.Tuple) else [t])] if isinstance(statement, ast.Assign) else []
+    )
+    if not targets or not all(isinstance(t, ast.Name) for t in targets):
         return False
     if not all(_computes(context, c) for c in inside if isinstance(c, ast.Call)):
         return False
     if statement in seen:
         return True
     seen.add(statement)
-    return all(_shown(context, later, seen) for target in statement.targets for later in run.definitions.uses(target))
+    return all(_shown(context, later, seen) for target in targets for later in run.definitions.uses(target))
 
 
 def _computes(context: Context, call: ast.Call) -> bool:
-    """Whether a call only makes a value of its arguments: it is a library's, or a tensor's method that leaves the tensor as it is."""
-    value = context.facts.after.value(call.func)
+    """Whether a call only makes a value: a library's function, a model, or a tensor's method that leaves the tensor as it is."""
+    run = context.facts.after
+    value = run.value(call.func)
     if isinstance(call.func, ast.Attribute) and not value.objs:
-        return not call.func.attr.endswith("_") and not context.facts.after.value(call.func.value).objs
-    return bool(value.objs) and all(isinstance(o, Ext) and o.path.split(".")[0] in ("torch", "numpy", "torchvision") for o in value.objs)
+        return not call.func.attr.endswith("_") and not run.value(call.func.value).objs
+    libraries = ("torch", "numpy", "torchvision")
+    called = run.unwrap(value)
+    return bool(called) and all(run.interpreter.is_module(o) or (isinstance(o, Ext) and o.path.split(".")[0] in libraries) for o in called)
 
 
 def of_one_batch(context: Context, node: ast.AST) -> bool:

@@ -264,43 +264,49 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
 
 
 def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> Change | None:
-    """Multiply the one average by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
-    run, trained = context.facts.after, set(context.facts.feeding)
+    """Multiply averages by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
+    run = context.facts.after
     found = {c.node: c for c in run.trace.calls if c.result.scale == "weighted" and _amount(context, c)}
     mine = [c for c in found.values() if c.result.of_kind("batch") & loss.of_kind("batch")]
-    if len(mine) != 1 or not context.facts.is_edited(mine[0].node):
+    if not mine or not all(_on_all_ranks(context, call) for call in mine):
         return None
-    given = [mine[0].argument(2, "weight"), *(run.memory.get((o, "weight")) for o in mine[0].func.made())]
-    if any(v is not None and context.shared(v) for v in given):
-        return None  # weights that each rank takes from its own batch
-    call = mine[0]
-    every = [c for c in run.trace.calls if c.node is call.node]
-    trains = all(c.result.of_kind("batch") and c.result.of_kind("batch") <= trained for c in every)
-    if not trains or any(context.local(test) for c in every for _, test in c.tests):
-        return None
-    amount = _amount(context, call).replace("{", "{{").replace("}", "}}")
     why = "this loss is an average by weights or over valid targets, of which ranks have different amounts"
-    edits: tuple[Edit, ...] = (Replace(call.node, f"{{0}} * {context.names['share_of_ranks']}({amount})", (call.node,)),)
-    needs, level = "share_of_ranks", Safety.SAFE
-    if "!=" in amount and call.func.paths():  # no rank divides by nothing
-        world, total = context.names["world_size"], context.names["sum_over_ranks"]
-        total = f"{{0}} * {world} / {total}({amount})"
-        edits = (SetArgument(call.node, "reduction", context.quoted("sum")), Replace(call.node, total, (call.node,)))
-        needs = "sum_over_ranks"
-    elif "!=" in amount:
-        why += "; where one rank's share has no valid target at all, this gives NaN"
-        level = Safety.NOTE
+    edits, needs, level = list[Edit](), set[str](), Safety.SAFE
+    for call in mine:
+        amount = _amount(context, call).replace("{", "{{").replace("}", "}}")
+        if "!=" in amount and call.func.paths():  # no rank divides by nothing
+            total = f"{{0}} * {context.names['world_size']} / {context.names['sum_over_ranks']}({amount})"
+            edits += [SetArgument(call.node, "reduction", context.quoted("sum")), Replace(call.node, total, (call.node,))]
+            needs.add("sum_over_ranks")
+            continue
+        edits.append(Replace(call.node, f"{{0}} * {context.names['share_of_ranks']}({amount})", (call.node,)))
+        needs.add("share_of_ranks")
+        if "!=" in amount and level is Safety.SAFE:
+            why += "; where one rank's share has no valid target at all, this gives NaN"
+            level = Safety.NOTE
     return Change(
         CODE,
         why,
         context.tree.shown,
-        call.node,
-        edits,
+        mine[0].node,
+        tuple(edits),
         level=level,
         discharges=held,
-        needs=(needs,),
-        turns=((call.node, "mean"),),
+        needs=tuple(sorted(needs)),
+        turns=tuple((call.node, "mean") for call in mine),
     )
+
+
+def _on_all_ranks(context: Context, call: Call) -> bool:
+    """Whether a loss can ask all ranks: it may be edited, and each of its calls is made on every rank, and as often."""
+    run = context.facts.after
+    given = [call.argument(2, "weight"), *(run.memory.get((o, "weight")) for o in call.func.made())]
+    if not context.facts.is_edited(call.node) or any(v is not None and context.shared(v) for v in given):
+        return False  # or the weights are those that each rank takes from its own batch
+    every = run.calls(call.node)
+    whole_data = not any(c.result.of_kind("batch") & context.dealt for c in every)
+    trains = all(c.result.of_kind("batch") for c in every)
+    return trains and whole_data and not any(context.local(test) for c in every for _, test in c.tests)
 
 
 def _amount(context: Context, call: Call) -> str:

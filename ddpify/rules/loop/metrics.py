@@ -135,8 +135,9 @@ def _loops(context: Context) -> Iterator[Batches]:
     for training in context.facts.loops:
         if training.batch is not None and training.loaders and isinstance(training.batch.node, (ast.For, ast.AsyncFor, ast.While)):
             yield training.batch.node
-    for node in context.facts.entry.nodes():
-        if isinstance(node, ast.For) and any(context.facts.after.value(part).made() & context.shares for part in ast.walk(node.iter)):
+    run = context.facts.after
+    for node in context.facts.entry.of(ast.For):
+        if run.value(node).batches() & context.shares and any(run.feeds(run.value(part)) for part in ast.walk(node.iter)):
             yield node
 
 
@@ -294,7 +295,7 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
 def residue(context: Context) -> Iterator[Finding]:
     """What a converted script still shows, compares or schedules of one rank's own numbers after a training loop."""
     facts = context.facts
-    loops = {t.batch.node for t in facts.loops if t.batch is not None}
+    loops = set(_loops(context))
     message = "this is one rank's own number here"
     fix = "sum or average it over the ranks first"
     for call in _spoken(context):

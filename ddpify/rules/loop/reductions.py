@@ -38,12 +38,20 @@ class Reduction:
 
 def loader_of(context: Context, loop: Batches) -> str:
     """The loader that a loop runs over, as the script writes it; empty where it has no such name."""
+    return _loader_in(context, loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ""
+
+
+def _loader_in(context: Context, over: ast.expr) -> str:
     run = context.facts.after
-    for part in ast.walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ():
+    for part in ast.walk(over):
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             made = run.value(part).made()
             if made and all(run.is_loader(o) for o in made):
                 return ast.unparse(part)
+            reaching = run.definitions.reaching(part).definitions if isinstance(part, ast.Name) and run.feeds(run.value(part)) else []
+            up = context.facts.tree_of(over).parent.get(reaching[0]) if len(reaching) == 1 else None
+            if isinstance(up, ast.Assign) and (found := _loader_in(context, up.value)):  # bar = tqdm(loader)
+                return found
     return ""
 
 
