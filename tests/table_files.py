@@ -1079,6 +1079,40 @@ SCRIPTS: dict[str, Script] = {
         """,
         files={"old_results/a.txt": "old"},
     ),
+    "settings that a method sets by their names, and prints": Script(
+        """
+        from ast import literal_eval
+
+
+        class Settings:
+            def __init__(self, **given):
+                self.__dict__.update(given)
+
+            def merge(self, args):
+                for arg in args:
+                    key, value = arg[2:].split("=")
+                    *path, last = key.split(".")
+                    holder = self
+                    for name in path:
+                        holder = getattr(holder, name)
+                    print("set", key, "to", value)
+                    setattr(holder, last, literal_eval(value))
+
+
+        settings = Settings(optimizer=Settings(rate=0.01), epochs=1)
+        settings.merge(["--optimizer.rate=0.1", "--epochs=2"])
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=settings.optimizer.rate)
+        for epoch in range(settings.epochs):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        print("set at last", settings.optimizer.rate)
+        """,
+        same=("set",),
+    ),
     "a results folder that is emptied first": Script(
         """
         import shutil

@@ -505,6 +505,7 @@ def _edited(facts: Facts) -> Iterator[str]:
     around = [loop for call in run.trace.calls for loop in call.loops]
     nodes += [loop.node for loop in around if run.feeds(loop.over)]
     nodes += [c.node for c in run.trace.calls if any(p.startswith(("tqdm.", "progress.")) for p in c.func.paths())]
+    nodes += [c.node for c in run.trace.calls if c.result.scale == "weighted" and c.result.of_kind("batch")]  # a loss to be scaled
     loaders = set(facts.loaders)
     nodes += [c.node for c in run.trace.calls if "iter" in c.func.paths() and c.args and loaders & c.args[0].objs]  # a prefetcher
     wanted = set(nodes)

@@ -299,6 +299,8 @@ class Effects:
         paths, run = call.func.paths(), self.facts.after
         if paths & {"next", "input"} or any(p.startswith(_ASKING) and p.rpartition(".")[2] not in _SAME_FOR_ALL for p in paths):
             return True
+        if paths & {"setattr", "delattr"} and call.args and self._changes(call.args[0], call.node.args[0], root):
+            return True
         if self.facts.wrapped(call.func) is not False or self.facts.model_of(call.func) is not None:
             return True
         if any(run.interpreter.is_module(o) and run.interpreter.is_network(o) for o in call.func.made()):
@@ -329,10 +331,14 @@ class Effects:
         return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
 
     def _store_marks(self, store: Store, root: ast.AST) -> bool:
-        if not store.receiver.objs:
-            return not self._is_local(store.node)
-        drawn = any(p.startswith(DRAWN) for p in store.receiver.paths())
-        return not drawn and any(not is_writer(maker(o)) and (maker(o) is None or self._outer(o, root)) for o in store.receiver.objs)
+        return self._changes(store.receiver, store.node, root)
+
+    def _changes(self, receiver: Value, node: ast.expr, root: ast.AST) -> bool:
+        """Whether an attribute or element that is stored changes what was there before a call."""
+        if not receiver.objs:
+            return not self._is_local(node)
+        drawn = any(p.startswith(DRAWN) for p in receiver.paths())
+        return not drawn and any(not is_writer(maker(o)) and (maker(o) is None or self._outer(o, root)) for o in receiver.objs)
 
     def _is_local(self, node: ast.expr) -> bool:
         """Whether the name at the root of an expression is made by the function it stands in."""

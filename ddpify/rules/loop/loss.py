@@ -266,8 +266,8 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
 def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> Change | None:
     """Multiply averages by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
     run = context.facts.after
-    found = {c.node: c for c in run.trace.calls if c.result.scale == "weighted" and _amount(context, c)}
-    mine = [c for c in found.values() if c.result.of_kind("batch") & loss.of_kind("batch")]
+    weighted = [c for c in run.trace.calls if c.result.scale == "weighted" and c.result.of_kind("batch") & loss.of_kind("batch")]
+    mine = list({c.node: c for c in weighted if _amount(context, c)}.values())
     if not mine or not all(_on_all_ranks(context, call) for call in mine):
         return None
     why = "this loss is an average by weights or over valid targets, of which ranks have different amounts"

@@ -348,7 +348,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
         else:
             lines += found.lines
             edits += found.edits
-    header = f"if isinstance({loader}.sampler, {kind}):  # the evaluation sees all of the data on every rank"
+    header = f"if isinstance({loader}.sampler, {kind}):  # in evaluation, each process sees all of the data"
     own = "each rank has counted its own share; from here on the numbers are those of all"
     imports = ("from torch.utils.data.distributed import DistributedSampler",) if kind == "DistributedSampler" else ()
     for level, why, after, inside in (
