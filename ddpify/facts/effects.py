@@ -125,7 +125,13 @@ _CHANGING = frozenset(
     """.split()
 )
 _HANDLES = ("open", "io.", "csv.", "gzip.", "bz2.", "codecs.", "tarfile.", "zipfile.", "h5py.", "pathlib.", "time.", "torch.cuda.")
-_PASSIVE = ("tqdm.", "matplotlib.", "pandas.", "rich.", "prettytable", "logging")
+_BARS = ("tqdm.", "progress.", "progressbar.", "rich.progress.", "alive_progress.", "fastprogress.", "pkbar.", "enlighten.")
+_PASSIVE = (*_BARS, "matplotlib.", "pandas.", "rich.", "prettytable", "logging")
+
+
+def is_bar(obj: object) -> bool:
+    """Whether an object is a progress bar, which only shows what it is given; a copy of its library in the project is one, too."""
+    return isinstance(obj, New) and (obj.path or f"{obj.cls.file}." if obj.cls is not None else obj.path).startswith(_BARS)
 
 
 def effect(call: Call) -> Effect | None:

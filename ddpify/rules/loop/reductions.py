@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
+from ddpify.facts.effects import is_bar
 from ddpify.facts.library import COLLECTIONS, DICTS
 from ddpify.facts.model import Func, Lit, Tup, Value, join
 from ddpify.facts.writes import Batches, Write
@@ -63,6 +64,8 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, dealt: b
     element = _element(context, live)
     if any(is_meter(context, o) for o in made):
         return _meter(context, loop, live, out)
+    if made and all(is_bar(o) for o in made):
+        return None
     if made and all(o.path.startswith("torchmetrics.") or meter(context, o) is not None for o in made):
         return None  # its compute() is a collective of its own, or its totals are those of all ranks already
     if live.hows <= {"entries"}:
