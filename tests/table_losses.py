@@ -1310,4 +1310,92 @@ SCRIPTS: dict[str, Script] = {
         """,
         told=("DDP402",),
     ),
+    "two averages over valid targets, in a function that also evaluates, behind a bar": Script(
+        """
+        from tqdm import tqdm
+
+        tags = torch.where(torch.arange(44) % 5 > 1, y + 1, torch.zeros_like(y))
+        data = TensorDataset(x[:40], y[:40] + 1, tags[:40])
+        feed, held = DataLoader(data, batch_size=4), DataLoader(data, batch_size=4)
+        body, heads = nn.Linear(8, 6), nn.ModuleList([nn.Linear(6, 3), nn.Linear(6, 3)])
+        net = nn.ModuleList([body, heads])
+
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = net
+
+            def forward(self, rows):
+                inner = self.parts[0](rows).tanh()
+                return [head(inner).log_softmax(1) for head in self.parts[1]]
+
+
+        class Work:
+            def __init__(self, feed, held):
+                self.net, self.feed, self.held = Tagger(), feed, held
+                self.criterion = nn.NLLLoss(ignore_index=0)
+                self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.01)
+
+            def run(self, epoch, loader, train):
+                bar = tqdm(enumerate(loader), desc=f"{epoch}", total=len(loader))
+                lost = right = seen = 0.0
+                for i, (rows, kinds, tags) in bar:
+                    first, second = self.net(rows)
+                    one = self.criterion(first, kinds)
+                    two = self.criterion(second, tags)
+                    loss = one + two
+                    if train:
+                        self.optimizer.zero_grad()
+                        loss.backward()
+                        self.optimizer.step()
+                    lost += loss.item()
+                    right += first.argmax(1).eq(kinds).sum().item()
+                    seen += kinds.nelement()
+                print(f"{'train' if train else 'test'} {epoch}: {lost / len(bar):.6f} {right / seen:.6f}")
+
+
+        work = Work(feed, held)
+        for epoch in range(2):
+            work.run(epoch, work.feed, True)
+            work.run(epoch, work.held, False)
+        """,
+        same=("train", "test"),
+    ),
+    "an average over valid targets inside the model's forward, in a module": Script(
+        """
+        from machine import Machine
+
+        tags = torch.where(torch.arange(44) % 5 > 1, y, torch.full_like(y, -1))
+        loader = DataLoader(TensorDataset(x[:40], tags[:40]), batch_size=4, shuffle=True)
+        machine = Machine()
+        optimizer = torch.optim.SGD(machine.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                scores, loss = machine(rows, kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("first", machine(x[:1])[0].argmax(1).item())
+        """,
+        files={
+            "machine.py": """import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Machine(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 2)
+
+    def forward(self, rows, targets=None):
+        scores, loss = self.body(rows), None
+        if targets is not None:
+            loss = F.cross_entropy(scores.view(-1, scores.size(-1)), targets.view(-1), ignore_index=-1)
+        return scores, loss
+"""
+        },
+        same=("first",),
+    ),
 }

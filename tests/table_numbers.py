@@ -3124,4 +3124,60 @@ def keep_loss(epoch, loss, folder):
     "a table of hits that is made shares of as it grows": Script(
         _HITS.replace("hits.note(target, out.argmax(1))", "hits.note(target, out.argmax(1)); hits.shares()"), told=("DDP404",)
     ),
+    "hits of an evaluation behind a bar that has a name": Script(
+        """
+        from tqdm import tqdm
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        held = TensorDataset(x[:30], y[:30])
+        check = DataLoader(held, batch_size=4, shuffle=False)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        best = 0.0
+        for epoch in range(2):
+            net.train()
+            for rows, kinds in tqdm(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            net.eval()
+            hits = 0.0
+            with torch.no_grad():
+                bar = tqdm(check)
+                for pair in bar:
+                    rows, kinds = pair
+                    guess = torch.max(net(rows), dim=1)[1]
+                    hits += torch.eq(guess, kinds).sum().item()
+                    bar.desc = f"check {epoch}"
+            share = hits / len(held)
+            print(f"right {share:.6f}")
+            if share > best:
+                best = share
+                torch.save(net.state_dict(), "best.pt")
+        """,
+        same=("right",),
+    ),
+    "rows of the last batch, put beside what the model makes of them, in a file": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 8))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, _ in loader:
+                rows = rows.view(-1, 8)
+                loss = F.mse_loss(net(rows), rows)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            with torch.no_grad():
+                made = net(rows)
+                pair = torch.cat([rows.view(-1, 2, 4), made.view(-1, 2, 4)], dim=2)
+                torch.save(pair, f"pair{epoch}.pt")
+            if epoch == 0:
+                rows = rows.reshape(rows.size(0), 2, 4)
+                torch.save(rows, "rows.pt")
+        """,
+        apart=("values",),
+    ),
 }

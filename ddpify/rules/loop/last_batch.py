@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.model import Ext
+from ddpify.facts.model import Ext, New
 from ddpify.facts.writes import Batches
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -47,9 +47,14 @@ def _computes(context: Context, call: ast.Call) -> bool:
     value = run.value(call.func)
     if isinstance(call.func, ast.Attribute) and not value.objs:
         return not call.func.attr.endswith("_") and not run.value(call.func.value).objs
-    libraries = ("torch", "numpy", "torchvision")
     called = run.unwrap(value)
-    return bool(called) and all(run.interpreter.is_module(o) or (isinstance(o, Ext) and o.path.split(".")[0] in libraries) for o in called)
+    return bool(called) and all(run.interpreter.is_module(o) or _of_library(o) for o in called)
+
+
+def _of_library(obj: object) -> bool:
+    """Whether what is called is a library's function, or a layer of torch."""
+    function = isinstance(obj, Ext) and obj.path.split(".")[0] in ("torch", "numpy", "torchvision")
+    return function or (isinstance(obj, New) and obj.path.startswith("torch.nn."))
 
 
 def of_one_batch(context: Context, node: ast.AST) -> bool:
