@@ -48,6 +48,7 @@ from ddpify.facts.model import (
 )
 from ddpify.facts.names import canonical
 from ddpify.facts.record import Kind
+from ddpify.facts.repeats import Log, Outcome, Outcomes, Recording, Seen, find, keep, merge
 from ddpify.facts.tree import same
 from ddpify.facts.writes import read_back
 from ddpify.progress import doing
@@ -62,10 +63,11 @@ ELEMENT = "[]"  # what any element of a container is
 GIVEN = library.GIVEN
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # what losses average is told by
+_ALL_NAMES = frozenset(("locals", "vars", "eval", "exec", "dir"))  # what reads names that are not written out
 UNNAMED = "[?]"  # what was put in under keys that are not known
 
 
-class _Frame:
+class Frame:
     """One running function (or module, where `local` is None)."""
 
     def __init__(self, file: str, local: dict[str, Value] | None, node: ast.AST | None = None) -> None:
@@ -81,6 +83,7 @@ class _Frame:
         self.changed: set[str] = set()  # the names whose tensors are changed in place
         self.cls: Class | None = None
         self.owners: frozenset[Obj] = frozenset()  # whose method runs: all that it may be
+        self.closure: tuple[ast.AST, Stack] | None = None  # what `outer` is known by
 
 
 class Interpreter:
@@ -113,14 +116,16 @@ class Interpreter:
         self.unwraps = unwraps
         self.settled = settled or {}
         self.wraps = wraps or {}
-        self.ignore_dp = ignore_dp
+        self._ignore_dp = ignore_dp
         self.special: frozenset[ast.AST] = unwraps | self.cuts.keys() | self.turned.keys()
         self.objects = project.objects
         self.trace = Trace()
         self.memory = Memory()
         self.record = self.memory.record
+        self.log = Log()
+        self.outcomes: Outcomes = project.memo.setdefault(("outcomes", project.entry.tree), {})  # type: ignore[assignment]
         self.events = self.record.events
-        self.frames: list[_Frame] = []
+        self.frames: list[Frame] = []
         self.stack: Stack = ()
         self.loops: tuple[Loop, ...] = ()
         self.tests: tuple[tuple[ast.expr, Value], ...] = ()
@@ -158,19 +163,24 @@ class Interpreter:
         return self.trace
 
     def _module(self, file: SourceFile) -> None:
+        recording = self.memory.watch
         if file.name in self.imported:
+            if isinstance(recording, Recording):
+                recording.imports.add(file.name)
             return
+        if recording is not None:
+            recording.sound = False
         self.imported.add(file.name)
         saved = self.stack, self.loops, self.tests, self.no_grad, self.deciding
         if file is not self.project.entry:
             self.stack, self.loops, self.tests, self.no_grad, self.deciding = (*self.stack, file.tree), (), (), 0, frozenset()
-        self.frames.append(_Frame(file.name, None, file.tree))
+        self.frames.append(Frame(file.name, None, file.tree))
         self.block(file.tree.body)
         self.frames.pop()
         self.stack, self.loops, self.tests, self.no_grad, self.deciding = saved
 
     @property
-    def frame(self) -> _Frame:
+    def frame(self) -> Frame:
         """The function that is running."""
         return self.frames[-1]
 
@@ -181,6 +191,7 @@ class Interpreter:
     def statement(self, node: ast.stmt) -> bool:
         """Run one statement; False when control does not pass it."""
         self.spent += 1
+        self.log.visited.append(node)
         if self.spent > _BUDGET:
             self.trace.exhausted = True
             return False
@@ -294,8 +305,10 @@ class Interpreter:
         if frame.local is not None and name not in frame.globals:
             if name in frame.local:
                 return frame.local[name]
-            if name in frame.outer:
-                return frame.outer[name]
+            if frame.outer:
+                self.asks("outer", (frame.closure, name))
+                if name in frame.outer:
+                    return frame.outer[name]
         held = self.memory.get((frame.file, name))
         if held is not None:
             return held
@@ -334,6 +347,7 @@ class Interpreter:
                 self.set_attribute(obj, target.attr, value, strong)
                 if isinstance(obj, New) and obj.path in library.DICTS:
                     self.keys.setdefault(obj, set()).add(target.attr)
+                    self.asks("keys", obj)
                     self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
         elif isinstance(target, ast.Subscript):
             receiver, index = self.expression(target.value), self.expression(target.slice)
@@ -350,6 +364,7 @@ class Interpreter:
                     self.set_attribute(obj, key, value, len(receiver.objs) == 1)
                     self.keys.setdefault(obj, set()).add(key)
                 if _keys(index) and isinstance(obj, New) and (self.is_a(obj, *library.DICTS) or self._listed(obj, _keys(index))):
+                    self.asks("keys", obj)
                     self.memory[obj, ELEMENT] = join([self.memory.get((obj, k), NOTHING) for k in (*self.keys[obj], UNNAMED)])
                     continue
                 self.set_attribute(obj, ELEMENT, value, False)
@@ -391,9 +406,10 @@ class Interpreter:
             key = (obj.owner, name)
         else:
             key = (obj, name)
-        old = self.memory.get(key)
-        value = self._decided(value)
-        self.memory[key] = value if strong or old is None else old | value
+        if strong:
+            self.memory[key] = self._decided(value)
+        else:
+            self.memory.add(key, self._decided(value))
 
     def _decided(self, value: Value) -> Value:
         if not self.deciding:
@@ -402,15 +418,20 @@ class Interpreter:
         return Value(value.objs, value.origins | self.deciding, "other" if own else value.scale)
 
     def _store(self, node: ast.expr, receiver: Value, value: Value) -> None:
-        key = (node, self.stack)
-        if key in self.stores:
-            seen = self.stores[key]
+        self.order += 1
+        self.stored(node, self.frame.file, self.stack, self.order, receiver, value, self.loops)
+
+    def stored(self, node: ast.expr, file: str, stack: Stack, order: int, receiver: Value, value: Value, loops: tuple[Loop, ...]) -> None:
+        """Note a store."""
+        self.log.stores.append(Store(node, file, stack, order, receiver, value, loops))
+        seen = self.stores.get((node, stack))
+        if seen is not None:
             seen.receiver, seen.value = seen.receiver | receiver, seen.value | value
         else:
-            self.order += 1
-            self.stores[key] = Store(node, self.frame.file, self.stack, self.order, receiver, value, self.loops)
+            self.stores[node, stack] = Store(node, file, stack, order, receiver, value, loops)
 
     def _note(self, node: ast.AST, value: Value) -> None:
+        self.log.noted.append((node, value))
         seen = self.trace.values.get(node)
         self.trace.values[node] = value if seen is None else seen | value
 
@@ -440,6 +461,8 @@ class Interpreter:
         if not part:
             return value
         self.kept.add(node)
+        if isinstance(self.memory.watch, Recording):
+            self.memory.watch.kept.add(node)
         return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale)
 
     def _mentions(self, node: ast.expr, target: ast.expr) -> bool:
@@ -503,7 +526,7 @@ class Interpreter:
         if self.breaks:
             self.breaks[-1].append(self._fork())
             if isinstance(node, ast.Continue):
-                self.record.again.add(self.breaks[-1][-1][1].point)
+                self.record.come_again(self.breaks[-1][-1][1].point)
         return False
 
     def _do_if(self, node: ast.If) -> bool:
@@ -830,10 +853,15 @@ class Interpreter:
             self.expression(default)
         decorators = [(decorator, self.expression(decorator)) for decorator in node.decorator_list]
         if self.frame.local is not None:  # a method does not see the names of its class
-            self.closures[node, made] = self.frame.outer if inside else self._seen_within()
+            self._close(node, made, self.frame.outer if inside else self._seen_within())
         self.bind(node.name, value)
         self.bind(node.name, self._decorated(decorators, value))
         return True
+
+    def _close(self, node: ast.AST, made: Stack, outer: Mapping[str, Value]) -> None:
+        self.closures[node, made] = outer
+        if isinstance(self.memory.watch, Recording):
+            self.memory.watch.closures[node, made] = outer
 
     def _seen_within(self) -> Mapping[str, Value]:
         """The names that a function defined here sees."""
@@ -863,7 +891,7 @@ class Interpreter:
         if cls is None:
             cls = self.classes[node] = self.objects.cls(node, self.frame.file, tuple(self.expression(b) for b in node.bases))
         decorators = [(decorator, self.expression(decorator)) for decorator in node.decorator_list]
-        self.frames.append(_Frame(self.frame.file, {}, node))
+        self.frames.append(Frame(self.frame.file, {}, node))
         self.frame.outer, self.frame.cls = self.frames[-2].local or {}, cls
         self.block(node.body)
         body = self.frames.pop().local or {}
@@ -952,6 +980,7 @@ class Interpreter:
         value = self._all(node) if run is None else run(self, node)
         if node in self.special:
             value = self._special(node, value)
+        self.log.noted.append((node, value))
         seen = self.trace.values.get(node)
         if seen is not value:
             self.trace.values[node] = value if seen is None else seen | value
@@ -1449,7 +1478,7 @@ class Interpreter:
 
     def _ev_lambda(self, node: ast.Lambda) -> Value:
         if self.frame.local is not None:
-            self.closures[node, self.stack] = self._seen_within()
+            self._close(node, self.stack, self._seen_within())
         return just(self.objects.func(node, self.frame.file, made=() if self.frame.local is None else self.stack))
 
     def _ev_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
@@ -1637,6 +1666,7 @@ class Interpreter:
 
     def _keys_of(self, obj: New) -> Value:
         """The keys of a dict, where they are known names."""
+        self.asks("keys", obj)
         if (obj, UNNAMED) in self.memory or not self.keys.get(obj):
             return Value(frozenset(), self.memory[obj, ELEMENT].origins)
         return Value(frozenset(Lit(key) for key in self.keys[obj]))
@@ -1672,14 +1702,15 @@ class Interpreter:
                 keywords.update(self._spread(value))
             else:
                 keywords[k.arg] = value
-        call = self._record(node, func, args, keywords, receiver)
+        call, seen = self._record(node, func, args, keywords, receiver)
         result = self.invoke(call, func, args, keywords)
         if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
             self._changed_in_place(node.func, receiver, result)
         call.result = call.result | result
         self.events.append((Kind.CALL, node, receiver, result))
         self.order += 1
-        call.last = self.order
+        call.last = seen.last = self.order
+        seen.result = result
         return result
 
     def _changed_in_place(self, method: ast.Attribute, was: Value, result: Value) -> None:
@@ -1711,25 +1742,27 @@ class Interpreter:
                     out[name] = out[name] | held if name in out else held
         return out
 
-    def _record(self, node: ast.Call, func: Value, args: list[Value], keywords: dict[str, Value], receiver: Value) -> Call:
+    def _record(self, node: ast.Call, func: Value, args: list[Value], keywords: dict[str, Value], receiver: Value) -> tuple[Call, Seen]:
         self.order += 1
-        key = (node, self.stack)
-        seen = self.calls.get(key)
-        if seen is None:
-            self.calls[key] = call = Call(
-                node, self.frame.file, self.stack, self.order, func, args, keywords, self.loops, self.tests, self.no_grad > 0, receiver
-            )
-            call.now = receiver
-            return call
-        seen.now = receiver
-        seen.func, seen.receiver = seen.func | func, seen.receiver | receiver
-        seen.args = [a | b for a, b in zip(seen.args, args, strict=False)] + args[len(seen.args) :]
-        for name, value in keywords.items():
-            seen.keywords[name] = seen.keywords[name] | value if name in seen.keywords else value
-        seen.no_grad = seen.no_grad and self.no_grad > 0
-        if len(self.loops) >= len(seen.loops):
-            seen.loops = self.loops
-        return seen
+        call = self.calls.get((node, self.stack))
+        if call is None:
+            here = self.frame.file, self.stack, self.order
+            call = Call(node, *here, func, args, dict(keywords), self.loops, self.tests, self.no_grad > 0, receiver)
+            self.calls[node, self.stack] = call
+        seen = Seen(call, func, args, keywords, receiver, self.loops, self.order)
+        self.log.calls.append(seen)
+        merge(call, seen)
+        call.no_grad = call.no_grad and self.no_grad > 0
+        return call, seen
+
+    def called_as(self, like: Call, tests: tuple[tuple[ast.expr, Value], ...], order: int) -> Call:
+        """The call that one of another run is in this one."""
+        call = self.calls.get((like.node, like.stack))
+        if call is None:
+            known = like.func, [*like.args], dict(like.keywords), like.loops
+            call = Call(like.node, like.file, like.stack, order, *known, tests, like.no_grad, like.receiver)
+            self.calls[like.node, like.stack] = call
+        return call
 
     def invoke(self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
         """What calling `func` gives."""
@@ -1758,7 +1791,7 @@ class Interpreter:
         if not isinstance(obj, New):
             return obj
         if obj.cls is None and obj.path.startswith("torch.nn."):
-            own = obj in self.hooks or obj.path in library.PARTICULAR or any((obj, name) in self.memory for name in _OF_LOSSES)
+            own = bool(self.hooks_of(obj)) or obj.path in library.PARTICULAR or any((obj, name) in self.memory for name in _OF_LOSSES)
             return obj if own else obj.path
         return obj.cls if self.is_module(obj) else obj
 
@@ -1856,7 +1889,7 @@ class Interpreter:
         """Whether a Sequential holds modules of the project's own, or ones with hooks."""
         inside = [o for _, held in self.memory.of(obj) for o in held.objs if isinstance(o, New)]
         return any(
-            self.is_module(o) or o in self.hooks or (depth < 4 and o.path == obj.path and self._holds_own(o, depth + 1)) for o in inside
+            self.is_module(o) or self.hooks_of(o) or (depth < 4 and o.path == obj.path and self._holds_own(o, depth + 1)) for o in inside
         )
 
     def _in_turn(self, obj: New, call: Call, value: Value) -> Value:
@@ -1875,11 +1908,16 @@ class Interpreter:
         kept = out.origins - _inner_forwards(out, flow)
         mark = frozenset() if self.no_grad else frozenset(Origin("forward", (o, call.node)) for o in alike or (obj,))
         made = self._marked(Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
-        for name, hook in [h for o in alike or (obj,) for h in self.hooks.get(o, {}).values()]:
+        for name, hook in [h for o in alike or (obj,) for h in self.hooks_of(o).values()]:
             graded = library.gradient_of(made)
             given = [flow] if name == "register_forward_pre_hook" else [flow, made] if name in library.FORWARD_HOOKS else [graded, graded]
             self.hooked([hook], call.node, [just(obj), *given])
         return made
+
+    def hooks_of(self, obj: Obj) -> Mapping[ast.AST, tuple[str, Value]]:
+        """What a module was given to call at its forward or backward."""
+        self.asks("hooks", obj if self.hooks else None)
+        return self.hooks.get(obj, {})
 
     def hooked(self, hooks: list[Value], node: ast.AST, args: list[Value]) -> None:
         """Run functions that were registered to be called with `args`."""
@@ -1967,7 +2005,7 @@ class Interpreter:
             ]
         )
 
-    def _hand_back(self, func: Func, node: ast.AST, frame: _Frame) -> None:
+    def _hand_back(self, func: Func, node: ast.AST, frame: Frame) -> None:
         """What a function has filled in place with rows of a batch, the caller's names hold from here on."""
         if not frame.changed or not isinstance(node, ast.Call) or frame.local is None:
             return
@@ -1982,6 +2020,8 @@ class Interpreter:
         self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value], owners: frozenset[Obj] = frozenset()
     ) -> Value:
         """Run a function of the project at this call; as a method of any of `owners`, where there are more than its own."""
+        if isinstance(self.memory.watch, Recording):
+            self.memory.watch.functions.add((func.node, func.made))
         again = sum(1 for f in self.frames if f.node is func.node and f.made == func.made)
         if len(self.stack) >= _DEPTH or again > 1 or self.trace.exhausted:
             return library.mixed(args, keywords)
@@ -1992,8 +2032,9 @@ class Interpreter:
             if func.cls is not None and "classmethod" in _decorators(func.node)
             else []
         ) + args
-        frame = _Frame(func.file, _parameters(self, func, bound, keywords), func.node)
+        frame = Frame(func.file, _parameters(self, func, bound, keywords), func.node)
         frame.outer, frame.made = self.closures.get((func.node, func.made), {}), func.made
+        frame.closure = func.node, func.made
         frame.cls, frame.owners = func.cls, frozenset(() if func.owner is None else owners or (func.owner,))
         if func.owner is None and func.cls is not None and args and len(args[0].made()) == len(args[0].objs) == 1:
             frame.owners = args[0].objs  # a method that a decorator calls
@@ -2004,8 +2045,49 @@ class Interpreter:
             for d in func.node.decorator_list
         )
         self.no_grad += quiet
-        self.frames.append(frame)
         entered = len(self.events)
+        self._carry_out(func, frame)
+        self.record.called(node, entered)
+        self.no_grad -= quiet
+        self.stack, self.breaks = saved
+        self._hand_back(func, node, frame)
+        if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
+            made = self.objects.new("generator", node, self.stack)
+            self.memory[made, ELEMENT] = frame.yielded
+            return just(made)
+        return self._rows_of_rank(args, frame.returned) if self.cuts else frame.returned
+
+    def _carry_out(self, func: Func, frame: Frame) -> None:
+        """Run a function's body; what it does is known where it has run so before."""
+        if self.cuts or frame.local is None:
+            self._body(func, frame)
+            return
+        tests = () if self.loops else tuple(test for test, _ in self.tests)
+        key = func, self.stack, frame.owners, self.no_grad > 0, bool(self.loops), tests, self.deciding, self._given(func.node, frame.local)
+        outcome = find(self, self.outcomes, key)
+        if outcome is not None:
+            outcome.repeat(self, frame)
+            return
+        around = self.memory.watch
+        self.memory.watch = recording = Recording(self)
+        self._body(func, frame)
+        self.memory.watch = around
+        if recording.sound and len(self.driven) == recording.driven and not self.trace.exhausted:
+            recording.functions.add((func.node, func.made))
+            keep(self.outcomes, key, Outcome(self, frame, recording))
+        if isinstance(around, Recording):
+            around.add(recording)
+
+    def _given(self, function: ast.AST, local: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
+        """The parameters that a function reads, with their values."""
+        key = ("read", function)
+        if key not in self.project.memo:
+            self.project.memo[key] = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+        names: set[str] = self.project.memo[key]  # type: ignore[assignment]
+        return tuple(local.items()) if names & _ALL_NAMES else tuple(item for item in local.items() if item[0] in names)
+
+    def _body(self, func: Func, frame: Frame) -> None:
+        self.frames.append(frame)
         self.events.append((Kind.ENTER, func.node, None, NOTHING))
         if isinstance(func.node, ast.Lambda):
             frame.returned = self.expression(func.node.body)
@@ -2015,15 +2097,29 @@ class Interpreter:
             if frame.exits:
                 self.memory.join(frame.exits)
         self.frames.pop()
-        self.record.calls.setdefault(node, []).append((entered, len(self.events)))
-        self.no_grad -= quiet
-        self.stack, self.breaks = saved
-        self._hand_back(func, node, frame)
-        if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
-            made = self.objects.new("generator", node, self.stack)
-            self.memory[made, ELEMENT] = frame.yielded
-            return just(made)
-        return self._rows_of_rank(args, frame.returned) if self.cuts else frame.returned
+
+    @property
+    def ignore_dp(self) -> bool:
+        """Whether DataParallel is left out."""
+        self.asks("ignore_dp", None)
+        return self._ignore_dp
+
+    def asks(self, kind: str, of: object) -> None:
+        """Note that something is asked of the run that its memory does not hold."""
+        recording = self.memory.watch
+        if isinstance(recording, Recording) and (kind != "outer" or of[0] not in recording.closures):  # type: ignore[index]
+            recording.other.setdefault((kind, of), self.asked((kind, of)))
+
+    def asked(self, key: tuple[str, object]) -> object:
+        """What the run says now, where it is asked something."""
+        kind, of = key
+        if kind == "outer":
+            return self.closures.get(of[0], {}).get(of[1])  # type: ignore[index]
+        if kind == "keys":
+            return frozenset(self.keys.get(of, ()))  # type: ignore[call-overload]
+        if kind == "hooks":
+            return tuple(self.hooks.get(of, {}).items()) if of is not None else bool(self.hooks)  # type: ignore[call-overload]
+        return self._ignore_dp
 
 
 def refilled(node: ast.expr) -> ast.expr:

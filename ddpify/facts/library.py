@@ -700,6 +700,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return _setting(run, obj, name, keys, args, keywords)
     if name in MODULE_HOOKS and args and isinstance(obj, (New, Part)):
         run.hooks.setdefault(obj, {})[event.node] = (name, args[0])
+        run.memory.doubt()
     for value in (*args, *keywords.values()):
         for f in value.objs:
             if isinstance(f, Func) and f.node not in run.commands:

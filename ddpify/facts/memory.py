@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, overload
 
 from ddpify.facts.model import Value
 from ddpify.facts.record import Record
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_items
 
 Key = tuple[Any, str]
 
@@ -23,28 +27,159 @@ class Version:
         self.depth: int = 0 if parent is None else parent.depth + 1
 
 
+class Reads:
+    """What is read while something runs that was there before, and what is written meanwhile."""
+
+    __slots__ = ("blended", "owners", "required", "saved", "sound", "written")
+
+    def __init__(self) -> None:
+        self.saved: dict[Key, Value | None] = {}  # what was held before, of all that is touched
+        self.required: set[Key] = set()  # what of that was read
+        self.blended: dict[Key, Value | None] = {}  # what was joined with what branches wrote, with the join, where that was read
+        self.written: dict[Key, None] = {}
+        self.owners: dict[Any, frozenset[str]] = {}  # of objects all that they hold is read: what they may hold
+        self.sound = True  # nothing was read but this
+
+    def read(self, key: Key, value: Value | None) -> None:
+        """Note that something is read."""
+        if key not in self.saved:
+            self.saved[key] = value
+            self.required.add(key)
+        elif key in self.blended:
+            if self.blended[key] is None:
+                self.blended[key] = value
+            elif self.blended[key] != value:
+                self.required.add(key)
+        elif value is self.saved[key]:
+            self.required.add(key)
+
+    def blend(self, key: Key, value: Value | None) -> None:
+        """Note that what some branches wrote is joined with what was there before."""
+        if key not in self.required and value is self.saved.setdefault(key, value):
+            self.blended.setdefault(key, None)
+
+    def include(self, inner: Reads, before: Mapping[Key, Value | None]) -> None:
+        """Note what something inside has read and written; `before` is what was held before it."""
+        mine = self.saved
+        for key, value in before.items():
+            new = key not in mine
+            if new:
+                mine[key] = value
+            elif value is not mine[key]:
+                continue
+            if key in inner.required:
+                self.required.add(key)
+            elif key in inner.blended:
+                self.blend(key, value)
+                if (seen := inner.blended[key]) is not None:
+                    self.read(key, seen)
+        self.written.update(inner.written)
+        for owner, names in inner.owners.items():
+            self.look_into(owner, names)
+
+    def look_into(self, owner: object, names: frozenset[str]) -> None:
+        """Note that all is read that an object holds, which is held by some of the names."""
+        self.owners[owner] = self.owners.get(owner, names) & names
+
+
 class Memory(dict[Key, Value]):
     """What each (object, name) holds in the current version; the others are told by what differs on the way there."""
 
-    __slots__ = ("_owned", "_version", "record")
+    __slots__ = ("_owned", "_version", "record", "watch")
 
     def __init__(self) -> None:
         super().__init__()
         self.record = Record()
         self._owned: dict[Any, dict[str, None]] = {}  # all names that an owner ever held something as
         self._version = Version()
+        self.watch: Reads | None = None  # what is told of reads and writes
+
+    @overload  # type: ignore[override]
+    def get(self, key: Key, default: None = None, /) -> Value | None: ...
+    @overload
+    def get(self, key: Key, default: Value, /) -> Value: ...
+    def get(self, key: Key, default: Value | None = None, /) -> Value | None:
+        """What is held, or else a default."""
+        value = _get(self, key)
+        if self.watch is not None and key not in self.watch.required:
+            self.watch.read(key, value)
+        return default if value is None else value
+
+    def __getitem__(self, key: Key) -> Value:
+        if self.watch is not None and key not in self.watch.required:
+            self.watch.read(key, _get(self, key))
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        if self.watch is not None and key not in self.watch.required:
+            self.watch.read(key, _get(self, key))  # type: ignore[arg-type, misc]
+        return super().__contains__(key)
+
+    def items(self) -> dict_items[Key, Value]:
+        """All that is held."""
+        self.doubt()
+        return super().items()
+
+    def doubt(self) -> None:
+        """Note that more is read than can be told."""
+        if self.watch is not None:
+            self.watch.sound = False
 
     def __setitem__(self, key: Key, value: Value) -> None:
-        version = self._version
+        version, watch = self._version, self.watch
         if key not in version.new:
-            version.old[key] = self.get(key)
+            version.old[key] = _get(self, key)
             self._owned.setdefault(key[0], {})[key[1]] = None
+        if watch is not None:
+            if key not in watch.saved:
+                watch.saved[key] = _get(self, key)
+            if value is watch.saved[key]:  # what is read from here on is not what was there before
+                value = Value(value.objs, value.origins, value.scale)
+            watch.written[key] = None
         version.new[key] = value
         super().__setitem__(key, value)
 
+    def add(self, key: Key, value: Value) -> None:
+        """Let something hold a value, or what it held."""
+        old = _get(self, key)
+        if self.watch is not None:
+            self.watch.blend(key, old)
+        self[key] = value if old is None else old | value
+
+    def held(self, key: Key) -> Value | None:
+        """What is held, which nobody has read by that."""
+        return _get(self, key)
+
     def of(self, owner: object) -> list[tuple[str, Value]]:
         """All that one object, or module, holds."""
-        return [(name, self[owner, name]) for name in self._owned.get(owner, ()) if (owner, name) in self]
+        names = self._owned.get(owner, ())
+        found = [(name, _get(self, (owner, name))) for name in names]
+        if self.watch is not None:
+            self.watch.look_into(owner, frozenset(names))
+            for name, value in found:
+                self.watch.read((owner, name), value)
+        return [(name, value) for name, value in found if value is not None]
+
+    def holds(self, reads: Reads, writes: Mapping[Key, Value]) -> bool:
+        """Whether all that was read is now as it was, or makes no difference to what was written then."""
+        saved = reads.saved
+        for key in reads.required:
+            value, then = _get(self, key), saved[key]
+            if value is not then and value != then:
+                return False
+        for key, seen in reads.blended.items():
+            value, then = _get(self, key), saved[key]
+            if value is not then and value != then and not _within(value, then, writes.get(key), seen):
+                return False
+        return not any(
+            name not in names and _get(self, (owner, name)) is not None
+            for owner, names in reads.owners.items()
+            for name in self._owned.get(owner, ())
+        )
+
+    def go_on(self) -> None:
+        """Write to a version of its own, as from the current point on."""
+        self._version = Version(self._version, self.record.current)
 
     def settle(self) -> None:
         """Let go of all other versions."""
@@ -82,8 +217,10 @@ class Memory(dict[Key, Value]):
         self.restore(base)
         self.record.before[-1] = points
         for key in dict.fromkeys(key for all_of in written for key in all_of):
-            before = self.get(key)
+            before = _get(self, key)
             value: Value | None = None
+            if self.watch is not None and not all(key in all_of for all_of in written):
+                self.watch.blend(key, before)
             for all_of in written:
                 held = all_of.get(key, before)
                 if held is not None and held is not value:
@@ -101,6 +238,16 @@ class Memory(dict[Key, Value]):
                     super().__setitem__(key, value)
             version = version.parent  # type: ignore[assignment]
         self._version = base
+
+
+_get = dict.get
+
+
+def _within(value: Value | None, then: Value | None, made: Value | None, seen: Value | None) -> bool:
+    """Whether a value makes the same of a join as the one then."""
+    if value is None or made is None or (seen is not None and seen != made):
+        return False
+    return (then is None or (value | then) is value) and (made | value) is made
 
 
 def _path(version: Version, base: Version) -> list[Version]:

@@ -109,7 +109,7 @@ def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[V
     """A method of `vars(obj)`."""
     if name == "update":
         for value in args:
-            known = {key: held for o in value.objs for (owner, key), held in run.memory.items() if owner is o and not key.startswith("[")}
+            known = {key: held for o in value.objs for key, held in run.memory.of(o) if not key.startswith("[")}
             for key, held in known.items():
                 run.set_attribute(obj.of, key, held, len(args) == 1)
             if not known or len(known) > len(value.objs) > 1:
@@ -152,6 +152,7 @@ def either(run: Interpreter, event: Call, found: list[Obj], args: list[Value], k
     """Call each of some definitions; where some of them make modules, these are meant."""
     modules = [o for o in found if isinstance(o, Class) and _is_module(run, o)]
     running = {f.node for f in run.frames}
+    run.memory.doubt()
     results: list[Value] = []
     for obj in found:
         if isinstance(obj, Func) and (obj.node in running or (modules and not _returns(obj))):
@@ -334,7 +335,7 @@ def partial(run: Interpreter, node: ast.AST, func: Value, args: list[Value], key
 def bound(run: Interpreter, made: New) -> tuple[list[Value], dict[str, Value]]:
     """The arguments that a partial function was given before."""
     args = [i for o in run.memory.get((made, "[args]"), NOTHING).objs if isinstance(o, Tup) for i in o.items]
-    return args, {name: v for (owner, name), v in run.memory.items() if owner is made and not name.startswith("[")}
+    return args, {name: v for name, v in run.memory.of(made) if not name.startswith("[")}
 
 
 # ---------------------------------------------------------------------------------------------------- settings

@@ -43,7 +43,7 @@ class Extent(NamedTuple):
 class Record:
     """The events of a run, the points that they fall into, and which of them are inside which loop."""
 
-    __slots__ = ("again", "before", "calls", "events", "extents", "starts")
+    __slots__ = ("again", "before", "calls", "events", "extents", "log", "starts")
 
     def __init__(self) -> None:
         self.events: list[tuple[Kind, ast.AST, Value | None, Value]] = []
@@ -52,6 +52,7 @@ class Record:
         self.extents: dict[ast.AST, list[Extent]] = {}
         self.calls: dict[ast.AST, list[tuple[int, int]]] = {}  # the events that happen inside each call of the project's own functions
         self.again: set[int] = set()  # the points that end in `continue`
+        self.log: list[tuple[str, ast.AST | None, int, int]] = []  # what was noted in `calls`, `extents` and `again`, in its order
 
     def point(self, before: list[int]) -> int:
         """Begin a new point; what happens from now on falls into it."""
@@ -75,3 +76,31 @@ class Record:
     def ran(self, loop: ast.AST, first: int) -> None:
         """Note that a loop, whose first head was `first`, is over."""
         self.extents.setdefault(loop, []).append(Extent(first, self.current))
+        self.log.append(("extents", loop, first, self.current))
+
+    def come_again(self, point: int) -> None:
+        """Note that a point ends in `continue`."""
+        self.again.add(point)
+        self.log.append(("again", None, point, point))
+
+    def called(self, node: ast.AST, first: int) -> None:
+        """Note that a call, the events of which are those from `first` on, is over."""
+        self.calls.setdefault(node, []).append((first, len(self.events)))
+        self.log.append(("calls", node, first, len(self.events)))
+
+    def repeated(self, of: Record, events: tuple[int, int], log: tuple[int, int], points: tuple[int, int]) -> None:
+        """Let once more happen what happened in a stretch of a record: of its events, its log and its points."""
+        here, there = self.current, points[0]
+        later, on = len(self.events) - events[0], here - there
+        self.starts += [start + later for start in of.starts[there + 1 : points[1] + 1]]
+        self.before += [[here if point == there else point + on for point in before] for before in of.before[there + 1 : points[1] + 1]]
+        self.events += of.events[events[0] : events[1]]
+        for kind, node, first, last in of.log[log[0] : log[1]]:
+            shift = later if kind == "calls" else on
+            if kind == "again":
+                self.again.add(first + shift)
+            elif kind == "calls":
+                self.calls.setdefault(node, []).append((first + shift, last + shift))  # type: ignore[arg-type]
+            else:
+                self.extents.setdefault(node, []).append(Extent(first + shift, last + shift))  # type: ignore[arg-type]
+            self.log.append((kind, node, first + shift, last + shift))

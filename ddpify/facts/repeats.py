@@ -1,0 +1,273 @@
+"""Calls that were interpreted before, under the same stack and with the same arguments, are not interpreted again.
+
+While a function runs, what it reads that was there before it is recorded: in the memory, in the functions around it, in what was
+registered. Where all of that is as it was, its result is, too, and what the call did is done once more without running it: what it wrote,
+the events, and what was seen of its expressions, calls, stores and branches. That holds in a later pass of a loop, and in another run of
+the interpreter, which was told something of other statements than those of the call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Mapping, Sized
+from typing import TYPE_CHECKING
+
+from ddpify.facts.memory import Reads
+from ddpify.facts.model import NOTHING, Call, Decision, Loop, Stack, Store, Value
+
+if TYPE_CHECKING:
+    from ddpify.facts.flow import Frame, Interpreter
+
+_EVENTS, _LOG, _NOTED, _CALLS, _STORES, _DECISIONS, _LOOPS, _TESTS, _VISITED, _POINT, _ORDER = range(11)  # of what `_lengths` gives
+_KEPT = 4  # so many outcomes of one call are kept
+Outcomes = dict[object, list["Outcome"]]
+
+
+class Log:
+    """What one run sees, in its order: of it, what a call sees is a slice."""
+
+    __slots__ = ("calls", "noted", "stores", "visited")
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[ast.AST, Value]] = []
+        self.visited: list[ast.AST] = []
+        self.calls: list[Seen] = []
+        self.stores: list[Store] = []
+
+
+class Seen:
+    """One evaluation of a call expression."""
+
+    __slots__ = ("args", "call", "func", "keywords", "last", "loops", "now", "order", "receiver", "result")
+
+    def __init__(
+        self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value], receiver: Value, loops: tuple[Loop, ...], order: int
+    ) -> None:
+        self.call = call
+        self.func, self.args, self.keywords, self.receiver, self.now = func, args, keywords, receiver, receiver
+        self.loops = loops
+        self.order = self.last = order
+        self.result = NOTHING
+
+
+class Recording(Reads):
+    """What a running function reads that was there before it, and writes."""
+
+    __slots__ = ("closures", "driven", "functions", "imports", "kept", "other", "start")
+
+    def __init__(self, run: Interpreter) -> None:
+        super().__init__()
+        self.other: dict[tuple[str, object], object] = {}  # what was asked of the run beside its memory
+        self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
+        self.functions: set[tuple[ast.AST, Stack]] = set()
+        self.imports: set[str] = set()
+        self.kept: set[ast.AST] = set()
+        self.driven = len(run.driven)
+        self.start = _lengths(run)
+
+    def add(self, inner: Recording) -> None:
+        """What a function that was called has read and written."""
+        self.include(inner, inner.saved)
+        self.add_rest(inner)
+
+    def add_rest(self, inner: Recording) -> None:
+        """What it has asked beside the memory."""
+        self.sound = self.sound and inner.sound
+        self.functions |= inner.functions
+        self.imports |= inner.imports
+        self.kept |= inner.kept
+        self.closures |= inner.closures
+        for key, value in inner.other.items():
+            if key[0] != "outer" or key[1][0] not in self.closures:  # type: ignore[index]
+                self.other.setdefault(key, value)
+
+
+def _lengths(run: Interpreter) -> tuple[int, ...]:
+    """How long the lists are that a call makes longer, the point that is running, and how many events were counted."""
+    record, log = run.record, run.log
+    lists: tuple[Sized, ...]
+    lists = (record.events, record.log, log.noted, log.calls, log.stores, run.trace.decisions, run.loops, run.tests, log.visited)
+    return (*(len(each) for each in lists), record.current, run.order)
+
+
+class Outcome:
+    """What one call did, and under which conditions it does the same again."""
+
+    def __init__(self, run: Interpreter, frame: Frame, recording: Recording) -> None:
+        self.of, self.told = run, _told(run)
+        self.recording = recording
+        self.start, self.end = recording.start, _lengths(run)
+        self.around = _around(run, recording.functions)
+        self.depth = len(run.stack)
+        self.writes = {key: value for key in recording.written if (value := run.memory.held(key)) is not None}
+        owners = {owner for owner, _ in self.writes}
+        self.keys = {owner: frozenset(run.keys[owner]) for owner in owners if owner in run.keys}
+        self.believed = dict(run.trace.believed)
+        self.said = run.said
+        self.returned, self.yielded, self.changed, self.local = frame.returned, frame.yielded, frame.changed, frame.local
+        self.record, self.log, self.decisions = run.record, run.log, run.trace.decisions
+        self._values: dict[ast.AST, Value] | None = None
+        self._visited: set[ast.AST] | None = None
+        self._calls: list[Seen] | None = None
+
+    # ------------------------------------------------------------------------------------------------ conditions
+
+    def holds(self, run: Interpreter, told: Mapping[object, object]) -> bool:
+        """Whether the call would do now what it did then."""
+        recording = self.recording
+        if len(run.driven) != recording.driven or not recording.imports <= run.imported:
+            return False
+        if self.around != _around(run, recording.functions) or not run.memory.holds(recording, self.writes):
+            return False
+        if any(run.asked(key) != value for key, value in recording.other.items()):
+            return False
+        if run is self.of or told == self.told:
+            return True
+        values, visited = self.values(), self.visited()
+        return not any(node in values or node in visited for node, _ in told.items() ^ self.told.items())
+
+    def values(self) -> dict[ast.AST, Value]:
+        """What the expressions were seen to be."""
+        if self._values is None:
+            self._values = {}
+            for node, value in self.log.noted[self.start[_NOTED] : self.end[_NOTED]]:
+                seen = self._values.get(node)
+                self._values[node] = value if seen is None else seen | value
+        return self._values
+
+    def visited(self) -> set[ast.AST]:
+        """The statements that ran."""
+        if self._visited is None:
+            self._visited = set(self.log.visited[self.start[_VISITED] : self.end[_VISITED]])
+        return self._visited
+
+    def calls(self) -> list[Seen]:
+        """The evaluations of calls, those of one call under one stack joined."""
+        if self._calls is None:
+            found: dict[tuple[ast.AST, Stack], Seen] = {}
+            for seen in self.log.calls[self.start[_CALLS] : self.end[_CALLS]]:
+                call = seen.call
+                known = found.get((call.node, call.stack))
+                if known is None:
+                    known = Seen(call, seen.func, seen.args, seen.keywords, seen.receiver, seen.loops, seen.order)
+                    found[call.node, call.stack] = known
+                else:
+                    _join(known, seen)
+                known.last, known.now, known.result = seen.last, seen.now, known.result | seen.result
+            self._calls = list(found.values())
+        return self._calls
+
+    # ------------------------------------------------------------------------------------------------ once more
+
+    def repeat(self, run: Interpreter, frame: Frame) -> None:
+        """Do what the call did."""
+        watch = run.memory.watch
+        recording = self.recording
+        if isinstance(watch, Recording):
+            before = {key: run.memory.held(key) for key in recording.saved}
+            watch.include(recording, before)
+            watch.add_rest(recording)
+        run.record.repeated(self.record, *((self.start[i], self.end[i]) for i in (_EVENTS, _LOG, _POINT)))
+        run.memory.go_on()
+        for place, value in self.writes.items():
+            run.memory[place] = value
+        for obj, names in self.keys.items():
+            run.keys.setdefault(obj, set()).update(names)
+        run.kept |= recording.kept
+        run.closures.update(recording.closures)
+        self._seen_again(run)
+        run.said = self.said
+        frame.returned, frame.yielded, frame.changed, frame.local = self.returned, self.yielded, set(self.changed), self.local
+
+    def _seen_again(self, run: Interpreter) -> None:
+        values, trace, shift = self.values(), run.trace, run.order - self.start[_ORDER]
+        if run is not self.of:
+            trace.believed.update(self.believed)
+            trace.visited |= self.visited()
+            for node, value in values.items():
+                known = trace.values.get(node)
+                if known is not value:
+                    trace.values[node] = value if known is None else known | value
+        run.log.noted += values.items()
+        run.log.visited += self.visited()
+        loops, tests = self.start[_LOOPS], self.start[_TESTS]
+        for seen in self.calls():
+            around = (*run.loops, *seen.loops[loops:])
+            call = run.called_as(seen.call, (*run.tests, *seen.call.tests[tests:]), seen.order + shift)
+            again = Seen(call, seen.func, seen.args, seen.keywords, seen.receiver, around, seen.order + shift)
+            again.now = seen.now
+            merge(call, again)
+            call.result = call.result | seen.result
+            call.last = again.last = seen.last + shift
+            again.result = seen.result
+            run.log.calls.append(again)
+        for store in self.log.stores[self.start[_STORES] : self.end[_STORES]]:
+            around = (*run.loops, *store.loops[loops:])
+            run.stored(store.node, store.file, store.stack, store.order + shift, store.receiver, store.value, around)
+        for d in self.decisions[self.start[_DECISIONS] : self.end[_DECISIONS]]:
+            trace.decisions.append(Decision(d.node, d.file, d.stack, d.test, (*run.loops, *d.loops[loops:])))
+        run.order += self.end[_ORDER] - self.start[_ORDER]
+
+
+def _join(known: Seen, seen: Seen) -> None:
+    known.func, known.receiver = known.func | seen.func, known.receiver | seen.receiver
+    known.args = [a | b for a, b in zip(known.args, seen.args, strict=False)] + seen.args[len(known.args) :]
+    known.keywords = dict(known.keywords)
+    for name, value in seen.keywords.items():
+        known.keywords[name] = known.keywords[name] | value if name in known.keywords else value
+    if len(seen.loops) >= len(known.loops):
+        known.loops = seen.loops
+
+
+def merge(call: Call, seen: Seen) -> None:
+    """Let a call be one more evaluation, too."""
+    call.now = seen.now
+    if call.args is seen.args:
+        return
+    call.func, call.receiver = call.func | seen.func, call.receiver | seen.receiver
+    call.args = [a | b for a, b in zip(call.args, seen.args, strict=False)] + seen.args[len(call.args) :]
+    for name, value in seen.keywords.items():
+        call.keywords[name] = call.keywords[name] | value if name in call.keywords else value
+    if len(seen.loops) >= len(call.loops):
+        call.loops = seen.loops
+
+
+def _told(run: Interpreter) -> dict[object, object]:
+    """What a run was told of statements and expressions."""
+    out: dict[object, object] = {}
+    for node, what in run.wraps.items():
+        out[node] = ("wraps", what)
+    for node, targets in run.settled.items():
+        out[node] = (out.get(node), "settled", targets, run.shares)
+    for branch in run.agreed:
+        out[branch] = (out.get(branch), "agreed")
+    for expression in run.unwraps:
+        out[expression] = (out.get(expression), "unwraps")
+    for turned, how in run.turned.items():
+        out[turned] = (out.get(turned), "turned", how)
+    return out
+
+
+def _around(run: Interpreter, functions: set[tuple[ast.AST, Stack]]) -> Counter[tuple[ast.AST | None, Stack]]:
+    """How often some functions are running."""
+    return Counter((f.node, f.made) for f in run.frames if (f.node, f.made) in functions)
+
+
+def find(run: Interpreter, known: Outcomes, key: object) -> Outcome | None:
+    """An outcome that a call has again, where there is one."""
+    outcomes = known.get(key)
+    if outcomes is None:
+        return None
+    told = _told(run)
+    return next((o for o in reversed(outcomes) if o.holds(run, told)), None)
+
+
+def keep(known: Outcomes, key: object, outcome: Outcome) -> None:
+    """Keep what a call did."""
+    outcomes = known.setdefault(key, [])
+    outcomes.append(outcome)
+    del outcomes[:-_KEPT]
+
+
+__all__ = ["Log", "Outcome", "Outcomes", "Recording", "Seen", "find", "keep", "merge"]

@@ -1,0 +1,191 @@
+"""A call that is repeated leaves the same run behind as one that is interpreted, and is interpreted where what it reads has changed."""
+
+from pathlib import Path
+
+import pytest
+
+from ddpify.facts import flow
+from ddpify.facts.flow import Interpreter
+from ddpify.facts.model import Lit
+from ddpify.project import Project, load, of_source
+from ddpify.source import from_text
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*/train.py"))
+HOOKS = """
+import torch
+from torch import nn
+
+class Scaled:
+    def __init__(self, name):
+        self.name = name
+        self.uses = 0
+    def __call__(self, module, inputs):
+        self.uses += 1
+        setattr(module, self.name, getattr(module, self.name + "_plain") * 2)
+
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = nn.Linear(width, width)
+        self.inner.weight_plain = self.inner.weight
+        self.inner.register_forward_pre_hook(Scaled("weight"))
+        self.seen = None
+    def forward(self, x):
+        if self.seen is None:
+            self.seen = [x]
+        parts = [part for part in (x, self.inner(x))]
+        return parts[1] + self.seen[0]
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Layer(8) for _ in range(3)])
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+def run(model, loader, optimizer):
+    total = 0
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        total += loss.item()
+        if loss > 3:
+            continue
+        loss.backward()
+        optimizer.step()
+    return total
+
+data = torch.utils.data.TensorDataset(torch.randn(64, 8), torch.randn(64, 8))
+loader = torch.utils.data.DataLoader(data, batch_size=4)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(3):
+    print(run(model, loader, optimizer), run(model, loader, optimizer))
+"""
+
+
+def of(text: str) -> Project:
+    return of_source(from_text(text), None, "<string>")
+
+
+def left_behind(run: Interpreter) -> dict[str, object]:
+    """All that a run has recorded."""
+    calls = {
+        key: (c.order, c.last, c.func, c.args, c.keywords, c.receiver, c.result, c.now, c.no_grad, [loop.node for loop in c.loops])
+        for key, c in run.calls.items()
+    }
+    stores = {key: (s.order, s.receiver, s.value, [loop.node for loop in s.loops]) for key, s in run.stores.items()}
+    record = run.record
+    return {
+        "values": run.trace.values,
+        "visited": run.trace.visited,
+        "calls": calls,
+        "stores": stores,
+        "decisions": [(d.node, d.stack, d.test) for d in run.trace.decisions],
+        "memory": dict(run.memory),
+        "events": record.events,
+        "points": (record.starts, record.before, record.extents, record.calls, record.again),
+        "rest": (run.keys, run.kept, run.hooks, run.order),
+    }
+
+
+def runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> list[Interpreter]:
+    """Three runs over a project: one that repeats nothing, one that repeats its own calls, one that repeats those of the one before."""
+    out = []
+    with monkeypatch.context() as patched:
+        patched.setattr(flow, "find", lambda *_: None)
+        out.append(Interpreter(project))
+        out[0].run()
+    project.memo.clear()
+    for _ in range(2):
+        out.append(Interpreter(project))
+        out[-1].run()
+    return out
+
+
+@pytest.mark.parametrize("source", [*EXAMPLES, HOOKS], ids=[*(p.parent.name for p in EXAMPLES), "hooks"])
+def test_a_run_that_repeats_calls_records_what_one_that_does_not_records(source: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = load(source) if isinstance(source, Path) else of(source)
+    plain, own, again = runs(project, monkeypatch)
+    expected = left_behind(plain)
+    for other in (own, again):
+        assert {name: held == expected[name] for name, held in left_behind(other).items()} == dict.fromkeys(expected, True)
+    assert again.spent < own.spent <= plain.spent
+
+
+CHANGING = {
+    "a global": (
+        "value = 1\ndef read():\n    return value\nfor _ in range(3):\n    out = read()\n    value = 2\n",
+        {1, 2},
+    ),
+    "an attribute": (
+        "class Box:\n"
+        "    pass\n"
+        "box = Box()\n"
+        "box.held = 1\n"
+        "def read():\n"
+        "    return box.held\n"
+        "for _ in range(3):\n"
+        "    out = read()\n"
+        "    box.held = 2\n",
+        {1, 2},
+    ),
+    "an element": (
+        "held = [1]\ndef read():\n    return held[0]\nfor _ in range(3):\n    out = read()\n    held[0] = 2\n",
+        {1, 2},
+    ),
+    "a name of the function around": (
+        "def outer():\n"
+        "    value = 1\n"
+        "    def read():\n"
+        "        return value\n"
+        "    for _ in range(3):\n"
+        "        out = read()\n"
+        "        value = 2\n"
+        "    return out\n"
+        "out = outer()\n",
+        {2},
+    ),
+    "what a function inside reads": (
+        "value = 1\ndef inner():\n    return value\ndef read():\n    return inner()\nfor _ in range(3):\n    out = read()\n    value = 2\n",
+        {1, 2},
+    ),
+    "what it has written itself": (
+        "class Box:\n"
+        "    held = 1\n"
+        "box = Box()\n"
+        "def read():\n"
+        "    before = box.held\n"
+        "    box.held = 2\n"
+        "    return before\n"
+        "for _ in range(3):\n"
+        "    out = read()\n",
+        {2},
+    ),
+    "what one branch has written": (
+        "import sys\n"
+        "class Box:\n"
+        "    held = 1\n"
+        "box = Box()\n"
+        "box.held = 1\n"
+        "def read():\n"
+        "    if sys.argv:\n"
+        "        box.held = 2\n"
+        "    return box.held\n"
+        "for _ in range(3):\n"
+        "    out = read()\n"
+        "    box.held = 3\n",
+        {1, 2, 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_a_call_is_interpreted_anew_where_what_it_reads_has_changed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, expected = CHANGING[name]
+    plain, *others = runs(of(text), monkeypatch)
+    for run in (plain, *others):
+        seen = run.memory["__main__", "out"].objs
+        assert {o.value for o in seen if isinstance(o, Lit)} == expected
+    assert left_behind(others[0])["values"] == left_behind(plain)["values"]
