@@ -126,9 +126,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 why = "the wrapper cannot be gone through, counted or indexed as the model can"
                 yield Change(CODE, why, tree.shown, read, (Replace(read, "{0}.module", (read,)),))
             elif wrapped is None:
-                text = ast.unparse(read)
-                why = f"`{text}` may be the wrapped model or the plain one here"
-                yield context.manual(CODE, read, why, f"{text}.module where it is wrapped")
+                yield _either(context, read)
         if isinstance(node, ast.Attribute):
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
@@ -178,6 +176,15 @@ def _saved_wrapped(context: Context) -> Iterator[Finding]:
         yield context.manual(CODE, node, why, "save the model itself, model.module, or its state_dict()")
 
 
+def _either(context: Context, node: ast.expr, prefixed: bool = False) -> Change | Finding:
+    """The model itself where a name may hold it with or without a wrapper; `prefixed`: the original's, too, may have had one."""
+    if prefixed or any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)) for n in ast.walk(node)):
+        text = ast.unparse(node)
+        return context.manual(CODE, node, f"`{text}` may be the wrapped model or the plain one here", f"{text}.module where it is wrapped")
+    edit = Replace(node, 'getattr({0}, "module", {0})', (node,))
+    return Change(CODE, "the model may be wrapped here, or not", context.tree.shown, node, (edit,))
+
+
 def _as_a_list(node: ast.AST) -> list[ast.expr]:
     """What a node goes through, counts or indexes."""
     if isinstance(node, (ast.For, ast.comprehension)):
@@ -201,9 +208,7 @@ def _by_name(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
         why = "the wrapper does not have the model's attributes"
         yield Change(CODE, why, context.tree.shown, asked, (Replace(asked, "{0}.module", (asked,)),))
     elif wrapped is None:
-        text = ast.unparse(asked)
-        why = f"`{text}` may be the wrapped model or the plain one here"
-        yield context.manual(CODE, asked, why, f"{text}.module where it is wrapped")
+        yield _either(context, asked)
 
 
 def _asks_the_class(context: Context, node: ast.Call) -> bool:
@@ -368,12 +373,7 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     if wrapped is None:
         if node.attr in _SAME or isinstance(node.value, ast.IfExp):  # the script says which
             return
-        yield context.manual(
-            CODE,
-            node,
-            f"`{ast.unparse(node.value)}` may be the wrapped model or the plain one here",
-            f"{ast.unparse(node.value)}.module.{node.attr} where it is wrapped",
-        )
+        yield _either(context, node.value, prefixed)
         return
     yield Change(
         CODE,
