@@ -50,7 +50,7 @@ from ddpify.facts.names import canonical
 from ddpify.facts.record import Kind
 from ddpify.facts.repeats import Log, Outcome, Outcomes, Recording, Seen, find, keep, merge
 from ddpify.facts.tree import same
-from ddpify.facts.writes import read_back
+from ddpify.facts.writes import loop_carried
 from ddpify.progress import doing
 from ddpify.project import Project, SourceFile
 
@@ -144,7 +144,6 @@ class Interpreter:
         self.modules: dict[Class, bool] = {}  # whether classes are modules, as far as it was asked
         self.constants: dict[ast.Constant, Value] = {}
         self.keys: dict[Obj, set[str]] = {}
-        self.kept: set[ast.AST] = set()  # the statements that keep something of a batch for later ones
         self.shared_out: set[New] = set()
         self.said = ""  # what a comment says of the statement that runs
         self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
@@ -460,9 +459,6 @@ class Interpreter:
             part = isinstance(node, ast.AugAssign) or self._mentions(node.value, target)
         if not part:
             return value
-        self.kept.add(node)
-        if isinstance(self.memory.watch, Recording):
-            self.memory.watch.kept.add(node)
         return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale)
 
     def _mentions(self, node: ast.expr, target: ast.expr) -> bool:
@@ -470,13 +466,6 @@ class Interpreter:
         if key not in self.project.memo:
             self.project.memo[key] = isinstance(target, (ast.Name, ast.Attribute)) and any(same(n, target) for n in ast.walk(node))
         return bool(self.project.memo[key])
-
-    def _reads_back(self, node: ast.stmt, body: list[ast.stmt]) -> bool:
-        """Whether a loop's body reads elsewhere what its statements keep of a batch."""
-        key = ("reads back", node)
-        if key not in self.project.memo:
-            self.project.memo[key] = read_back(body)
-        return not self.kept.isdisjoint(self.project.memo[key])  # type: ignore[arg-type]
 
     def _do_annassign(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -650,15 +639,18 @@ class Interpreter:
         return wrapped.pop() if len(wrapped) == 1 else None
 
     def _loop(self, node: ast.stmt, body: list[ast.stmt], orelse: list[ast.stmt], enter: Callable[[], Loop | None], endless: bool) -> bool:
-        """Run a loop's body until what it carries round has been seen: twice outermost, or where it reads back what it changes."""
+        """Run a loop's body; once more, where what one pass reads is something else after it."""
         zero = self._fork()
         self.breaks.append([])
-        outer = self.loops
-        passes, first = 0, self.record.current + 1
-        while passes < (2 if not outer or (passes and self._reads_back(node, body)) else 1):
-            if passes:
+        outer, around = self.loops, self.memory.watch
+        first, carries = self.record.current + 1, True
+        for again in (False, True):
+            if not carries:
+                break
+            if again:
                 self.record.go_on([version.point for _, version in self.breaks[-1]])
-            passes += 1
+            before = None if self.frame.local is None else dict(self.frame.local)
+            self.memory.watch = reads = Recording(self)
             loop = enter()
             head = self.heads.pop()
             self.loops = (*outer, loop) if loop is not None else outer
@@ -670,9 +662,27 @@ class Interpreter:
             if endless and (alive or self.breaks[-1]):
                 ends = ends[1:]
             self._merge(ends)
+            self.memory.watch = around
+            if isinstance(around, Recording):
+                around.add(reads)
+            carries = not reads.sound or self._carries(node, reads, before)
         self.breaks.pop()
         self.record.ran(node, first)
         return self.block(orelse) if orelse else True
+
+    def _carries(self, node: ast.stmt, reads: Recording, before: Mapping[str, Value] | None) -> bool:
+        """Whether something that a pass of a loop has read from before it has another value for the next pass."""
+        if any(self.memory.held(key) != reads.saved[key] for key in reads.required):
+            return True
+        if any(self.asked(key) != value for key, value in reads.other.items()):
+            return True
+        local = self.frame.local
+        if local is None or before is None:
+            return False
+        key = ("loop-carried", node)
+        if key not in self.project.memo:
+            self.project.memo[key] = loop_carried(node)
+        return any(local.get(name) != before.get(name) for name in self.project.memo[key])  # type: ignore[attr-defined]
 
     def _head(self) -> None:
         """Begin a pass of a loop: here control comes back to."""

@@ -54,7 +54,7 @@ class Seen:
 class Recording(Reads):
     """What a running function reads that was there before it, and writes."""
 
-    __slots__ = ("closures", "driven", "functions", "imports", "kept", "other", "start")
+    __slots__ = ("closures", "driven", "functions", "imports", "other", "start")
 
     def __init__(self, run: Interpreter) -> None:
         super().__init__()
@@ -62,7 +62,6 @@ class Recording(Reads):
         self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
         self.functions: set[tuple[ast.AST, Stack]] = set()
         self.imports: set[str] = set()
-        self.kept: set[ast.AST] = set()
         self.driven = len(run.driven)
         self.start = _lengths(run)
 
@@ -76,7 +75,6 @@ class Recording(Reads):
         self.sound = self.sound and inner.sound
         self.functions |= inner.functions
         self.imports |= inner.imports
-        self.kept |= inner.kept
         self.closures |= inner.closures
         for key, value in inner.other.items():
             if key[0] != "outer" or key[1][0] not in self.closures:  # type: ignore[index]
@@ -174,7 +172,6 @@ class Outcome:
             run.memory[place] = value
         for obj, names in self.keys.items():
             run.keys.setdefault(obj, set()).update(names)
-        run.kept |= recording.kept
         run.closures.update(recording.closures)
         self._seen_again(run)
         run.said = self.said

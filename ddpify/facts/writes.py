@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Literal
 
-from ddpify.facts.tree import evaluated, last_name, same
+from ddpify.facts.tree import last_name, same
 from ddpify.records import dataclass
 
 # "total": it is added to. "entries": one entry is appended at a time. "samples": a list is extended, "rows": a tensor or array is.
@@ -56,34 +56,35 @@ def container(target: ast.expr) -> ast.expr:
     return target
 
 
-def read_back(body: list[ast.stmt]) -> frozenset[ast.AST]:
-    """The statements of a loop that add to something, or change a part of it, which another statement of the loop reads."""
-    nodes, out = list(_nodes(body)), set[ast.AST]()
-    named = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))]
-    for node in nodes:
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []:
-            base = container(target)
-            if isinstance(base, (ast.Name, ast.Attribute)):
-                inside, found = set(ast.walk(node)), [n for n in named if same(n, base)]
-                changed = isinstance(node, ast.AugAssign) or base is not target or any(r in inside and r is not base for r in found)
-                if changed and _from_before(body, found) and any(r not in inside and isinstance(r.ctx, ast.Load) for r in found):
-                    out.add(node)
-    return frozenset(out)
+def loop_carried(loop: ast.stmt) -> frozenset[str]:
+    """The names that a pass of a loop may read before it assigns them."""
+    fresh = _names(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) else set()
+    carried = _read(loop.test) if isinstance(loop, ast.While) else set()
+    _follow(getattr(loop, "body", []), fresh, carried)
+    return frozenset(carried)
 
 
-def _from_before(body: list[ast.stmt], found: list[ast.Name | ast.Attribute]) -> bool:
-    """Whether the first of some mentions that statements evaluate reads, or adds."""
-    added = {n.target for s in body for n in ast.walk(s) if isinstance(n, ast.AugAssign)}
-    mentions = set(found)
-    first = next((n for s in body for n in _in_turn(s) if n in mentions), None)
-    return first is not None and (isinstance(getattr(first, "ctx", None), ast.Load) or first in added)
+def _follow(body: list[ast.stmt], fresh: set[str], carried: set[str]) -> None:
+    """Tell the names that statements read before they are assigned from those that are assigned on every way."""
+    for statement in body:
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            for item in statement.items:
+                carried |= _read(item) - fresh
+            _follow(statement.body, fresh, carried)
+            continue
+        carried |= _read(statement) - fresh
+        if isinstance(statement, ast.Assign):
+            fresh |= {name for target in statement.targets for name in _names(target)}
 
 
-def _in_turn(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement as they are evaluated, each after its parts."""
-    for child in evaluated(node):
-        yield from _in_turn(child)
-    yield node
+def _read(node: ast.AST) -> set[str]:
+    added = {n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)}
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and (isinstance(n.ctx, ast.Load) or n in added)}
+
+
+def _names(target: ast.expr) -> set[str]:
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    return {n.id for part in parts for n in ([part] if isinstance(part, ast.Name) else [])}
 
 
 def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
