@@ -3180,4 +3180,66 @@ def keep_loss(epoch, loss, folder):
         """,
         apart=("values",),
     ),
+    "an early stop in runs that an outer loop makes anew": Script(
+        """
+        class Stopping:
+            def __init__(self, patience):
+                self.patience, self.counter = patience, 0
+                self.best, self.stop = None, False
+
+            def __call__(self, lost, net, path):
+                score = -lost
+                if self.best is None:
+                    self.best = score
+                    self.keep(net, path)
+                elif score < self.best + 0.2:
+                    self.counter += 1
+                    if self.counter >= self.patience:
+                        self.stop = True
+                else:
+                    self.best = score
+                    self.keep(net, path)
+                    self.counter = 0
+
+            def keep(self, net, path):
+                torch.save(net.state_dict(), path)
+
+
+        class Work:
+            def __init__(self, rate):
+                torch.manual_seed(0)
+                self.net = nn.Linear(8, 2)
+                self.rate = rate
+
+            def check(self, loader):
+                lost = []
+                with torch.no_grad():
+                    for rows, kinds in loader:
+                        lost.append(F.cross_entropy(self.net(rows), kinds).item())
+                return sum(lost) / len(lost)
+
+            def train(self, name):
+                loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+                held = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True, drop_last=True)
+                optimizer = torch.optim.SGD(self.net.parameters(), lr=self.rate)
+                stopping = Stopping(2)
+                for epoch in range(6):
+                    for rows, kinds in loader:
+                        loss = F.cross_entropy(self.net(rows), kinds)
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                    stopping(self.check(held), self.net, f"{name}.pt")
+                    if stopping.stop:
+                        print("stopped", name, epoch)
+                        break
+                return self.net
+
+
+        for turn in range(2):
+            work = Work(0.1 / (turn + 1))
+            work.train(f"run{turn}")
+        """,
+        same=("stopped",),
+    ),
 }
