@@ -86,7 +86,7 @@ def left_behind(run: Interpreter) -> dict[str, object]:
         "memory": dict(run.memory),
         "events": record.events,
         "points": (record.starts, record.before, record.extents, record.calls, record.again),
-        "rest": (run.keys, run.kept, run.hooks, run.order),
+        "rest": (run.keys, run.hooks, run.order),
     }
 
 

@@ -672,7 +672,7 @@ class Interpreter:
 
     def _carries(self, node: ast.stmt, reads: Recording, before: Mapping[str, Value] | None) -> bool:
         """Whether something that a pass of a loop has read from before it has another value for the next pass."""
-        if any(self.memory.held(key) != reads.saved[key] for key in reads.required):
+        if any(self.memory.held(key) != reads.saved[key] for key in reads.asked_for()):
             return True
         if any(self.asked(key) != value for key, value in reads.other.items()):
             return True

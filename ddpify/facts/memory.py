@@ -58,6 +58,10 @@ class Reads:
         if key not in self.required and value is self.saved.setdefault(key, value):
             self.blended.setdefault(key, None)
 
+    def asked_for(self) -> set[Key]:
+        """All that was read of what was there before, on some way."""
+        return self.required | {key for key, seen in self.blended.items() if seen is not None}
+
     def include(self, inner: Reads, before: Mapping[Key, Value | None]) -> None:
         """Note what something inside has read and written; `before` is what was held before it."""
         mine = self.saved
