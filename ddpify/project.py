@@ -6,7 +6,7 @@ import ast
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ddpify.facts.model import Objects
     from ddpify.facts.tree import Tree
 
+_INSTALLED = ("site-packages", "dist-packages")
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
 _MARKS = ("setup.py", "setup.cfg", "pyproject.toml", ".git")
 
@@ -178,7 +179,8 @@ class Project:
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""
-        return self.module(name) is not None or any((root / name.replace(".", "/")).is_dir() for root in self.roots)
+        folders = (root / name.replace(".", "/") for root in self.roots)
+        return self.module(name) is not None or any(f.is_dir() and not self._installed(f / "__init__.py") for f in folders)
 
     def imports(self, file: SourceFile) -> list[str]:
         """The modules that a file may import, wherever it says so, and the packages around them; there may be none of a name."""
@@ -230,8 +232,20 @@ class Project:
         relative = name.replace(".", "/")
         for root in self.roots:
             for path in (root / relative / "__init__.py", root / f"{relative}.py"):
-                if (path in self.overlay or path.is_file()) and path != self.entry.path:
+                if (path in self.overlay or path.is_file()) and path != self.entry.path and not self._installed(path):
                     yield path
+
+    def _installed(self, path: Path) -> bool:
+        """Whether a file belongs to the libraries that are installed: to a script among these, only its own folder is local."""
+        libraries, folder = _libraries(path.parent), self.entry.path.parent
+        return libraries is not None and (folder == libraries or folder not in path.parents)
+
+
+@cache
+def _libraries(folder: Path) -> Path | None:
+    """The folder of installed libraries, or of the standard library, that a folder lies in."""
+    around = (folder, *folder.parents)
+    return next((f for f in around if f.name in _INSTALLED or (f.name.startswith("python3") and f.parent.name in ("lib", "lib64"))), None)
 
 
 def shown(path: Path) -> str:
