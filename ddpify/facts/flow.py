@@ -1759,20 +1759,29 @@ class Interpreter:
             here = self.frame.file, self.stack, self.order
             call = Call(node, *here, func, args, dict(keywords), self.loops, self.tests, self.no_grad > 0, receiver)
             self.calls[node, self.stack] = call
-        seen = Seen(call, func, args, keywords, receiver, self.loops, self.order)
+            call.now = receiver
+            seen = Seen(call, func, args, keywords, receiver, self.loops, self.order, self.no_grad > 0)
+        else:
+            seen = Seen(call, func, args, keywords, receiver, self.loops, self.order, self.no_grad > 0)
+            merge(call, seen)
         self.log.calls.append(seen)
-        merge(call, seen)
-        call.no_grad = call.no_grad and self.no_grad > 0
         return call, seen
 
-    def called_as(self, like: Call, tests: tuple[tuple[ast.expr, Value], ...], order: int) -> Call:
-        """The call that one of another run is in this one."""
+    def called(self, seen: Seen, tests: tuple[tuple[ast.expr, Value], ...]) -> None:
+        """Note a call that another run has seen."""
+        like = seen.call
         call = self.calls.get((like.node, like.stack))
         if call is None:
-            known = like.func, [*like.args], dict(like.keywords), like.loops
-            call = Call(like.node, like.file, like.stack, order, *known, tests, like.no_grad, like.receiver)
+            call = Call(
+                *(like.node, like.file, like.stack, seen.order, seen.func, seen.args, dict(seen.keywords), seen.loops, tests),
+                seen.no_grad,
+                seen.receiver,
+            )
             self.calls[like.node, like.stack] = call
-        return call
+            call.now = seen.now
+        else:
+            merge(call, seen)
+        call.result, call.last = call.result | seen.result, seen.last
 
     def invoke(self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
         """What calling `func` gives."""

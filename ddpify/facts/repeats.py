@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping, Sized
+from collections.abc import Iterator, Mapping, Sized
 from typing import TYPE_CHECKING
 
 from ddpify.facts.memory import Reads
@@ -30,25 +30,40 @@ class Log:
     __slots__ = ("calls", "noted", "stores", "visited")
 
     def __init__(self) -> None:
-        self.noted: list[tuple[ast.AST, Value]] = []
-        self.visited: list[ast.AST] = []
-        self.calls: list[Seen] = []
+        self.noted: list[tuple[ast.AST, Value] | Outcome] = []
+        self.visited: list[ast.AST | Outcome] = []
+        self.calls: list[Seen | Again] = []
         self.stores: list[Store] = []
 
 
 class Seen:
     """One evaluation of a call expression."""
 
-    __slots__ = ("args", "call", "func", "keywords", "last", "loops", "now", "order", "receiver", "result")
+    __slots__ = ("args", "call", "func", "keywords", "last", "loops", "no_grad", "now", "order", "receiver", "result")
 
     def __init__(
-        self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value], receiver: Value, loops: tuple[Loop, ...], order: int
+        self,
+        call: Call,
+        func: Value,
+        args: list[Value],
+        keywords: dict[str, Value],
+        receiver: Value,
+        loops: tuple[Loop, ...],
+        order: int,
+        no_grad: bool,
     ) -> None:
         self.call = call
         self.func, self.args, self.keywords, self.receiver, self.now = func, args, keywords, receiver, receiver
         self.loops = loops
         self.order = self.last = order
         self.result = NOTHING
+        self.no_grad = no_grad
+
+    def copy(self) -> Seen:
+        """The same once more."""
+        out = Seen(self.call, self.func, self.args, self.keywords, self.receiver, self.loops, self.order, self.no_grad)
+        out.last, out.now, out.result = self.last, self.now, self.result
+        return out
 
 
 class Recording(Reads):
@@ -129,30 +144,31 @@ class Outcome:
         """What the expressions were seen to be."""
         if self._values is None:
             self._values = {}
-            for node, value in self.log.noted[self.start[_NOTED] : self.end[_NOTED]]:
-                seen = self._values.get(node)
-                self._values[node] = value if seen is None else seen | value
+            for noted in self.log.noted[self.start[_NOTED] : self.end[_NOTED]]:
+                for node, value in noted.values().items() if isinstance(noted, Outcome) else (noted,):
+                    seen = self._values.get(node)
+                    self._values[node] = value if seen is None else seen | value
         return self._values
 
     def visited(self) -> set[ast.AST]:
         """The statements that ran."""
         if self._visited is None:
-            self._visited = set(self.log.visited[self.start[_VISITED] : self.end[_VISITED]])
+            self._visited = set()
+            for visited in self.log.visited[self.start[_VISITED] : self.end[_VISITED]]:
+                self._visited |= visited.visited() if isinstance(visited, Outcome) else {visited}
         return self._visited
 
     def calls(self) -> list[Seen]:
         """The evaluations of calls, those of one call under one stack joined."""
         if self._calls is None:
             found: dict[tuple[ast.AST, Stack], Seen] = {}
-            for seen in self.log.calls[self.start[_CALLS] : self.end[_CALLS]]:
-                call = seen.call
-                known = found.get((call.node, call.stack))
-                if known is None:
-                    known = Seen(call, seen.func, seen.args, seen.keywords, seen.receiver, seen.loops, seen.order)
-                    found[call.node, call.stack] = known
-                else:
-                    _join(known, seen)
-                known.last, known.now, known.result = seen.last, seen.now, known.result | seen.result
+            for each in self.log.calls[self.start[_CALLS] : self.end[_CALLS]]:
+                for seen in each.calls() if isinstance(each, Again) else (each,):
+                    key = seen.call.node, seen.call.stack
+                    if key not in found:
+                        found[key] = seen.copy()
+                    else:
+                        _join(found[key], seen)
             self._calls = list(found.values())
         return self._calls
 
@@ -178,50 +194,77 @@ class Outcome:
         frame.returned, frame.yielded, frame.changed, frame.local = self.returned, self.yielded, set(self.changed), self.local
 
     def _seen_again(self, run: Interpreter) -> None:
-        values, trace, shift = self.values(), run.trace, run.order - self.start[_ORDER]
-        if run is not self.of:
+        again, trace = Again(self, run.order - self.start[_ORDER], run.loops), run.trace
+        tests = run.tests
+        if run is self.of:
+            for seen in self.calls():
+                call = run.calls[seen.call.node, seen.call.stack]
+                call.now, call.last = seen.now, seen.last + again.shift
+                around = again.around(seen.loops)
+                if len(around) >= len(call.loops):
+                    call.loops = around
+        else:
             trace.believed.update(self.believed)
             trace.visited |= self.visited()
-            for node, value in values.items():
+            for node, value in self.values().items():
                 known = trace.values.get(node)
                 if known is not value:
                     trace.values[node] = value if known is None else known | value
-        run.log.noted += values.items()
-        run.log.visited += self.visited()
-        loops, tests = self.start[_LOOPS], self.start[_TESTS]
-        for seen in self.calls():
-            around = (*run.loops, *seen.loops[loops:])
-            call = run.called_as(seen.call, (*run.tests, *seen.call.tests[tests:]), seen.order + shift)
-            again = Seen(call, seen.func, seen.args, seen.keywords, seen.receiver, around, seen.order + shift)
-            again.now = seen.now
-            merge(call, again)
-            call.result = call.result | seen.result
-            call.last = again.last = seen.last + shift
-            again.result = seen.result
-            run.log.calls.append(again)
+            for seen in again.calls():
+                run.called(seen, (*tests, *seen.call.tests[self.start[_TESTS] :]))
+        run.log.noted.append(self)
+        run.log.visited.append(self)
+        run.log.calls.append(again)
         for store in self.log.stores[self.start[_STORES] : self.end[_STORES]]:
-            around = (*run.loops, *store.loops[loops:])
-            run.stored(store.node, store.file, store.stack, store.order + shift, store.receiver, store.value, around)
+            around = again.around(store.loops)
+            run.stored(store.node, store.file, store.stack, store.order + again.shift, store.receiver, store.value, around)
         for d in self.decisions[self.start[_DECISIONS] : self.end[_DECISIONS]]:
-            trace.decisions.append(Decision(d.node, d.file, d.stack, d.test, (*run.loops, *d.loops[loops:])))
+            trace.decisions.append(Decision(d.node, d.file, d.stack, d.test, again.around(d.loops)))
         run.order += self.end[_ORDER] - self.start[_ORDER]
+
+
+class Again:
+    """What a call did, done once more: later, and inside other loops."""
+
+    __slots__ = ("_around", "loops", "of", "shift")
+
+    def __init__(self, of: Outcome, shift: int, loops: tuple[Loop, ...]) -> None:
+        self.of, self.shift, self.loops = of, shift, loops
+        self._around: dict[int, tuple[Loop, ...]] = {}
+
+    def around(self, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+        """The loops around something now that had others around it then."""
+        found = self._around.get(id(loops))
+        if found is None:
+            found = self._around[id(loops)] = (*self.loops, *loops[self.of.start[_LOOPS] :])
+        return found
+
+    def calls(self) -> Iterator[Seen]:
+        """The evaluations of calls."""
+        for seen in self.of.calls():
+            out = seen.copy()
+            out.loops = self.around(seen.loops)
+            out.order, out.last = seen.order + self.shift, seen.last + self.shift
+            yield out
 
 
 def _join(known: Seen, seen: Seen) -> None:
     known.func, known.receiver = known.func | seen.func, known.receiver | seen.receiver
-    known.args = [a | b for a, b in zip(known.args, seen.args, strict=False)] + seen.args[len(known.args) :]
-    known.keywords = dict(known.keywords)
-    for name, value in seen.keywords.items():
-        known.keywords[name] = known.keywords[name] | value if name in known.keywords else value
+    if known.args is not seen.args:
+        known.args = [a | b for a, b in zip(known.args, seen.args, strict=False)] + seen.args[len(known.args) :]
+    if known.keywords is not seen.keywords:
+        known.keywords = dict(known.keywords)
+        for name, value in seen.keywords.items():
+            known.keywords[name] = known.keywords[name] | value if name in known.keywords else value
     if len(seen.loops) >= len(known.loops):
         known.loops = seen.loops
+    known.no_grad = known.no_grad and seen.no_grad
+    known.last, known.now, known.result = seen.last, seen.now, known.result | seen.result
 
 
 def merge(call: Call, seen: Seen) -> None:
     """Let a call be one more evaluation, too."""
-    call.now = seen.now
-    if call.args is seen.args:
-        return
+    call.now, call.no_grad = seen.now, call.no_grad and seen.no_grad
     call.func, call.receiver = call.func | seen.func, call.receiver | seen.receiver
     call.args = [a | b for a, b in zip(call.args, seen.args, strict=False)] + seen.args[len(call.args) :]
     for name, value in seen.keywords.items():
