@@ -136,8 +136,10 @@ def _loops(context: Context) -> Iterator[Batches]:
         if training.batch is not None and training.loaders and isinstance(training.batch.node, (ast.For, ast.AsyncFor, ast.While)):
             yield training.batch.node
     run = context.facts.after
+    drawn = {call.loops[-1].node for cut in context.facts.cuts for call in run.calls(cut) if call.loops}
     for node in context.facts.entry.of(ast.For):
-        if run.value(node).batches() & context.shares and any(run.feeds(run.value(part)) for part in ast.walk(node.iter)):
+        feeds = any(run.feeds(run.value(part)) for part in ast.walk(node.iter))
+        if node in drawn or (feeds and run.value(node).batches() & context.shares):
             yield node
 
 

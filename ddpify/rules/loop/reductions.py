@@ -101,7 +101,7 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, dealt: b
     if not (context.shared(value) or chosen or (dealt and live.hows <= {"total"})):
         return None
     if value.scale is None and not dealt and not made and not chosen:
-        return None
+        return _at_source(context, loop, live, out) if _filled(context, live) else None
     if value.scale not in (*_COUNTED, "mean") and live.hows <= {"last"} and only_shown(context, live):
         if value.scale != "sample" and not all(of_one_batch(context, use) for use in live.uses):
             return _unknown(live, out)
@@ -233,6 +233,18 @@ def _gathered(context: Context, loop: Batches, live: LiveOut, line: str, out: Re
     out.lines.append(line.format(gather=context.names["gather_over_ranks"]))
     out.needs.add("gather_over_ranks")
     return out
+
+
+def _filled(context: Context, live: LiveOut) -> bool:
+    """Whether numbers of a rank's own batches are stored in the elements of a tensor or an array, one after another."""
+    run = context.facts.after
+    return all(
+        isinstance(w.node, ast.Assign)
+        and isinstance(w.node.targets[0], ast.Subscript)
+        and run.value(w.node.value).scale in (*_COUNTED, "mean")
+        and context.shared(run.value(w.node.value))
+        for w in live.writes
+    )
 
 
 def _by_index(context: Context, loop: Batches, live: LiveOut, out: Reduction) -> bool:
