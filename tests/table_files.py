@@ -1113,6 +1113,85 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("set",),
     ),
+    "the best weights in a temporary folder": Script(
+        """
+        from tempfile import TemporaryDirectory
+
+
+        def fit(net, loader, optimizer, epochs=2):
+            with TemporaryDirectory() as folder:
+                path = os.path.join(folder, "best.pt")
+                torch.save(net.state_dict(), path)
+                best = float("inf")
+                for epoch in range(epochs):
+                    lost = 0.0
+                    for data, target in loader:
+                        loss = F.cross_entropy(net(data), target)
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                        lost += loss.item() * len(target)
+                    if lost < best:
+                        best = lost
+                        torch.save(net.state_dict(), path)
+                net.load_state_dict(torch.load(path))
+            return net
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        model = fit(model, loader, torch.optim.SGD(model.parameters(), lr=0.1))
+        torch.save(model.state_dict(), "final.pt")
+        """,
+    ),
+    "the best weights in a temporary folder that a function leaves": Script(
+        """
+        from tempfile import TemporaryDirectory
+
+
+        def fit(net, loader, optimizer, epochs=2):
+            with TemporaryDirectory() as folder:
+                path = os.path.join(folder, "best.pt")
+                torch.save(net.state_dict(), path)
+                best = float("inf")
+                for epoch in range(epochs):
+                    lost = 0.0
+                    for data, target in loader:
+                        loss = F.cross_entropy(net(data), target)
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                        lost += loss.item() * len(target)
+                    if lost < best:
+                        best = lost
+                        torch.save(net.state_dict(), path)
+                net.load_state_dict(torch.load(path))
+                return net
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        model = fit(model, loader, torch.optim.SGD(model.parameters(), lr=0.1))
+        torch.save(model.state_dict(), "final.pt")
+        """,
+    ),
+    "data that an array writes into a file": Script(
+        """
+        import numpy as np
+
+        if not os.path.exists("rows.bin"):
+            np.arange(8.0).tofile("rows.bin")
+        scale = torch.from_numpy(np.fromfile("rows.bin"))
+        loader = DataLoader(TensorDataset(x * scale.mean(), y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """
+    ),
     "a results folder that is emptied first": Script(
         """
         import shutil

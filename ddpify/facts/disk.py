@@ -47,6 +47,12 @@ _READS: dict[str, tuple[int | None, str]] = {
     "numpy.loadtxt": (0, "fname"),
     "numpy.genfromtxt": (0, "fname"),
     "numpy.fromfile": (0, "file"),
+    "numpy.memmap": (0, "filename"),
+    "h5py.File": (0, "name"),
+    "torchaudio.load": (0, "uri"),
+    "librosa.load": (0, "path"),
+    "soundfile.read": (0, "file"),
+    "torchvision.io.read_image": (0, "path"),
     "joblib.load": (0, "filename"),
     "scipy.io.loadmat": (0, "file_name"),
     "cv2.imread": (0, "filename"),
@@ -76,7 +82,7 @@ _METHODS: dict[str, Kind] = {
     "is_dir": "look",
     "iterdir": "list",
 }
-_FRAMES = frozenset(("to_csv", "to_json", "to_pickle", "to_excel", "to_parquet", "savefig", "save_pretrained"))
+_FRAMES = frozenset(("to_csv", "to_json", "to_pickle", "to_excel", "to_parquet", "savefig", "save_pretrained", "tofile"))
 _ENDINGS = {"numpy.save": ".npy", "numpy.savez": ".npz", "numpy.savez_compressed": ".npz"}
 
 

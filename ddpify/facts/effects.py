@@ -108,7 +108,7 @@ DRAWN = ("matplotlib.", "seaborn.")
 _CONSOLES = frozenset(("print", "log", "rule", "print_json"))
 _LOGGERS = ("logging.getLogger", "loguru.logger")
 _WRITING_METHODS = frozenset(
-    ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump")
+    ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump", "tofile")
 )
 _PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
 _LOG_METHODS = frozenset(("info", "debug", "warning", "warn", "error", "critical", "log", "exception"))

@@ -166,7 +166,7 @@ _CLOCKS = frozenset(
         time.asctime time.localtime time.gmtime os.getpid
     """.split()
 )
-_DRAWN = frozenset(("uuid.uuid1", "uuid.uuid4", "tempfile.mkdtemp", "tempfile.mktemp", "secrets.token_hex"))
+_DRAWN = frozenset(("uuid.uuid1", "uuid.uuid4", "tempfile.mkdtemp", "tempfile.mktemp", "tempfile.TemporaryDirectory", "secrets.token_hex"))
 _PURE = frozenset(
     """
     torch numpy math os random time json sys re shutil pathlib copy string glob itertools operator datetime sklearn scipy

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import InsertAfter, Replace
+from ddpify.edits import InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
 from ddpify.facts.model import NOTHING, Func, Origin, Value
@@ -74,7 +74,7 @@ _WHY = "rank 0's name, for all ranks use what it names"
 class Names:
     """The statements that make names which all ranks must share, and the places where none was found."""
 
-    made: list[ast.Assign] = field(default_factory=list)
+    made: list[ast.Assign | ast.With] = field(default_factory=list)
     found: dict[ast.stmt, list[str]] = field(default_factory=dict)
     unknown: list[ast.expr] = field(default_factory=list)
     defaults: list[ast.expr] = field(default_factory=list)
@@ -175,6 +175,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     names, tree = shared(context), context.tree
     helper = context.names["same_on_all_ranks"]
     for source in names.made:
+        if isinstance(source, ast.With):
+            yield _for_a_while(context, source)
+            continue
         yield Change(
             CODE, _WHY, tree.shown, source, (Replace(source.value, f"{helper}({{0}})", (source.value,)),), needs=("same_on_all_ranks",)
         )
@@ -194,6 +197,28 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             f"make it in a statement of its own: name = {helper}(...)",
         )
     yield from run_folder.findings(context, CODE)
+
+
+def _for_a_while(context: Context, block: ast.With) -> Change | Finding:
+    """`with TemporaryDirectory() as folder`: rank 0's folder, which stays until all ranks have done with it."""
+    helper, dist = context.names["same_on_all_ranks"], context.names["dist"]
+    names = [
+        i.optional_vars.id
+        for i in block.items
+        if isinstance(i.optional_vars, ast.Name) and momentary(context.facts.after.value(i.optional_vars))
+    ]
+    ends = [s for s in own_statements(block) if isinstance(s, (ast.Return, ast.Break, ast.Continue))]
+    late = any(isinstance(n, ast.Call) for s in ends for n in ast.walk(s))
+    if len(names) != 1 or late:
+        why = "every rank makes a temporary folder of its own here, and reads what rank 0 has written to its own"
+        return context.manual(CODE, block, why, f"use rank 0's: folder = {helper}(folder), and dist.barrier() before it is left")
+    edits = [InsertBefore(block.body[0], f"{names[0]} = {helper}({names[0]})")]
+    leave = f"{dist}.barrier()  # rank 0 removes the folder when all have done with it"
+    edits += [InsertBefore(s, leave) for s in ends]
+    last = [] if isinstance(block.body[-1], ast.Return) else [InsertAfter(block.body[-1], leave)]
+    return Change(
+        CODE, _WHY, context.tree.shown, block, (*edits, *last), (f"import torch.distributed as {dist}",), needs=("same_on_all_ranks",)
+    )
 
 
 def momentary(value: Value) -> bool:
@@ -220,7 +245,7 @@ def _walks(path: Value, new: set[Origin]) -> bool:
     return kinds == {"listing"} and not path.origins & new
 
 
-def sources(context: Context, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Iterator[ast.Assign | None]:
+def sources(context: Context, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Iterator[ast.Assign | ast.With | None]:
     """The statements that make what is momentary in an expression; None where there is no statement of its own."""
     run, tree = context.facts.after, context.tree
     if node not in tree.parent or node in seen or len(seen) > 30:
@@ -239,7 +264,7 @@ def sources(context: Context, node: ast.expr, seen: frozenset[ast.AST] = frozens
             yield from _bound(context, part, seen)
 
 
-def _bound(context: Context, part: ast.Name | ast.Attribute, seen: frozenset[ast.AST]) -> Iterator[ast.Assign | None]:
+def _bound(context: Context, part: ast.Name | ast.Attribute, seen: frozenset[ast.AST]) -> Iterator[ast.Assign | ast.With | None]:
     """Where a momentary name or attribute gets its value."""
     run, tree = context.facts.after, context.tree
     function = tree.function(part)
@@ -256,7 +281,9 @@ def _bound(context: Context, part: ast.Name | ast.Attribute, seen: frozenset[ast
         stores = [n for n in ast.walk(scope) if disk.stores(n, part)]
         for store in stores:
             statement = tree.parent[store]
-            if not isinstance(statement, ast.Assign):
+            if isinstance(statement, ast.withitem) and isinstance(block := tree.parent[statement], ast.With):
+                yield block
+            elif not isinstance(statement, ast.Assign):
                 yield None
             elif momentary(run.value(statement.value)):
                 found = list(sources(context, statement.value, seen))
@@ -272,7 +299,8 @@ def _is(obj: object, function: ast.AST) -> bool:
 def _everywhere(context: Context, statement: ast.stmt) -> bool:
     """Whether every rank runs a statement, when the process group is joined."""
     run, tree, main = context.facts.after, context.tree, context.main_block
-    calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in run.calls(n)]
+    parts = [i.context_expr for i in statement.items] if isinstance(statement, ast.With) else [statement]
+    calls = [c for part in parts for n in ast.walk(part) if isinstance(n, ast.Call) for c in run.calls(n)]
     if guards_of(context).guarded(statement) or any(guards_of(context).guarded_call(c.node, c.stack) for c in calls):
         return False
     if any(o.kind in ("batch", "decided", "rank") for c in calls for _, test in c.tests for o in test.origins):
