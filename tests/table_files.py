@@ -1192,6 +1192,32 @@ SCRIPTS: dict[str, Script] = {
                 optimizer.step()
         """
     ),
+    "samples that are written first, and read by the loader": Script(
+        """
+        import numpy as np
+
+
+        class Kept(Dataset):
+            def __len__(self):
+                return 40
+
+            def __getitem__(self, place):
+                return torch.from_numpy(np.load(f"rows/{place}.npy")), place % 2
+
+
+        os.makedirs("rows", exist_ok=True)
+        for place in range(40):
+            np.save(f"rows/{place}.npy", x[place].numpy())
+        loader = DataLoader(Kept(), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """
+    ),
     "a results folder that is emptied first": Script(
         """
         import shutil

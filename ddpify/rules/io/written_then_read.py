@@ -18,6 +18,7 @@ from ddpify.edits import InsertAfter, InsertBefore
 from ddpify.facts import disk
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import Call, Value
+from ddpify.facts.tree import last_name
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data import prepare
@@ -94,6 +95,9 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+_READERS = frozenset("load open imread fromfile memmap read_csv read_pickle read_image loadtxt loadmat File".split())
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """A barrier between what rank 0 does to a file and what all ranks then do with it."""
     paths = Paths(context.facts)
@@ -118,6 +122,40 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for touch in touched:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
             yield from _asked(context, paths, touch, touched, alone)
+    if _samples_are_read(context):
+        yield from _prepared(context, [t for t in alone if t.kind == "write"], max((b.order for b in barriers), default=0))
+
+
+def _samples_are_read(context: Context) -> bool:
+    """Whether a data set of the project reads a file for each sample, which is done when a loader asks for it."""
+    lazily = [f for tree in context.facts.trees.values() for f in tree.of(ast.FunctionDef) if f.name in ("__getitem__", "__iter__")]
+    return any(isinstance(n, ast.Call) and last_name(n.func) in _READERS for f in lazily for n in ast.walk(f))
+
+
+def _prepared(context: Context, written: list[Touch], fenced: int) -> Iterator[Change]:
+    """A barrier after the data that rank 0 writes before the training, which loaders may read for each sample."""
+    tree, seen = context.tree, set[ast.stmt]()
+    trained = min((loop.backward.order for loop in context.facts.loops), default=0)
+    for touch in written:
+        nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n)]
+        if (
+            not nodes
+            or not fenced < touch.call.order < trained
+            or any(loop.node in context.facts.training_loops for loop in touch.call.loops)
+        ):
+            continue
+        where = tree.statement(nodes[max((i for i, n in enumerate(nodes) if context.facts.in_main(n)), default=0)])
+        around = [
+            up for up in tree.ancestors(where) if isinstance(up, (ast.For, ast.While, ast.With, ast.If)) and up is not context.main_block
+        ]
+        where = around[-1] if around else where
+        block = tree.block(where)
+        after = block[block.index(where) + 1 :]
+        if where in seen or (after and is_barrier(context, after[0])) or any(n in context.training for n in ast.walk(where)):
+            continue
+        seen.add(where)
+        why = "rank 0 may still be writing what loaders read for each sample"
+        yield Change(CODE, why, tree.shown, where, (InsertAfter(where, f"{context.names['dist']}.barrier()"),))
 
 
 def _asked(context: Context, paths: Paths, touch: Touch, touched: list[Touch], alone: list[Touch]) -> Iterator[Change]:
