@@ -10,7 +10,7 @@ References: https://docs.pytorch.org/docs/stable/generated/torch.load.html
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ddpify.edits import Replace, SetArgument, Under
 from ddpify.facts.disk import to_nowhere
@@ -222,7 +222,7 @@ def _catches(context: Context, kind: ast.expr) -> bool:
     return any(context.facts.after.value(k).paths() & {"OSError", "IOError", "FileExistsError", "Exception"} for k in kinds)
 
 
-def _momentary(context: Context, node: ast.Call, agreed: list[ast.Assign]) -> bool:
+def _momentary(context: Context, node: ast.Call, agreed: Sequence[ast.stmt]) -> bool:
     """Whether a folder's name comes from the clock or from chance, in a statement of its own that is not guarded yet."""
     statement = context.tree.statement(node)
     drawn = any(

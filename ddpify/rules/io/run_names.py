@@ -207,7 +207,9 @@ def _for_a_while(context: Context, block: ast.With) -> Change | Finding:
         for i in block.items
         if isinstance(i.optional_vars, ast.Name) and momentary(context.facts.after.value(i.optional_vars))
     ]
-    ends = [s for s in own_statements(block) if isinstance(s, (ast.Return, ast.Break, ast.Continue))]
+    loops = [n for n in ast.walk(block) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))]
+    inner = {s for loop in loops for s in ast.walk(loop) if isinstance(s, (ast.Break, ast.Continue))}
+    ends = [s for s in own_statements(block) if isinstance(s, (ast.Return, ast.Break, ast.Continue)) and s not in inner]
     late = any(isinstance(n, ast.Call) for s in ends for n in ast.walk(s))
     if len(names) != 1 or late:
         why = "every rank makes a temporary folder of its own here, and reads what rank 0 has written to its own"
