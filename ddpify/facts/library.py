@@ -765,23 +765,24 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
     if name in ("copy",):
         return just(obj)
     if name == "keys":
-        made = run.objects.new("list", event.node, run.stack)
-        run.memory[made, "[]"] = run.element(just(obj))
-        return just(made)
+        return _listed(run, event, run.element(just(obj)))
     whole = join([v for _, v in run.memory.of(obj)])
     if name == "items":
-        made = run.objects.new("list", event.node, run.stack)
-        run.memory[made, "[]"] = just(Tup((run.element(just(obj)), whole)))
-        return just(made)
+        return _listed(run, event, just(Tup((run.element(just(obj)), whole))))
     if name == "values":
-        made = run.objects.new("list", event.node, run.stack)
-        run.memory[made, "[]"] = whole
-        return just(made)
+        return _listed(run, event, whole)
     if name in ("get", "pop", "popleft", "popitem"):
         keys = [str(o.value) for o in args[0].objs if isinstance(o, Lit)] if args else []
         held = [run.memory[obj, k] for k in keys if (obj, k) in run.memory]
         return join(held + args[1:]) if held else whole | join(args[1:])
     return Value(frozenset(), mixed(args, keywords).origins)
+
+
+def _listed(run: Interpreter, event: Call, element: Value) -> Value:
+    """The list that a method of a dict gives, which is one for all dicts that it may be called on."""
+    made = run.objects.new("list", event.node, run.stack)
+    run.set_attribute(made, "[]", element, len(event.now.objs) < 2)
+    return just(made)
 
 
 def _place_model(run: Interpreter, obj: New, value: Value, last: bool) -> None:
