@@ -54,7 +54,7 @@ HELPERS: dict[str, Helper] = {
     "from_rank_zero": Helper((_NUMBER,), True, ("device",)),
     "same_on_all_ranks": Helper((None,), True),
     "on_any_rank": Helper((None,), True, ("device",)),
-    "share_of_ranks": Helper((frozenset(("tensor",)),), True),
+    "mean_over_ranks": Helper((None, frozenset(("tensor",))), True),
     "from_all_ranks": Helper((frozenset(("tensor",)),), True),
     "training_loss": Helper((None,)),
     "start_alike": Helper((None,), True),

@@ -1316,7 +1316,7 @@ SCRIPTS: dict[str, Script] = {
 
         tags = torch.where(torch.arange(44) % 5 > 1, y + 1, torch.zeros_like(y))
         data = TensorDataset(x[:40], y[:40] + 1, tags[:40])
-        feed, held = DataLoader(data, batch_size=4), DataLoader(data, batch_size=4)
+        feed, held = DataLoader(data, batch_size=4, shuffle=True), DataLoader(data, batch_size=4)
         body, heads = nn.Linear(8, 6), nn.ModuleList([nn.Linear(6, 3), nn.Linear(6, 3)])
         net = nn.ModuleList([body, heads])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import table_losses
 from ranks import Case, apart, run_many
-from scripts import Script, converted, text
+from scripts import Script, converted, modules, text
 
 WHOLE = {title: script for title, script in table_losses.SCRIPTS.items() if not script.told}
 
@@ -18,13 +18,16 @@ def _shared_by_six(script: Script) -> Script:
         .replace("batch_size=2", "batch_size=6")
         .replace("default=8", "default=12")
     )
-    return Script(sizes.replace("shuffle=True)", "shuffle=True, drop_last=True)"), args=script.args, stand_ins=script.stand_ins)
+    return Script(
+        sizes.replace("shuffle=True)", "shuffle=True, drop_last=True)"), args=script.args, files=script.files, stand_ins=script.stand_ins
+    )
 
 
 @pytest.mark.parametrize("nproc", [2, 3])
 def test_parameters_are_the_originals(tmp_path: Path, nproc: int) -> None:
     scripts = {title: _shared_by_six(script) for title, script in WHOLE.items()}
-    cases = [Case(text(s), converted(s, tmp_path / str(i)).code, s.args, s.stand_ins) for i, s in enumerate(scripts.values())]
+    done = [converted(s, tmp_path / str(i)) for i, s in enumerate(scripts.values())]
+    cases = [Case(text(s), d.code, s.args, s.files | s.stand_ins, modules(d)) for s, d in zip(scripts.values(), done, strict=True)]
     outcomes = dict(zip(scripts, run_many(cases, nproc), strict=True))
     assert {title: outcome.problems() for title, outcome in outcomes.items() if outcome.problems()} == {}
     distances = {title: apart(outcome.single.steps, outcome.ranks[0].steps) for title, outcome in outcomes.items()}

@@ -40,7 +40,7 @@ NAMES = {
     "endless_rank_batch_sampler": ("EndlessRankBatchSampler", "DDPEndlessRankBatchSampler"),
     "share_of_stream": ("ShareOfStream", "DDPShareOfStream"),
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
-    "share_of_ranks": ("share_of_ranks", "ddp_share"),
+    "mean_over_ranks": ("mean_over_ranks", "ddp_mean"),
     "from_all_ranks": ("from_all_ranks", "ddp_from_all_ranks"),
     "all_ranks_rows": ("AllRanksRows", "DDPAllRanksRows"),
     "on_any_rank": ("on_any_rank", "ddp_any"),

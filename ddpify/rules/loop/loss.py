@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, Replace, SetArgument
+from ddpify.edits import Replace
 from ddpify.facts import cuts
 from ddpify.facts.collect import loss_of
 from ddpify.facts.model import Call, New, Value, join, paths_of
@@ -71,7 +71,7 @@ EXAMPLES: tuple[Example, ...] = (
         "loss = F.cross_entropy(model(x), y, weight=weights)\n"
         "loss.backward()\n"
         "optimizer.step()\n",
-        "loss = F.cross_entropy(model(x), y, weight=weights) * share_of_ranks(weights[y].sum())\n"
+        "loss = mean_over_ranks(F.cross_entropy(model(x), y, weight=weights), weights[y].sum())\n"
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
@@ -270,29 +270,18 @@ def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> C
     mine = list({c.node: c for c in weighted if _amount(context, c)}.values())
     if not mine or not all(_on_all_ranks(context, call) for call in mine):
         return None
-    why = "this loss is an average by weights or over valid targets, of which ranks have different amounts"
-    edits, needs, level = list[Edit](), set[str](), Safety.SAFE
+    edits = []
     for call in mine:
         amount = _amount(context, call).replace("{", "{{").replace("}", "}}")
-        if "!=" in amount and call.func.paths():  # no rank divides by nothing
-            total = f"{{0}} * {context.names['world_size']} / {context.names['sum_over_ranks']}({amount})"
-            edits += [SetArgument(call.node, "reduction", context.quoted("sum")), Replace(call.node, total, (call.node,))]
-            needs.add("sum_over_ranks")
-            continue
-        edits.append(Replace(call.node, f"{{0}} * {context.names['share_of_ranks']}({amount})", (call.node,)))
-        needs.add("share_of_ranks")
-        if "!=" in amount and level is Safety.SAFE:
-            why += "; where one rank's share has no valid target at all, this gives NaN"
-            level = Safety.NOTE
+        edits.append(Replace(call.node, f"{context.names['mean_over_ranks']}({{0}}, {amount})", (call.node,)))
     return Change(
         CODE,
-        why,
+        "this loss is an average by weights or over valid targets, of which ranks have different amounts",
         context.tree.shown,
         mine[0].node,
         tuple(edits),
-        level=level,
         discharges=held,
-        needs=tuple(sorted(needs)),
+        needs=("mean_over_ranks",),
         turns=tuple((call.node, "mean") for call in mine),
     )
 

@@ -47,7 +47,7 @@ _ALONE = {  # what a function that asks other ranks does where there are none
     "sum_over_ranks": "return value",
     "gather_over_ranks": "return values",
     "reduce_meter": "return",
-    "share_of_ranks": "return torch.ones_like(amount)",
+    "mean_over_ranks": "return loss",
     "on_any_rank": "return bool(condition)",
     "from_rank_zero": "return value",
     "same_on_all_ranks": "return value",
