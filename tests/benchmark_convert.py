@@ -143,18 +143,18 @@ def project(folder: Path, runs: int) -> None:
 def interpreter(sources: dict[str, Path]) -> None:
     """Prints how often the interpreter runs in a conversion, how many statements in all, and its share of the time."""
     import ddpify
-    from ddpify.facts.flow import Interpreter
+    from ddpify.facts.interpret.machine import Machine
 
     taken: list[tuple[float, int]] = []
-    run = Interpreter.run
+    run = Machine.run
 
-    def timed(self: Interpreter) -> object:
+    def timed(self: Machine) -> object:
         start = time.perf_counter()
         trace = run(self)
         taken.append((time.perf_counter() - start, self.spent))
         return trace
 
-    Interpreter.run = timed  # type: ignore[assignment, method-assign]
+    Machine.run = timed  # type: ignore[assignment, method-assign]
     print(f"\n{'the interpreter':24}{'runs':>6}{'statements':>12}{'share':>8}")
     for name, path in sources.items():
         ddpify.convert(path)
@@ -164,7 +164,7 @@ def interpreter(sources: dict[str, Path]) -> None:
         whole = time.perf_counter() - start
         share = sum(seconds for seconds, _ in taken) / whole
         print(f"{name:24}{len(taken):6}{sum(statements for _, statements in taken):12}{share:8.0%}")
-    Interpreter.run = run  # type: ignore[method-assign]
+    Machine.run = run  # type: ignore[method-assign]
 
 
 def by_lines(folder: Path, runs: int) -> None:

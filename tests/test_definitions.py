@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from ddpify.facts.collect import Run, run
+from ddpify.facts.runs import Run, run
 from ddpify.project import of_source
 from ddpify.source import from_text
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ddpify.facts import flow
-from ddpify.facts.flow import Interpreter
+from ddpify.facts.interpret import definitions
+from ddpify.facts.interpret.machine import Machine
+from ddpify.facts.interpret.state import Interpreter
 from ddpify.facts.model import Lit
 from ddpify.project import Project, load, of_source
 from ddpify.source import from_text
@@ -94,12 +95,12 @@ def runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> list[Interpreter]
     """Three runs over a project: one that repeats nothing, one that repeats its own calls, one that repeats those of the one before."""
     out = []
     with monkeypatch.context() as patched:
-        patched.setattr(flow, "find", lambda *_: None)
-        out.append(Interpreter(project))
+        patched.setattr(definitions, "find", lambda *_: None)
+        out.append(Machine(project))
         out[0].run()
     project.memo.clear()
     for _ in range(2):
-        out.append(Interpreter(project))
+        out.append(Machine(project))
         out[-1].run()
     return out
 

@@ -14,10 +14,10 @@ import pytest
 import ddpify
 from ddpify import progress
 from ddpify.apply.rewrite import _parse
-from ddpify.facts.collect import run
-from ddpify.facts.flow import Interpreter
+from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import Ext, Origin, Value, just, union
+from ddpify.facts.runs import run
 from ddpify.project import load
 
 LINES = 1500
@@ -59,9 +59,9 @@ def test_modules_without_edits_are_parsed_once_for_the_input_and_the_output(entr
 
 
 def test_what_was_run_is_not_run_again(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Interpreter] = []
-    once = Interpreter.run
-    monkeypatch.setattr(Interpreter, "run", lambda self: (seen.append(self), once(self))[1])
+    seen: list[Machine] = []
+    once = Machine.run
+    monkeypatch.setattr(Machine, "run", lambda self: (seen.append(self), once(self))[1])
     project = load(entry)
     assert run(project) is run(project)
     assert run(project, ignore_dp=True) is not run(project)

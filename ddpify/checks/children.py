@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ddpify.checks.order import is_collective
 from ddpify.checks.problem import Problem
 from ddpify.facts import library
-from ddpify.facts.collect import Run
 from ddpify.facts.model import Call, Class, Func, Lit, New, Value
+from ddpify.facts.runs import Run
 from ddpify.launchers.pure import Purity
 
 _PROCESSES = frozenset(f"{package}.Process" for package in ("multiprocessing", "torch.multiprocessing", "multiprocessing.context"))

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from ddpify.checks.problem import Problem
-from ddpify.facts.collect import Run
 from ddpify.facts.model import Call, Class, Ext, Func, Lit, Method, New, Tup, Value
+from ddpify.facts.runs import Run
 from ddpify.runtime import HELPERS, Kind
 
 _CONTAINERS: dict[str, Kind] = {"list": "list", "dict": "dict", "set": "set", "tuple": "tuple", "collections.OrderedDict": "dict"}

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from ddpify.checks.binding import Binding
 from ddpify.checks.problem import Problem
 from ddpify.facts import library
-from ddpify.facts.collect import Run
 from ddpify.facts.model import Call, Class, Func, Stack
+from ddpify.facts.runs import Run
 
 JOINED = "joined"
 _JOINS = frozenset(("torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"))

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.checks.problem import Problem
-from ddpify.facts.collect import Run
 from ddpify.facts.model import Call, Class, Func, Method, New
+from ddpify.facts.runs import Run
 
 SIGNATURES = """
 os.makedirs(name, mode=0o777, exist_ok=False)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from ddpify.checks import children, kinds, names, order, signatures
 from ddpify.checks.binding import Binding
 from ddpify.checks.problem import Problem
-from ddpify.facts import collect
+from ddpify.facts import runs
 from ddpify.project import Project
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import NAMES
@@ -29,7 +29,7 @@ def findings(before: Project, after: Project) -> list[Finding]:
 
 def _problems(project: Project, other: Project) -> Iterator[Problem]:
     """The problems of a project's texts, of those that differ from another's."""
-    run = collect.run(project)
+    run = runs.run(project)
     trees, others = _trees(project), _trees(other)
     changed = {name: tree for name, tree in trees.items() if others.get(name) is not tree}
     marks = order.joining(run, trees)

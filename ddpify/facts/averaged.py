@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts import collect, library, methods
-from ddpify.facts.collect import Averaged, Facts, Run, Start, Through, TrainedModel
+from ddpify.facts import collect, library, methods, runs
+from ddpify.facts.collect import Averaged, Facts, Start, Through, TrainedModel
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
 from ddpify.facts.moved_saves import moves
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, same
 
 CALL = "average_gradients"
@@ -116,7 +117,7 @@ def _starts(facts: Facts, optimizer: New) -> list[Start]:
     moved, steps = owners(facts, optimizer), facts.before.steps((optimizer,))
     if not moved or not steps or not all(_reached(facts, o) for o in moved):
         return []
-    found = [_start(facts, optimizer, owner, steps[0]) for owner in sorted(moved, key=collect.place_of)]
+    found = [_start(facts, optimizer, owner, steps[0]) for owner in sorted(moved, key=runs.place_of)]
     return list({(s.after, s.what): s for s in found if s is not None}.values()) if None not in found else []
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.collect import Run
 from ddpify.facts.model import Func, Method, New
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree
 
 BARRIERS = frozenset(("torch.distributed.barrier", "torch.distributed.monitored_barrier"))

@@ -11,18 +11,13 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
+from ddpify.facts.handmade import JOINS, ORDERS, PATHS, Cut
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
 from ddpify.facts.tree import Tree, is_number, last_name, same, structure
-from ddpify.records import dataclass
 
 if TYPE_CHECKING:
-    from ddpify.facts.collect import Run
+    from ddpify.facts.runs import Run
 
-CUT = "[cut]"
-DRAW = "[draw]"
-PATHS = frozenset((CUT, DRAW))
-ORDERS = frozenset(("torch.randperm", "numpy.random.permutation", "sklearn.utils.shuffle", "random.sample"))
-JOINS = frozenset(("cat", "concat", "stack", "hstack", "vstack", "concatenate", "array", "tensor", "as_tensor", "asarray"))
 _SPLITS = frozenset(("split", "chunk", "tensor_split", "array_split"))
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -48,19 +43,6 @@ _SIZES: dict[str, int | None] = {
     "random.choices": 99,
 }
 _SIZE_NAMES = frozenset(("size", "k", "num_samples"))
-
-
-@dataclass(frozen=True)
-class Cut:
-    """One expression that makes batches; `size` is the number of samples of a batch.
-
-    `rows` slices, `parts` splits, `draw` draws; `columns` and `lines` lay a sequence out as a batch that is read through time, down its
-    rows or along its columns; `state` is made for so many samples, such as a hidden state.
-    """
-
-    kind: str
-    node: ast.expr
-    size: ast.expr | None
 
 
 def found(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Cut]:

@@ -10,7 +10,8 @@ from ddpify.facts import library
 from ddpify.facts.model import Call, New, Part, Tup, Value
 
 if TYPE_CHECKING:
-    from ddpify.facts.collect import Facts, Run, TrainingLoop
+    from ddpify.facts.collect import Facts, TrainingLoop
+    from ddpify.facts.runs import Run
 
 _STEPS = frozenset(("step", "minimize"))
 

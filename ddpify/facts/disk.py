@@ -9,8 +9,9 @@ from itertools import product
 from typing import Literal
 
 from ddpify.facts import effects
-from ddpify.facts.collect import Facts, Run
+from ddpify.facts.collect import Facts
 from ddpify.facts.model import Call, Lit, New
+from ddpify.facts.runs import Run
 from ddpify.records import dataclass
 
 Kind = Literal["write", "read", "make", "remove", "look", "list"]

@@ -9,7 +9,7 @@ from ddpify.facts import named
 from ddpify.facts.model import NOTHING, Call, Class, Func, Method, Module, New, Obj, Tup, Value, join, just
 
 if TYPE_CHECKING:
-    from ddpify.facts.flow import Interpreter
+    from ddpify.facts.interpret.state import Interpreter
 
 _DECORATORS = ("hydra.", "click.", "typer.", "asyncclick.", "rich_click.", "draccus.", "pyrallis.", "argh.", "clize.")
 _CALLS = frozenset(
@@ -93,7 +93,7 @@ def _spawned(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
 
 def _called(run: Interpreter, obj: Obj) -> bool:
     """Whether the file calls a definition of its own by name: then it is a helper of others."""
-    tree, name = run._file(run.frame.file).tree, getattr(getattr(obj, "node", None), "name", "")
+    tree, name = run.file_of(run.frame.file).tree, getattr(getattr(obj, "node", None), "name", "")
     return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name for n in ast.walk(tree))
 
 
@@ -116,7 +116,7 @@ def drive(run: Interpreter, node: ast.AST, obj: Obj) -> Value:
 def _made(run: Interpreter, node: ast.AST, cls: Class) -> Value:
     init = run.find(cls, "__init__")
     run.driven |= {f.node for f in (init or NOTHING).objs if isinstance(f, Func)}
-    made = run._construct(cls, node, [], {})
+    made = run.construct(cls, node, [], {})
     for obj in made.made():
         if named.fields(run, cls):
             named.fill(run, obj, [], {}, asked=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
-from ddpify.facts import collect, library
+from ddpify.facts import collect, library, runs
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call, New
 from ddpify.facts.tree import same, structure
@@ -50,7 +50,7 @@ def place(facts: Facts) -> Site | Nowhere | None:
     train = min(firsts, key=lambda c: c.order)
     around = {loop.node for loop in train.loops}
     events: list[Event] = []
-    for optimizer in sorted(facts.optimizers, key=collect.place_of):
+    for optimizer in sorted(facts.optimizers, key=runs.place_of):
         made = [c for c in run.calls(optimizer.node) if optimizer in c.result.objs] if isinstance(optimizer.node, ast.Call) else []
         if not made or any(c.order > train.order for c in made):
             return Nowhere(optimizer.node, "this optimizer is made after the training has begun, and amp.initialize runs once, before it")
@@ -89,8 +89,8 @@ def _loads(facts: Facts, after: int, before: int) -> list[Call]:
     return [c for c in facts.before.trace.calls if c.method == "load_state_dict" and after < c.order < before]
 
 
-def _line(optimizer: New) -> collect.Place:
-    return collect.place_of(optimizer)
+def _line(optimizer: New) -> runs.Place:
+    return runs.place_of(optimizer)
 
 
 def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | None:

@@ -31,7 +31,7 @@ from ddpify.facts.names import canonical
 from ddpify.facts.tree import is_main_test, last_name
 
 if TYPE_CHECKING:
-    from ddpify.facts.flow import Interpreter
+    from ddpify.facts.interpret.state import Interpreter
 
 DATALOADER = "torch.utils.data.DataLoader"
 DATAPARALLEL = "torch.nn.DataParallel"
@@ -371,7 +371,7 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
     """Let an instance hold what its library constructor was given."""
     if made.cls is not None and run.is_a(made, *DICTS):
         for value in args:
-            run._update(made, value)
+            run.update(made, value)
         for name, value in keywords.items():
             if name != "**":
                 run.memory[made, name] = value
@@ -384,7 +384,7 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
                 run.memory[made, name] = run.memory.get((made, name), NOTHING) | given if name == "dataset" else given
     elif made.path in HOLDERS:
         for value in args:
-            run._update(made, value)
+            run.update(made, value)
             if not value.objs and made.path in DICTS:  # a batch that is a dict
                 run.memory[made, "[?]"] = run.memory.get((made, "[?]"), NOTHING) | value
         for name, value in keywords.items():
@@ -758,7 +758,7 @@ def _collection(run: Interpreter, event: Call, obj: New, name: str, args: list[V
         return run.memory.get(element, NOTHING) if name == "setdefault" else NOTHING
     if name == "update":
         for a in args:
-            run._update(obj, a)
+            run.update(obj, a)
         for key, value in keywords.items():
             run.set_attribute(obj, key, value, True)
         return NOTHING
@@ -819,7 +819,7 @@ def _range(run: Interpreter, event: Call, args: list[Value], keywords: dict[str,
 def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     if not args:
         return NOTHING
-    own = [run._invoke_named(o, "__next__", event.node) for o in args[0].made() if o.cls is not None]
+    own = [run.invoke_named(o, "__next__", event.node) for o in args[0].made() if o.cls is not None]
     rest = Value(frozenset(o for o in args[0].objs if not (isinstance(o, New) and o.cls is not None)), args[0].origins, args[0].scale)
     found = [v for v in own if v is not None]
     return join([*found, run.element(rest)]) if found and rest.objs else join(found) if found else run.element(args[0])
@@ -948,7 +948,7 @@ def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, 
     made = run.objects.new("dict", event.node, run.stack)
     run.memory[made, "[]"] = join([v for k, v in keywords.items() if k != "**"])
     for a in args:
-        run._update(made, a)
+        run.update(made, a)
         pairs = [o.items for o in run.element(a).objs if isinstance(o, Tup) and len(o.items) == 2] if a.objs else []
         for _, value in pairs:  # dict(zip(names, losses))
             for place in ("[]", "[?]"):

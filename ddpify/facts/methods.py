@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.collect import Facts, Run, Start, Through
+from ddpify.facts.collect import Facts, Start, Through
 from ddpify.facts.model import Call, Func, New, Obj, Part
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import same
 
 _RUNS = ("forward", "__call__", "__init__")

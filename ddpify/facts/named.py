@@ -18,7 +18,7 @@ from ddpify.facts.tree import last_name
 from ddpify.project import Project
 
 if TYPE_CHECKING:
-    from ddpify.facts.flow import Interpreter
+    from ddpify.facts.interpret.state import Interpreter
 
 PARTIAL, FUNCTION = "functools.partial", "[function]"  # a function with some of its arguments
 SPACE = "__dict__"  # what an object holds, as a dict
@@ -60,7 +60,7 @@ def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value 
         if not pattern:
             return None
         names += modules_like(run.project, pattern) if "*" in pattern else [pattern]
-    return join([run._import(n, n.partition(".")[0] if top else n) for n in names]) if names else None
+    return join([run.import_module(n, n.partition(".")[0] if top else n) for n in names]) if names else None
 
 
 def from_file(run: Interpreter, place: Value) -> Value | None:
@@ -72,11 +72,11 @@ def from_file(run: Interpreter, place: Value) -> Value | None:
         if not name or run.project.module(name) is None:
             return None
         names.append(name)
-    return join([run._import(n, n) for n in names])
+    return join([run.import_module(n, n) for n in names])
 
 
 def _package(run: Interpreter) -> str:
-    file = run._file(run.frame.file)
+    file = run.file_of(run.frame.file)
     return file.name if file.is_package else file.name.rpartition(".")[0]
 
 
@@ -157,7 +157,7 @@ def either(run: Interpreter, event: Call, found: list[Obj], args: list[Value], k
     for obj in found:
         if isinstance(obj, Func) and (obj.node in running or (modules and not _returns(obj))):
             continue
-        results.append(run._invoke(event, obj, args, keywords))
+        results.append(run.invoke_one(event, obj, args, keywords))
     made = [v for v in results if any(run.is_module(o) or (isinstance(o, New) and o.path.startswith("torch.nn.")) for o in v.objs)]
     return join(made or results)
 
@@ -211,7 +211,7 @@ def definitions(run: Interpreter, module: Module) -> list[Obj]:
 
 def _used(run: Interpreter, module: Module) -> frozenset[str]:
     """The names that a module's own code reads."""
-    tree = run._file(module.name).tree
+    tree = run.file_of(module.name).tree
     key = ("names read", tree)
     if key not in run.project.memo:
         run.project.memo[key] = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
@@ -386,7 +386,7 @@ def _resolved(run: Interpreter, path: str) -> Value:
     place, _, name = path.rpartition(".")
     if not run.project.is_local(path.partition(".")[0]):
         return just(Ext(canonical(path)))
-    return run.attribute(run._import(place, place), name)
+    return run.attribute(run.import_module(place, place), name)
 
 
 def _targets(run: Interpreter) -> list[tuple[str, str, bool]]:

@@ -11,7 +11,7 @@ from ddpify.facts.model import Call, Class, Func, New, Obj, Tup, Value
 from ddpify.facts.tree import Tree
 
 if TYPE_CHECKING:
-    from ddpify.facts.collect import Run
+    from ddpify.facts.runs import Run
 
 _SAVES = frozenset(("save", "dump", "dumps", "save_checkpoint"))
 _PUTS = frozenset(("append", "appendleft", "insert", "add", "update", "setdefault"))

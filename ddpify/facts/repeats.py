@@ -11,92 +11,17 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sized
-from typing import TYPE_CHECKING
 
-from ddpify.facts.memory import Reads
-from ddpify.facts.model import NOTHING, Call, Decision, Loop, Stack, Store, Value
+from ddpify.facts.interpret.state import Frame, Interpreter
+from ddpify.facts.model import Decision, Loop, Stack, Value
+from ddpify.facts.recording import Recording, Repeated, Seen
 
-if TYPE_CHECKING:
-    from ddpify.facts.flow import Frame, Interpreter
-
-_EVENTS, _LOG, _NOTED, _CALLS, _STORES, _DECISIONS, _LOOPS, _TESTS, _VISITED, _POINT, _ORDER = range(11)  # of what `_lengths` gives
+_EVENTS, _LOG, _NOTED, _CALLS, _STORES, _DECISIONS, _LOOPS, _TESTS, _VISITED, _POINT, _ORDER = range(11)  # of what `lengths` gives
 _KEPT = 4  # so many outcomes of one call are kept
 Outcomes = dict[object, list["Outcome"]]
 
 
-class Log:
-    """What one run sees, in its order: of it, what a call sees is a slice."""
-
-    __slots__ = ("calls", "noted", "stores", "visited")
-
-    def __init__(self) -> None:
-        self.noted: list[tuple[ast.AST, Value] | Outcome] = []
-        self.visited: list[ast.AST | Outcome] = []
-        self.calls: list[Seen | Again] = []
-        self.stores: list[Store] = []
-
-
-class Seen:
-    """One evaluation of a call expression."""
-
-    __slots__ = ("args", "call", "func", "keywords", "last", "loops", "no_grad", "now", "order", "receiver", "result")
-
-    def __init__(
-        self,
-        call: Call,
-        func: Value,
-        args: list[Value],
-        keywords: dict[str, Value],
-        receiver: Value,
-        loops: tuple[Loop, ...],
-        order: int,
-        no_grad: bool,
-    ) -> None:
-        self.call = call
-        self.func, self.args, self.keywords, self.receiver, self.now = func, args, keywords, receiver, receiver
-        self.loops = loops
-        self.order = self.last = order
-        self.result = NOTHING
-        self.no_grad = no_grad
-
-    def copy(self) -> Seen:
-        """The same once more."""
-        out = Seen(self.call, self.func, self.args, self.keywords, self.receiver, self.loops, self.order, self.no_grad)
-        out.last, out.now, out.result = self.last, self.now, self.result
-        return out
-
-
-class Recording(Reads):
-    """What a running function reads that was there before it, and writes."""
-
-    __slots__ = ("closures", "driven", "functions", "imports", "other", "start")
-
-    def __init__(self, run: Interpreter) -> None:
-        super().__init__()
-        self.other: dict[tuple[str, object], object] = {}  # what was asked of the run beside its memory
-        self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
-        self.functions: set[tuple[ast.AST, Stack]] = set()
-        self.imports: set[str] = set()
-        self.driven = len(run.driven)
-        self.start = _lengths(run)
-
-    def add(self, inner: Recording) -> None:
-        """What a function that was called has read and written."""
-        self.include(inner, inner.saved)
-        self.add_rest(inner)
-
-    def add_rest(self, inner: Recording) -> None:
-        """What it has asked beside the memory."""
-        self.sound = self.sound and inner.sound
-        self.functions |= inner.functions
-        self.imports |= inner.imports
-        self.closures |= inner.closures
-        for key, value in inner.other.items():
-            if key[0] != "outer" or key[1][0] not in self.closures:  # type: ignore[index]
-                self.other.setdefault(key, value)
-
-
-def _lengths(run: Interpreter) -> tuple[int, ...]:
+def lengths(run: Interpreter) -> tuple[int, ...]:
     """How long the lists are that a call makes longer, the point that is running, and how many events were counted."""
     record, log = run.record, run.log
     lists: tuple[Sized, ...]
@@ -104,13 +29,13 @@ def _lengths(run: Interpreter) -> tuple[int, ...]:
     return (*(len(each) for each in lists), record.current, run.order)
 
 
-class Outcome:
+class Outcome(Repeated):
     """What one call did, and under which conditions it does the same again."""
 
-    def __init__(self, run: Interpreter, frame: Frame, recording: Recording) -> None:
+    def __init__(self, run: Interpreter, frame: Frame, recording: Recording, start: tuple[int, ...]) -> None:
         self.of, self.told = run, _told(run)
         self.recording = recording
-        self.start, self.end = recording.start, _lengths(run)
+        self.start, self.end = start, lengths(run)
         self.around = _around(run, recording.functions)
         self.depth = len(run.stack)
         self.writes = {key: value for key in recording.written if (value := run.memory.held(key)) is not None}
@@ -145,7 +70,7 @@ class Outcome:
         if self._values is None:
             self._values = {}
             for noted in self.log.noted[self.start[_NOTED] : self.end[_NOTED]]:
-                for node, value in noted.values().items() if isinstance(noted, Outcome) else (noted,):
+                for node, value in noted.values().items() if isinstance(noted, Repeated) else (noted,):
                     seen = self._values.get(node)
                     self._values[node] = value if seen is None else seen | value
         return self._values
@@ -155,7 +80,7 @@ class Outcome:
         if self._visited is None:
             self._visited = set()
             for visited in self.log.visited[self.start[_VISITED] : self.end[_VISITED]]:
-                self._visited |= visited.visited() if isinstance(visited, Outcome) else {visited}
+                self._visited |= visited.visited() if isinstance(visited, Repeated) else {visited}
         return self._visited
 
     def calls(self) -> list[Seen]:
@@ -163,7 +88,7 @@ class Outcome:
         if self._calls is None:
             found: dict[tuple[ast.AST, Stack], Seen] = {}
             for each in self.log.calls[self.start[_CALLS] : self.end[_CALLS]]:
-                for seen in each.calls() if isinstance(each, Again) else (each,):
+                for seen in each.calls() if isinstance(each, Repeated) else (each,):
                     key = seen.call.node, seen.call.stack
                     if key not in found:
                         found[key] = seen.copy()
@@ -223,7 +148,7 @@ class Outcome:
         run.order += self.end[_ORDER] - self.start[_ORDER]
 
 
-class Again:
+class Again(Repeated):
     """What a call did, done once more: later, and inside other loops."""
 
     __slots__ = ("_around", "loops", "of", "shift")
@@ -262,17 +187,6 @@ def _join(known: Seen, seen: Seen) -> None:
     known.last, known.now, known.result = seen.last, seen.now, known.result | seen.result
 
 
-def merge(call: Call, seen: Seen) -> None:
-    """Let a call be one more evaluation, too."""
-    call.now, call.no_grad = seen.now, call.no_grad and seen.no_grad
-    call.func, call.receiver = call.func | seen.func, call.receiver | seen.receiver
-    call.args = [a | b for a, b in zip(call.args, seen.args, strict=False)] + seen.args[len(call.args) :]
-    for name, value in seen.keywords.items():
-        call.keywords[name] = call.keywords[name] | value if name in call.keywords else value
-    if len(seen.loops) >= len(call.loops):
-        call.loops = seen.loops
-
-
 def _told(run: Interpreter) -> dict[object, object]:
     """What a run was told of statements and expressions."""
     out: dict[object, object] = {}
@@ -308,6 +222,3 @@ def keep(known: Outcomes, key: object, outcome: Outcome) -> None:
     outcomes = known.setdefault(key, [])
     outcomes.append(outcome)
     del outcomes[:-_KEPT]
-
-
-__all__ = ["Log", "Outcome", "Outcomes", "Recording", "Seen", "find", "keep", "merge"]

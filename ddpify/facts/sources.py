@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from ddpify.facts.model import New, Obj, Origin, Part, Scale, Value
 
 if TYPE_CHECKING:
-    from ddpify.facts.flow import Interpreter
+    from ddpify.facts.interpret.state import Interpreter
 
 Source = Literal["same", "process", "unknown"]
 

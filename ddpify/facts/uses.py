@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Literal
 
 from ddpify.facts import library
-from ddpify.facts.collect import Run
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, Tup, Value, join
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import structure
 
 Parts = frozenset[Obj]

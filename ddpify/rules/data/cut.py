@@ -16,7 +16,7 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
-from ddpify.facts import cuts
+from ddpify.facts import cuts, handmade
 from ddpify.facts.model import Call, Class, Func, Lit, New, Origin, Part, Tup, Value, join, paths_of
 from ddpify.facts.tree import Tree, last_name, same, structure
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
@@ -77,7 +77,7 @@ _COLUMNS = "give each rank its columns, data[:, rank::world_size], a hidden stat
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Share the batches that are cut, and draw a part of those that are drawn."""
-    trained = [o for o in context.facts.feeding if o.path in cuts.PATHS]
+    trained = [o for o in context.facts.feeding if o.path in handmade.PATHS]
     if not trained:
         return
     run = context.facts.after
@@ -96,7 +96,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield context.manual(CODE, node, *problem, held)
         else:
             yield from _share(context, node, made, [o for o in others if o.node is node], held, placed)
-    if problem is None and any(o.path == cuts.CUT for o in trained):
+    if problem is None and any(o.path == handmade.CUT for o in trained):
         yield from _sized(context, trained)
 
 
@@ -117,7 +117,7 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
             )
         if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & mine and a.scale == "sample" for a in call.args[:1]):
             return "the first dimension of this layer's input is time, not the batch", _COLUMNS
-        if call.method in cuts.JOINS and any(_joined(context, a, mine) for a in call.args):
+        if call.method in handmade.JOINS and any(_joined(context, a, mine) for a in call.args):
             return "these slices are put together again: they may be windows of one sequence", _RECIPE
     other = _otherwise(context)
     if other is not None:
@@ -126,7 +126,7 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
         if cuts.loose(run, node, known):
             return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", _RECIPE
     loose = cuts.drawn_at_steps(run, known)
-    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == cuts.CUT for o in trained)]:
+    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == handmade.CUT for o in trained)]:
         if loose & {str(o) for o in run.value(node.value).of_kind("random")}:
             return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
     for call in run.trace.calls:
@@ -157,7 +157,7 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     if any(len(found) > 1 for found in bounds.values()):
         return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", _COLUMNS
     sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
-    if not any(o.path == cuts.DRAW for o in trained):
+    if not any(o.path == handmade.DRAW for o in trained):
         return None
     if len(sizes) > 1:
         return "what is drawn has several sizes, or another than a batch: which of them counts samples was not seen", _RECIPE
@@ -238,7 +238,7 @@ _COUNTING = frozenset("range xrange trange tqdm print format len int float min m
 def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
     """What is made with the batch size of a draw, outside of the training step."""
     run = context.facts.after
-    sources = {o for cut in trained if cut.path == cuts.DRAW for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
+    sources = {o for cut in trained if cut.path == handmade.DRAW for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
     for tree in context.facts.trees.values() if sources else ():
         for node in tree.nodes():
             if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and node not in context.facts.cuts:
@@ -344,7 +344,7 @@ def _share(
     context: Context, node: ast.AST, made: list[New], others: list[New], held: tuple[Obligation, ...], placed: set[ast.AST]
 ) -> Iterator[Change | Finding | Proof]:
     """One expression that makes batches: edited itself, or, where it also makes those of an evaluation, what training receives."""
-    draws = made[0].path == cuts.DRAW
+    draws = made[0].path == handmade.DRAW
     why = _DRAWN if draws else _PADDED
     if context.options.batch_size == "per-rank":
         if draws:
@@ -463,7 +463,7 @@ def _received(context: Context, call: ast.AST, size: str, kind: str) -> list[Edi
         statement, targets = loops[0], [loops[0].target]
     found = [n for t in targets for n in ast.walk(t) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
     mine = [n.id for n in found if isinstance(n, ast.Name) and run.value(n).scale == "sample" and _from(run.value(n), call)]
-    whole = all(call in o.stack for n in found for o in run.value(n).of_kind("batch") if isinstance(o, New) and o.path in cuts.PATHS)
+    whole = all(call in o.stack for n in found for o in run.value(n).of_kind("batch") if isinstance(o, New) and o.path in handmade.PATHS)
     if not mine or not whole or any(not isinstance(n, ast.Name) for n in found):
         return None
     rows, given = context.names["rows_of_rank"], f", {size}"
@@ -478,7 +478,7 @@ def _iterates(value: Value) -> bool:
 
 
 def _from(value: Value, call: ast.AST) -> bool:
-    return any(isinstance(o, New) and o.path in cuts.PATHS and call in o.stack for o in value.of_kind("batch"))
+    return any(isinstance(o, New) and o.path in handmade.PATHS and call in o.stack for o in value.of_kind("batch"))
 
 
 def _sized(context: Context, trained: list[New]) -> Iterator[Change]:

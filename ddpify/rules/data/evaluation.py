@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 
 from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import library
-from ddpify.facts.collect import Run
 from ddpify.facts.effects import Effects, of_run
 from ddpify.facts.model import Call, New
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree
 from ddpify.facts.writes import Write, container
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety

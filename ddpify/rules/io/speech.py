@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from ddpify.facts.collect import Run
 from ddpify.facts.effects import Effects, maker
 from ddpify.facts.model import Call, Func, Value
+from ddpify.facts.runs import Run
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.hoist import Required

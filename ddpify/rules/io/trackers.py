@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from ddpify.facts.effects import SWITCHES
-from ddpify.facts.flow import UNNAMED
+from ddpify.facts.interpret.state import UNNAMED
 from ddpify.facts.model import New, Value
 from ddpify.rules.context import Context, argument
 

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts import cuts
+from ddpify.facts import handmade
 from ddpify.facts.collect import loss_of
 from ddpify.facts.model import Call, New, Value, join, paths_of
 from ddpify.facts.scales import BY_WEIGHT
@@ -125,7 +125,7 @@ _FIX = "scale it so that the average over ranks is the loss of the whole batch: 
 def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
     """Whether the loader pads its batches and the training flattens them."""
     run = context.facts.after
-    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in cuts.PATHS}
+    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in handmade.PATHS}
     padded = any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in run.trace.calls)
     if not padded and not whole.pads(context, loss):
         return False

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import cuts
+from ddpify.facts import cuts, handmade
 from ddpify.facts.effects import effect
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, New, Tup, Value
@@ -147,7 +147,7 @@ def _divisors(context: Context) -> Iterator[Change]:
     """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
     run = context.facts.after
     feeding = set(context.facts.feeding)
-    cut = {o for o in feeding if o.path == cuts.CUT}
+    cut = {o for o in feeding if o.path == handmade.CUT}
     for node in context.tree.nodes():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             left, right = node.left, node.right

@@ -16,9 +16,9 @@ import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import FreshName, InsertBefore, Replace
-from ddpify.facts import cuts, library
+from ddpify.facts import handmade, library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.flow import spelled_out
+from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Lit, Loop, New, Value
 from ddpify.facts.tree import structure
 from ddpify.records import dataclass
@@ -152,7 +152,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     placed: set[tuple[ast.AST, str]] = set()
     for training in context.facts.loops:
         for loader in sorted(
-            (o for o in training.loaders if isinstance(o, New) and o.path not in cuts.PATHS), key=lambda o: getattr(o.node, "lineno", 0)
+            (o for o in training.loaders if isinstance(o, New) and o.path not in handmade.PATHS), key=lambda o: getattr(o.node, "lineno", 0)
         ):
             held = (Obligation("epoch", loader.node),)
             if refused(context, loader):

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import cuts, library
+from ddpify.facts import handmade, library
 from ddpify.facts.model import Call, Origin, Value, join
 from ddpify.facts.tree import Tree, same
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -118,8 +118,8 @@ def _orders(context: Context, call: Call) -> bool:
         batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
         own = isinstance(tree.parent.get(tree.function(call.node)), ast.ClassDef)  # a data set's or sampler's: another rule speaks of it
         return not own and not any(loop.node in batches for loop in call.loops) and not _shared_after(context, tree, call.node)
-    cut = any(o.path == cuts.CUT for o in context.facts.feeding)
-    return cut and bool(paths & cuts.ORDERS) and _follows(context, tree, call.node)
+    cut = any(o.path == handmade.CUT for o in context.facts.feeding)
+    return cut and bool(paths & handmade.ORDERS) and _follows(context, tree, call.node)
 
 
 def _follows(context: Context, tree: Tree, node: ast.Call) -> bool:

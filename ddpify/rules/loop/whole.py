@@ -6,8 +6,9 @@ import ast
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
-from ddpify.facts.collect import Run, loss_of
+from ddpify.facts.collect import loss_of
 from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Tup, Value, join
+from ddpify.facts.runs import Run
 from ddpify.facts.scales import uneven
 from ddpify.records import dataclass
 from ddpify.rules.context import Context

@@ -1,0 +1,31 @@
+"""Batches that a script makes by hand: what is known of an expression that makes them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ddpify.records import dataclass
+
+if TYPE_CHECKING:
+    pass
+
+
+CUT = "[cut]"
+DRAW = "[draw]"
+PATHS = frozenset((CUT, DRAW))
+ORDERS = frozenset(("torch.randperm", "numpy.random.permutation", "sklearn.utils.shuffle", "random.sample"))
+JOINS = frozenset(("cat", "concat", "stack", "hstack", "vstack", "concatenate", "array", "tensor", "as_tensor", "asarray"))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One expression that makes batches; `size` is the number of samples of a batch.
+
+    `rows` slices, `parts` splits, `draw` draws; `columns` and `lines` lay a sequence out as a batch that is read through time, down its
+    rows or along its columns; `state` is made for so many samples, such as a hidden state.
+    """
+
+    kind: str
+    node: ast.expr
+    size: ast.expr | None

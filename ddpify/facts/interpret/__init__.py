@@ -1,0 +1,1 @@
+"""Runs a project abstractly: values flow through assignments, calls, attributes, containers, loops and imports."""

@@ -1,0 +1,245 @@
+"""What names, attributes and entries hold once a statement has stored into them."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts import library, sources
+from ddpify.facts.interpret.literals import literal, literal_keys
+from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Tup,
+    Value,
+    join,
+    just,
+)
+from ddpify.facts.record import Kind
+from ddpify.facts.tree import same
+
+
+def as_said(run: Interpreter, value: Value) -> Value:
+    """A value with what a comment beside its statement says of it."""
+    return sources.as_said(run.said, value) if run.said else value
+
+
+def settle(run: Interpreter, target: ast.expr) -> None:
+    """After a statement whose number is reduced, `target` holds that of all ranks."""
+    happened = len(run.events)
+    value = run.expression(target)
+    del run.events[happened:]  # the script does not read it here
+    for obj in value.made():
+        for name, held in run.memory.of(obj):
+            run.memory[obj, name] = library.agreed(held, run.shares)
+    if value.made():
+        run.events.append((Kind.FILL, target, None, value))
+    else:
+        assign(run, target, library.agreed(value, run.shares))
+
+
+def wrap(run: Interpreter, node: ast.stmt, target: ast.expr) -> None:
+    """After a statement that wraps a model, `target` holds the wrapper."""
+    value = run.expression(target)
+    at = node if len(run.wraps.get(node, ())) == 1 else target  # several of one statement are several wrappers
+    held = [o for o in value.made() if o.path in ("list", "dict")]
+    if held and len(held) == len(value.objs):
+        _wrap_each(run, at, target, held)
+        return
+    wrapped = run.objects.new(library.DDP, at, run.stack)
+    if value.objs and wrapped not in value.objs:
+        run.memory[wrapped, "module"] = value
+        assign(run, target, just(wrapped))
+
+
+def _wrap_each(run: Interpreter, at: ast.AST, target: ast.expr, held: list[New]) -> None:
+    """`nets = [DistributedDataParallel(net) for net in nets]`, or the like for a dict."""
+    made = run.objects.new(held[0].path, at, (*run.stack, target))
+    for (owner, key), inner in list(run.memory.items()):
+        if owner not in held:
+            continue
+        around = set[Obj]()
+        for obj in inner.objs:
+            wrapped = run.objects.new(library.DDP, getattr(obj, "node", at), (*run.stack, at))
+            if not isinstance(obj, (New, Part)) or obj is wrapped:
+                around.add(obj)
+                continue
+            run.memory[wrapped, "module"] = just(obj)
+            around.add(wrapped)
+        run.set_attribute(made, key, Value(frozenset(around), inner.origins), False)
+        if key not in (ELEMENT, UNNAMED):
+            run.keys.setdefault(made, set()).add(key)
+    assign(run, target, just(made))
+
+
+def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
+    """Carry out `target = value`."""
+    if isinstance(target, ast.Name):
+        run.bind(target.id, value)
+        run.note(target, value)
+        run.events.append((Kind.WRITE, target, None, value))
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item, part in zip(target.elts, unpack(run, value, target.elts), strict=True):
+            assign(run, item, part)
+    elif isinstance(target, ast.Starred):
+        assign(run, target.value, value)
+    elif isinstance(target, ast.Attribute):
+        receiver = run.expression(target.value)
+        run.store(target, receiver, value)
+        run.events.append((Kind.WRITE, target, receiver, value))
+        if target.attr == "requires_grad" and isinstance(target.value, ast.Name) and literal(value) is True:
+            _freed(run, target.value, receiver)
+        strong = len(receiver.objs) == 1 or receiver.objs == run.frame.owners
+        for obj in receiver.objs:
+            run.set_attribute(obj, target.attr, value, strong)
+            if isinstance(obj, New) and obj.path in library.DICTS:
+                run.keys.setdefault(obj, set()).add(target.attr)
+                run.asks("keys", obj)
+                run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
+    elif isinstance(target, ast.Subscript):
+        receiver, index = run.expression(target.value), run.expression(target.slice)
+        run.store(target, receiver, value)
+        run.events.append((Kind.WRITE, target, receiver, value))
+        if _all_of(target) and receiver.of_kind("drawn") and not value.of_kind("drawn"):
+            assign(run, target.value, library.agreed(receiver))  # an order that was shuffled in place is now that of all ranks
+            return
+        if _all_of(target) and _replaced(run, receiver, value):
+            run.events.append((Kind.FILL, target, None, receiver))
+            return
+        for obj in receiver.objs:
+            for key in literal_keys(index):
+                run.set_attribute(obj, key, value, len(receiver.objs) == 1)
+                run.keys.setdefault(obj, set()).add(key)
+            if literal_keys(index) and isinstance(obj, New) and (run.is_a(obj, *library.DICTS) or _listed(run, obj, literal_keys(index))):
+                run.asks("keys", obj)
+                run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
+                continue
+            run.set_attribute(obj, ELEMENT, value, False)
+            run.set_attribute(obj, UNNAMED, value, False)
+        origins = library.mixed([value, index], {}).origins
+        if not any(o.kind == "batch" for o in origins):  # rows of all ranks, put where all ranks have them
+            origins = frozenset(o for o in origins if o.kind != "whole")
+        if not receiver.objs and origins and isinstance(target.value, ast.Name):
+            run.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale))
+        elif not receiver.objs and origins and isinstance(target.value, ast.Attribute):
+            for obj in run.expression(target.value.value).objs:
+                run.set_attribute(obj, target.value.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale), False)
+
+
+def _replaced(run: Interpreter, receiver: Value, value: Value) -> bool:
+    """Let a list hold nothing but other entries, where it is known to be but that list."""
+    held = [o for o in receiver.made() if o.path == "list"]
+    if len(held) != 1 or len(receiver.objs) != 1:
+        return False
+    for name, _ in run.memory.of(held[0]):
+        run.memory[held[0], name] = run.element(value)
+    return True
+
+
+def _freed(run: Interpreter, name: ast.Name, tensor: Value) -> None:
+    """`w.requires_grad = True`: gradients are computed for a tensor from here on."""
+    if not tensor.objs and not tensor.batches() and not tensor.of_kind("parameters") and not tensor.of_kind("forward"):
+        run.bind(name.id, tensor | library.weight(run, name))
+
+
+def _listed(run: Interpreter, obj: New, places: list[str]) -> bool:
+    """Whether places are among the entries that a list was written out with."""
+    entries = getattr(obj.node, "elts", ()) if obj.path == "list" else ()
+    run.keys.setdefault(obj, set()).update(str(i) for i in range(len(entries)))
+    return all(place.isdigit() and int(place) < len(entries) for place in places)
+
+
+def execute_assign(run: Interpreter, node: ast.Assign) -> bool:
+    """`a = b = value`."""
+    value = as_said(run, run.expression(node.value))
+    for target in node.targets:
+        assign(run, target, marked_as_kept(run, node, target, value))
+    return True
+
+
+def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: ast.expr, value: Value) -> Value:
+    """A value computed from a batch, marked where it becomes a part of what was there before: a later batch may meet it."""
+    if not run.loops:
+        return value
+    if isinstance(target, ast.Subscript):
+        chosen = not isinstance(target.slice, ast.Constant)
+        part = chosen and bool(value.of_kind("batch") or run.expression(target.slice).of_kind("batch"))
+    elif not value.of_kind("batch"):
+        return value
+    else:
+        part = isinstance(node, ast.AugAssign) or _reads_target(run, node.value, target)
+    if not part:
+        return value
+    return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale)
+
+
+def _reads_target(run: Interpreter, node: ast.expr, target: ast.expr) -> bool:
+    key = ("mentions", target)
+    if key not in run.project.memo:
+        run.project.memo[key] = isinstance(target, (ast.Name, ast.Attribute)) and any(same(n, target) for n in ast.walk(node))
+    return bool(run.project.memo[key])
+
+
+def execute_annassign(run: Interpreter, node: ast.AnnAssign) -> bool:
+    """`a: int = value`."""
+    if node.value is not None:
+        assign(run, node.target, as_said(run, run.expression(node.value)))
+    return True
+
+
+def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
+    """`a += value`."""
+    old, value = run.expression(node.target), run.expression(node.value)
+    run.note(node.target, old)
+    new = run.binary(node.op, old, value)
+    if isinstance(node.op, ast.Add) and any(o.path == "list" for o in old.made()):
+        for obj in old.made():
+            run.set_attribute(obj, ELEMENT, run.element(value), False)
+        new = old
+    assign(run, node.target, marked_as_kept(run, node, node.target, new))
+    return True
+
+
+def execute_delete(run: Interpreter, node: ast.Delete) -> bool:
+    """`del a[i]`: what it is taken from is read."""
+    for target in node.targets:
+        if isinstance(target, ast.Subscript):
+            run.expression(target.value)
+        elif isinstance(target, ast.Name):
+            run.events.append((Kind.WRITE, target, None, NOTHING))
+    return True
+
+
+def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Value]:
+    """The parts of `a, b = value`."""
+    out = [NOTHING] * len(targets)
+    star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+    fitting = {o for o in value.objs if isinstance(o, Tup) and len(o.items) == len(targets)} if star is None else set()
+    for obj in value.objs or (None,):
+        if fitting and isinstance(obj, Tup) and obj not in fitting:
+            continue  # what a function returns in another case
+        if isinstance(obj, New) and obj.path == library.PARTS:
+            parts = [run.memory[obj, "whole"]] * len(targets)
+        elif obj in fitting and isinstance(obj, Tup):
+            parts = list(obj.items)
+        elif isinstance(obj, New) and all((obj, str(i)) in run.memory for i in range(len(targets))):
+            parts = [run.memory[obj, str(i)] for i in range(len(targets))]
+        elif obj is None and value.scale == "count" and star is None and len(targets) > 1:  # rows, columns = x.shape
+            length = library.agreed(Value(frozenset(), value.origins))
+            parts = [value, *(length for _ in targets[1:])]
+        else:
+            part = run.element(Value(frozenset() if obj is None else frozenset((obj,)), value.origins, value.scale))
+            parts = [part] * len(targets)
+            if isinstance(obj, New) and not part.objs:
+                parts = [Value(frozenset((run.objects.part(obj, str(i)),)), part.origins, part.scale) for i in range(len(targets))]
+        out = [a | b for a, b in zip(out, parts, strict=True)]
+    return out
+
+
+def _all_of(target: ast.Subscript) -> bool:
+    """Whether a target is all of what a name or an attribute holds: `x[:]`."""
+    rows = target.slice
+    return isinstance(target.value, (ast.Name, ast.Attribute)) and isinstance(rows, ast.Slice) and rows.lower is rows.upper is None

@@ -1,0 +1,169 @@
+"""What `base.name` is."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts import library, named
+from ddpify.facts.interpret.literals import decorator_names
+from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    Class,
+    Ext,
+    Func,
+    Lit,
+    Module,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Pick,
+    Super,
+    Tup,
+    Value,
+    join,
+    just,
+    ordered,
+)
+from ddpify.facts.names import canonical
+from ddpify.facts.record import Kind
+
+
+def evaluate_attribute(run: Interpreter, node: ast.Attribute) -> Value:
+    """`base.name`."""
+    return read(run, run.expression(node.value), node)
+
+
+def read(run: Interpreter, base: Value, node: ast.Attribute) -> Value:
+    """The value of an attribute expression whose base is known."""
+    run.access = node
+    value = attribute(run, base, node.attr)
+    run.access = None
+    run.events.append((Kind.READ, node, base, value))
+    return value
+
+
+def attribute(run: Interpreter, base: Value, name: str) -> Value:
+    """What `base.name` is."""
+    if not base.objs or (name in ("device", "dtype") and all(isinstance(o, New) and o.path in library.COLLECTIONS for o in base.objs)):
+        return library.tensor_attribute(base, name)
+    held = join([_attribute_of(run, obj, name, base) for obj in ordered(base.objs)])
+    picked = run.cuts and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
+    return held | Value(frozenset(), run.of_batches(base)) if picked else held
+
+
+def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
+    if name == "module" and run.ignore_dp and isinstance(obj, New) and _was_inside(run, obj):
+        return just(obj)
+    if name == "param_groups" and isinstance(obj, New) and library.is_optimizer(run, obj):
+        return _groups(run, obj)
+    if name == named.SPACE and isinstance(obj, (Module, New, Part, Class)):
+        return just(run.objects.part(obj, name))
+    if isinstance(obj, Ext):
+        if obj.path in library.SETTINGS:
+            return run.memory.get((obj, name)) or just(run.objects.part(obj, name))
+        return just(Ext(canonical(f"{obj.path}.{name}")))
+    if isinstance(obj, Pick):
+        return named.attribute(run, obj, name)
+    if isinstance(obj, Module):
+        found = run.memory.get((obj.name, name))
+        if found is None:
+            full = f"{obj.name}.{name}"
+            return run.import_module(full, full) if run.project.is_local(full) else NOTHING
+        return found
+    if isinstance(obj, Class):
+        if name == "apply" and "torch.autograd.Function" in run.library_bases(obj):
+            found = run.find(obj, "forward") or NOTHING
+            return join([just(run.objects.bound(f, obj, obj)) for f in found.objs if isinstance(f, Func)])
+        return run.find(obj, name) or NOTHING
+    if isinstance(obj, Super):
+        return _super(run, obj, name)
+    if isinstance(obj, New) and obj.cls is not None:
+        return _instance_attribute(run, obj, obj.cls, name)
+    if isinstance(obj, (New, Part)):
+        held = run.memory.get((obj, name)) if name != "batch_size" or not run.is_a(obj, library.DATALOADER) else None
+        if held is not None:
+            return held
+        if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in run.memory:
+            return run.memory[obj, UNNAMED] | just(run.objects.method(obj, name))  # put in by a key that is not known
+        if isinstance(obj, New) and obj.path in library.WRAPPERS:
+            inner = run.memory.get((obj, "module"), NOTHING)
+            if name == "module":
+                return NOTHING
+            if inner is not None and inner.objs and name not in library.MODULE_METHODS and obj not in inner.objs:
+                return attribute(run, inner, name)
+        if name == "batch_size" and run.is_a(obj, library.DATALOADER):
+            return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
+        given = run.memory.get((obj, library.GIVEN), NOTHING)
+        return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))), base.origins | given.origins, given.scale)
+    if isinstance(obj, Tup) or (isinstance(obj, Lit) and obj.value is None):
+        return NOTHING
+    tensor = library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
+    if isinstance(obj, Lit):  # a number that a loop adds tensors to is a tensor after it
+        return just(run.objects.method(obj, name)) | (tensor if base.scale or base.origins else NOTHING)
+    return tensor
+
+
+def _was_inside(run: Interpreter, obj: New) -> bool:
+    """Whether an object is a module without an attribute `module`: the script reads what its DataParallel holds."""
+    own = (obj, "module") in run.memory or (obj.cls is not None and run.find(obj.cls, "module") is not None)
+    network = run.is_module(obj) or obj.path in library.CONTAINERS or obj.path.startswith("torch.nn.")
+    return network and not own and obj.path not in library.WRAPPERS
+
+
+def _groups(run: Interpreter, obj: New) -> Value:
+    """The parameter groups of an optimizer: parts of it, made of the parameters that it was given."""
+    made = _parameters_in(run, run.memory.get((obj, "params"), NOTHING))
+    return Value(frozenset((run.objects.part(obj, "param_groups"),)), made) | run.memory.get((obj, "param_groups"), NOTHING)
+
+
+def _parameters_in(run: Interpreter, value: Value, depth: int = 0) -> frozenset[Origin]:
+    """Whose parameters a value holds, in lists and dicts, too."""
+    out = frozenset(o for o in value.origins if o.kind in ("parameters", "weight"))
+    inner = [run.memory.get((o, key), NOTHING) for o in value.objs for key in (ELEMENT, "params", "iterable")] if depth < 4 else []
+    inner += [item for o in value.objs if isinstance(o, Tup) for item in o.items]
+    return out.union(*(_parameters_in(run, v, depth + 1) for v in inner))
+
+
+def _instance_attribute(run: Interpreter, obj: New, cls: Class, name: str) -> Value:
+    held = run.memory.get((obj, name))
+    if held is not None:
+        return held
+    found = run.find(cls, name)
+    if found is not None:
+        return bound_to(run, found, obj)
+    if name == "__class__":
+        return just(cls)
+    if name in library.MODULE_METHODS or any(True for _ in run.library_bases(cls)):
+        return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))))
+    return just(run.objects.part(obj, name))
+
+
+def bound_to(run: Interpreter, found: Value, obj: New) -> Value:
+    """The functions of a class as methods of an object; a property is called."""
+    out: list[Value] = []
+    for f in found.objs:
+        if not isinstance(f, Func) or f.owner is not None:
+            out.append(just(f))
+            continue
+        kinds = decorator_names(f.node)
+        if "staticmethod" in kinds:
+            out.append(just(f))
+        elif "classmethod" in kinds and f.cls is not None:
+            out.append(just(run.objects.bound(f, None, obj.cls)))
+        elif "property" in kinds:
+            out.append(run.call_function(run.objects.bound(f, obj, f.cls), run.access or f.node, [], {}))
+        else:
+            out.append(just(run.objects.bound(f, obj, f.cls)))
+    return join(out) | Value(frozenset(), found.origins, found.scale)
+
+
+def _super(run: Interpreter, obj: Super, name: str) -> Value:
+    for base in obj.cls.bases:
+        for b in base.objs:
+            if isinstance(b, Class):
+                found = run.find(b, name)
+                if found is not None and isinstance(obj.owner, New):
+                    return bound_to(run, found, obj.owner)
+    return just(run.objects.method(obj.owner, name))

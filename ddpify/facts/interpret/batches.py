@@ -1,0 +1,50 @@
+"""Batches that a script makes by hand, and the rows that a rank takes of them."""
+
+from __future__ import annotations
+
+from ddpify.facts.handmade import CUT, DRAW, PATHS, Cut
+from ddpify.facts.interpret.literals import marked_as_sized
+from ddpify.facts.interpret.state import ELEMENT, Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    New,
+    Origin,
+    Tup,
+    Value,
+    just,
+)
+
+_KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
+
+
+def cut(run: Interpreter, cut: Cut, value: Value) -> Value:
+    """A batch made by hand: of an abstract loader of its own, which feeds the loop that is running."""
+    if cut.kind == "state":
+        return marked_as_sized(value, cut.node)
+    inner = run.element(value)
+    inside = any(run.is_module(o) for f in run.frames for o in f.owners)
+    if inside or value.batches() or inner.batches() or value.of_kind("parameters"):
+        return value
+    made = run.objects.new(DRAW if cut.kind == "draw" else CUT, cut.node, run.stack)
+    if cut.size is not None:
+        size = run.trace.values.get(cut.size, NOTHING)
+        run.memory[made, "batch_size"] = Value(size.objs, size.origins)
+        if size.of_kind("world") and cut.kind == "draw":
+            run.shared_out.add(made)
+    batch = Value(frozenset(), frozenset(o for o in value.origins if o.kind in _KEPT_BY_CUTS) | {Origin("batch", made)}, "sample")
+    if cut.kind in ("rows", "draw"):
+        run.feed(batch)
+    if cut.kind != "parts":
+        return batch
+    parts = run.objects.new("list", cut.node, run.stack)
+    run.memory[parts, ELEMENT] = batch
+    return just(parts)
+
+
+def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
+    """What a function of the script made of a batch with the rank's number: this rank's rows of it."""
+    cuts = frozenset(o for a in args for o in a.batches() if isinstance(o, New) and o.path in PATHS)
+    if not cuts or not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.items)):
+        return result
+    run.shared_out |= cuts
+    return Value(frozenset(), frozenset(o for o in result.origins if o.kind not in ("rank", "world", "index", "from")), "sample")

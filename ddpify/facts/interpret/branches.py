@@ -1,0 +1,231 @@
+"""Conditions: which branches run, what is known of a test, and the join of what they leave."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts import library, scales
+from ddpify.facts.interpret.assignment import as_said
+from ddpify.facts.interpret.literals import literal, sources_of
+from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    Class,
+    Decision,
+    Ext,
+    Func,
+    Lit,
+    Method,
+    New,
+    Origin,
+    Tup,
+    Value,
+    join,
+    origins_of,
+)
+
+
+def execute_if(run: Interpreter, node: ast.If) -> bool:
+    """Run the branches that may run, and join what they leave."""
+    test = as_said(run, run.expression(node.test))
+    if node in run.agreed:
+        test = library.agreed(test)
+    decide(run, node, test)
+    known = truth(run, node.test, test)
+    before, ends = run.fork(), []
+    for branch, runs in ((node.body, known is not False), (node.orelse, known is not True)):
+        if not runs:
+            continue
+        run.restore(before)
+        saved, run.tests = (run.tests, run.deciding), (*run.tests, (node.test, test))
+        run.deciding |= _deciding(test)
+        if run.block(branch):
+            ends.append(run.end_of_branch())
+        run.tests, run.deciding = saved
+    return run.merge(ends)
+
+
+def decide(run: Interpreter, node: ast.If | ast.While | ast.IfExp | ast.Try, test: Value) -> None:
+    """Note a decision with its test."""
+    run.trace.decisions.append(Decision(node, run.frame.file, run.stack, test, run.loops))
+
+
+def truth(run: Interpreter, node: ast.expr, value: Value) -> bool | None:
+    """Whether a condition is known."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        left, right = run.expression(node.left), run.expression(node.comparators[0])
+        if isinstance(node.left, ast.Name) and node.left.id == "__name__":
+            same = literal(left) == literal(right)
+            return same if isinstance(node.ops[0], ast.Eq) else not same
+    if isinstance(node, ast.Constant):
+        return bool(node.value)
+    if isinstance(node, (ast.Name, ast.Attribute)) and (node.id if isinstance(node, ast.Name) else node.attr) == "TYPE_CHECKING":
+        return False
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr") and len(node.args) == 2:
+        return _wrapped_test(run, node)
+    if isinstance(node, ast.Call) and run.trace.values.get(node.func, NOTHING).paths() & library.JOINED:
+        return True  # once the script is converted
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = truth(run, node.operand, run.trace.values.get(node.operand, NOTHING))
+        return None if inner is None else not inner
+    if isinstance(node, ast.BoolOp):
+        parts = [truth(run, v, run.trace.values.get(v, NOTHING)) for v in node.values]
+        ends = isinstance(node.op, ast.Or)
+        return ends if ends in parts else None if None in parts else not ends
+    told = known_flag(run, node)
+    if told is not None:
+        return told
+    if (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        and isinstance(node.comparators[0], ast.Constant)
+        and node.comparators[0].value is None
+    ):
+        left = run.trace.values.get(node.left, NOTHING) if not isinstance(node.left, ast.Name) else run.lookup(node.left.id)
+        if not left.objs and left.scale is not None:
+            return isinstance(node.ops[0], ast.IsNot)  # a tensor or a number
+        if len(left.objs) == 1 and not left.origins:
+            (only,) = left.objs
+            none = isinstance(only, Lit) and only.value is None
+            if none or isinstance(only, (New, Func, Class, Tup)):
+                return none if isinstance(node.ops[0], ast.Is) else not none
+    return None
+
+
+def known_flag(run: Interpreter, node: ast.expr) -> bool | None:
+    """Whether a test of a flag or phase that the script spells out (`train=True`, `for phase in ["train", "val"]`) is known."""
+    if isinstance(node, ast.Name):
+        flag = run.lookup(node.id)
+        return bool(literal(flag)) if len(flag.objs) == 1 and flag.of_kind("told") else None
+    if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.left, ast.Name)):
+        return None
+    left, op, right = run.lookup(node.left.id), node.ops[0], node.comparators[0]
+    if len(left.objs) != 1 or not left.of_kind("told"):
+        return None
+    if isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)) and isinstance(right, ast.Constant):
+        return (literal(left) == right.value) == isinstance(op, (ast.Eq, ast.Is))
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.List, ast.Tuple, ast.Set)):
+        values = [e.value for e in right.elts if isinstance(e, ast.Constant)]
+        return (literal(left) in values) == isinstance(op, ast.In) if len(values) == len(right.elts) else None
+    return None
+
+
+def _flag(run: Interpreter, node: ast.expr, value: Value) -> Value:
+    """A test whose outcome is told, as the flag that it is."""
+    told = known_flag(run, node)
+    if told is None and isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        told = truth(run, node, value)
+    return value if told is None else Value(frozenset((Lit(told),)), frozenset((Origin("told", node),)))
+
+
+def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
+    """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known; or which sampler a loader has."""
+    asked, what = run.expression(node.args[0]), run.trace.values.get(node.args[1], NOTHING)
+    classes = {o for o in what.objs if isinstance(o, Class)}
+    if (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and node.func.id == "isinstance")) and asked.objs:  # type: ignore[attr-defined]
+        kinds = {
+            isinstance(o, New) and (o.path == library.DISTRIBUTED_SAMPLER or (o.cls is not None and o.cls in classes))
+            for o in asked.objs
+            if not isinstance(o, Method)
+        }
+        return kinds.pop() if len(kinds) == 1 and _sampler_of(node.args[0]) else None
+    if what.paths() and what.paths() <= {"list", "dict"} and len(what.objs) == 1 and node.func.id == "isinstance":  # type: ignore[attr-defined]
+        known = {o.path in what.paths() for o in asked.made() if o.path.startswith(("list", "dict", "torch.nn.")) or o.cls is not None}
+        if asked.objs and len(asked.made()) == len(asked.objs) and len(known) == 1:
+            return known.pop()
+    if "list" in what.paths() and node.func.id == "isinstance" and run.cuts and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]
+        return False  # a batch, whatever it holds
+    wrappers = [
+        p
+        for o in what.objs
+        for p in ([o] if isinstance(o, Ext) else [e for i in getattr(o, "items", ()) for e in i.objs])
+        if isinstance(p, Ext) and p.path in library.WRAPPERS
+    ]
+    if not asked.made() or len(asked.made()) != len(asked.objs) or not (wrappers or literal(what) == "module"):
+        return None
+    wrapped = {o.path in library.WRAPPERS for o in asked.made()}
+    return wrapped.pop() if len(wrapped) == 1 else None
+
+
+def execute_match(run: Interpreter, node: ast.Match) -> bool:
+    """`match subject:`, as a chain of branches."""
+    subject = run.expression(node.subject)
+    before, ends, whole = run.fork(), [], False
+    for case in node.cases:
+        run.restore(before)
+        for part in ast.walk(case.pattern):
+            name = getattr(part, "name", None) or getattr(part, "rest", None)
+            if isinstance(part, ast.MatchValue):
+                run.expression(part.value)
+            elif isinstance(name, str):
+                run.bind(name, subject if part is case.pattern else run.element(subject))
+        test = run.expression(case.guard) if case.guard is not None else NOTHING
+        saved, run.tests = (run.tests, run.deciding), (*run.tests, (node.subject, subject))
+        run.deciding |= _deciding(subject) | _deciding(test)
+        if run.block(case.body):
+            ends.append(run.end_of_branch())
+        run.tests, run.deciding = saved
+        whole |= case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
+    return run.merge(ends if whole else [*ends, before])
+
+
+def execute_try(run: Interpreter, node: ast.Try) -> bool:
+    """Run the body, then the handlers from what it may have left."""
+    before = run.fork()
+    alive = run.block(node.body)
+    if alive and node.orelse:
+        alive = run.block(node.orelse)
+    if node.handlers:
+        decide(run, node, NOTHING)
+    ends = [run.end_of_branch()] if alive else []
+    after = run.fork()
+    for handler in node.handlers:
+        run.merge([before, after])
+        if handler.type is not None:
+            run.expression(handler.type)
+        if handler.name:
+            run.bind(handler.name, NOTHING)
+        if run.block(handler.body):
+            ends.append(run.end_of_branch())
+    alive = run.merge(ends)
+    if node.finalbody:
+        if not alive:
+            run.merge([before])
+        return run.block(node.finalbody) and alive
+    return alive
+
+
+def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
+    """`a if test else b`."""
+    test = run.expression(node.test)
+    decide(run, node, test)
+    known = truth(run, node.test, test)
+    parts = [run.expression(n) for n, runs in ((node.body, known is not False), (node.orelse, known is not True)) if runs]
+    return join(parts) | Value(frozenset(), _deciding(test) if len(parts) == 2 else frozenset())
+
+
+def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:
+    """`a and b`: any of the operands."""
+    return join([run.expression(v) for v in node.values])
+
+
+def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
+    """A comparison, as the flag that it is where its outcome is known."""
+    parts = [run.expression(node.left), *(run.expression(c) for c in node.comparators)]
+    flag = _flag(run, node, NOTHING)
+    if flag.objs or all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+        return flag
+    origins = origins_of(parts) | frozenset(s for p in parts for s in sources_of(p))
+    if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
+        return Value(frozenset(), frozenset(o for o in origins if o.kind != "batch"))  # the lengths of batches: all ranks' are equal
+    return Value(frozenset(), origins, scales.compared(p.scale for p in parts))
+
+
+def _deciding(test: Value) -> frozenset[Origin]:
+    """What a value owes to the condition under which it was chosen."""
+    return frozenset(o if o.kind == "drawn" else Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided", "drawn"))
+
+
+def _sampler_of(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "sampler"

@@ -1,0 +1,448 @@
+"""What calling a function, a class or an instance gives."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ddpify.facts import drivers, library, named, scales, sources
+from ddpify.facts.flags import flags
+from ddpify.facts.interpret.attributes import read
+from ddpify.facts.interpret.batches import rows_of_rank
+from ddpify.facts.interpret.definitions import apply, carry_out
+from ddpify.facts.interpret.literals import decorator_names, is_own, told
+from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    Call,
+    Class,
+    Ext,
+    Func,
+    Method,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Pick,
+    Tup,
+    Value,
+    join,
+    just,
+    ordered,
+)
+from ddpify.facts.record import Kind
+from ddpify.facts.recording import Recording, Seen, merge
+
+_DEPTH = 24
+_OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # what losses average is told by
+
+
+def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
+    """A call: its arguments, its record, and what it gives."""
+    receiver = NOTHING
+    if isinstance(node.func, ast.Attribute):
+        receiver = run.expression(node.func.value)
+        func = read(run, receiver, node.func)
+        run.note(node.func, func)
+    else:
+        func = run.expression(node.func)
+    args: list[Value] = []
+    for a in node.args:
+        value = _filled(run, run.expression(a))
+        if isinstance(a, ast.Starred):
+            (only,) = value.objs if len(value.objs) == 1 else (None,)
+            args += only.items if isinstance(only, Tup) else [run.element(value)]
+        else:
+            args.append(value)
+    keywords: dict[str, Value] = {}
+    for k in node.keywords:
+        value = run.expression(k.value)
+        if k.arg is None:
+            keywords.update(_spread(run, value))
+        else:
+            keywords[k.arg] = value
+    call, seen = _record(run, node, func, args, keywords, receiver)
+    result = invoke(run, call, func, args, keywords)
+    if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
+        changed_in_place(run, node.func, receiver, result)
+    call.result = call.result | result
+    run.events.append((Kind.CALL, node, receiver, result))
+    run.order += 1
+    call.last = seen.last = run.order
+    seen.result = result
+    return result
+
+
+def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result: Value) -> None:
+    """`x.copy_(rows)`, `x.resize_(n, 8).normal_()`, `run.x.data.copy_(rows)`: what holds the tensor holds the result from here on."""
+    inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
+    if isinstance(inner, ast.Name) and (inner is method.value or filled):
+        run.bind(inner.id, result)
+        run.frame.changed.add(inner.id)
+    elif isinstance(inner, ast.Attribute) and result.batches() and filled:
+        owners = run.expression(inner.value).objs
+        for obj in owners:
+            run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale), len(owners) == 1)
+
+
+def _filled(run: Interpreter, value: Value) -> Value:
+    """A container with the origins of what it holds by now."""
+    for obj in value.objs:
+        if isinstance(obj, New) and obj.path in library.COLLECTIONS:
+            held = run.memory.get((obj, ELEMENT))
+            if held is not None and held.origins:
+                value = Value(value.objs, value.origins | held.origins, value.scale or held.scale)
+    return value
+
+
+def _spread(run: Interpreter, value: Value) -> dict[str, Value]:
+    """The keywords that `**value` passes, as far as known; `**` holds the whole."""
+    out = {"**": value}
+    for obj in value.objs:
+        for name, held in run.memory.of(obj):
+            if name != ELEMENT:
+                out[name] = out[name] | held if name in out else held
+    return out
+
+
+def _record(
+    run: Interpreter, node: ast.Call, func: Value, args: list[Value], keywords: dict[str, Value], receiver: Value
+) -> tuple[Call, Seen]:
+    run.order += 1
+    call = run.calls.get((node, run.stack))
+    if call is None:
+        here = run.frame.file, run.stack, run.order
+        call = Call(node, *here, func, args, dict(keywords), run.loops, run.tests, run.no_grad > 0, receiver)
+        run.calls[node, run.stack] = call
+        call.now = receiver
+        seen = Seen(call, func, args, keywords, receiver, run.loops, run.order, run.no_grad > 0)
+    else:
+        seen = Seen(call, func, args, keywords, receiver, run.loops, run.order, run.no_grad > 0)
+        merge(call, seen)
+    run.log.calls.append(seen)
+    return call, seen
+
+
+def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """What calling `func` gives."""
+    if not func.objs:
+        return library.call_tensor(run, call, args, keywords, run.no_grad > 0)
+    methods = any(isinstance(o, Method) for o in func.objs)
+    objs = [o for o in ordered(func.objs) if not (methods and isinstance(o, Part))]
+    if len(objs) == 1 and not isinstance(objs[0], New):
+        return invoke_one(run, call, objs[0], args, keywords)
+    return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in _alternatives(run, objs)])
+
+
+def _alternatives(run: Interpreter, objs: Iterable[Obj]) -> Iterator[tuple[Obj, frozenset[Obj]]]:
+    """What is called, each with what else runs the same code: modules of one class, and their methods, are run as one."""
+    alike: dict[object, list[Obj]] = {}
+    for obj in _wrappers_opened(run, objs):
+        alike.setdefault(_code(run, obj), []).append(obj)
+    for group in alike.values():
+        owners = [o.owner if isinstance(o, Func) else o for o in group]
+        yield group[0], frozenset(o for o in owners if o is not None)
+
+
+def _code(run: Interpreter, obj: Obj) -> object:
+    """What is run where an object is called: the same for modules of one class, else the object itself."""
+    if isinstance(obj, Func):
+        owner = obj.owner
+        return (obj.node, owner.cls, obj.made) if isinstance(owner, New) and run.is_module(owner) else obj
+    if not isinstance(obj, New):
+        return obj
+    if obj.cls is None and obj.path.startswith("torch.nn."):
+        own = bool(run.hooks_of(obj)) or obj.path in library.PARTICULAR or any((obj, name) in run.memory for name in _OF_LOSSES)
+        return obj if own else obj.path
+    return obj.cls if run.is_module(obj) else obj
+
+
+def _wrappers_opened(run: Interpreter, objs: Iterable[Obj]) -> Iterator[Obj]:
+    """Objects, in the place of wrappers what these hold: to call a wrapper is to call that."""
+    todo, seen = list(objs)[::-1], set[Obj]()
+    while todo:
+        obj = todo.pop()
+        if obj in seen:
+            continue
+        seen.add(obj)
+        inner = run.memory.get((obj, "module"), NOTHING) if isinstance(obj, New) and obj.path in library.WRAPPERS else NOTHING
+        held = [o for o in ordered(inner.objs) if isinstance(o, (New, Part))]
+        todo += held[::-1]
+        if not held:
+            yield obj
+
+
+def invoke_one(
+    run: Interpreter, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value], alike: frozenset[Obj] = frozenset()
+) -> Value:
+    """What calling one object gives, which may be any of those that are `alike`."""
+    if isinstance(obj, Func):
+        owner, func = obj.owner, call.node.func
+        if isinstance(func, ast.Attribute) and func.attr == "forward" and isinstance(owner, New) and run.is_module(owner):
+            return _call_instance(run, call, owner, args, keywords, alike)
+        return call_function(run, obj, call.node, args, keywords, alike)
+    if isinstance(obj, Class):
+        return construct(run, obj, call.node, args, keywords)
+    if isinstance(obj, Pick):
+        return named.call(run, call, obj, args, keywords)
+    if isinstance(obj, New) and obj.path == named.PARTIAL:
+        bound, more = named.bound(run, obj)
+        return invoke(run, call, run.memory.get((obj, named.FUNCTION), NOTHING), [*bound, *args], {**more, **keywords})
+    if isinstance(obj, New) and drivers.runs(obj):
+        return drivers.run_group(run, call.node, obj)
+    if isinstance(obj, (New, Part)):
+        return _call_instance(run, call, obj, args, keywords, alike)
+    if isinstance(obj, Method):
+        path = sources.path_of(run, obj.of)
+        result = library.call_method(run, call, obj, args, keywords)
+        return sources.marked(run, call.node, f"{path}.{obj.name}", result) if path else result
+    if isinstance(obj, Ext):
+        return sources.marked(run, call.node, obj.path, library.call(run, call, obj.path, args, keywords))
+    return library.mixed(args, keywords)
+
+
+def construct(run: Interpreter, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """An instance of a class of the project."""
+    made = run.objects.new("", node, run.stack, cls)
+    init = run.find(cls, "__init__")
+    for f in init.objs if init is not None else ():
+        if isinstance(f, Func):
+            call_function(run, run.objects.bound(f, made, f.cls), node, args, keywords)
+    if init is None:
+        library.construct(run, made, args, keywords)
+        named.fill(run, made, args, keywords)
+    return just(made)
+
+
+def _call_instance(
+    run: Interpreter, call: Call, obj: New | Part, args: list[Value], keywords: dict[str, Value], alike: frozenset[Obj] = frozenset()
+) -> Value:
+    """Call an object: a module's forward, or `__call__`; it may be any of those that are `alike`."""
+    flow = library.mixed(args, keywords)
+    if isinstance(obj, New) and obj.path in library.WRAPPERS:
+        return Value(frozenset(), flow.origins, flow.scale)  # one that holds nothing known
+    if isinstance(obj, New) and obj.cls is not None:
+        out = invoke_named(run, obj, "__call__", call.node, args, keywords, alike)
+        if out is not None:
+            return out
+        if not run.is_module(obj):
+            return flow
+        out = invoke_named(run, obj, "forward", call.node, args, keywords, alike)
+        return _forwarded(run, obj, call, flow, out if out is not None else flow, alike)
+    if isinstance(obj, New) and obj.path in run.project.placements:
+        run.trace.believed[call.node] = f"`{obj.path}` is {run.project.placements[obj.path]}"
+        return sources.as_said(run.project.placements[obj.path], flow)
+    if isinstance(obj, New) and obj.path == library.SEQUENTIAL and args and _holds_own(run, obj):
+        return _forwarded(run, obj, call, flow, _in_turn(run, obj, call, args[0]))
+    scale = scales.of_module(
+        obj.path if isinstance(obj, New) else "",
+        run.memory.get((obj, "reduction"), NOTHING),
+        flow.scale,
+        any((obj, n) in run.memory for n in _OF_LOSSES[1:]) or run.ignores(),
+    )
+    labelled = isinstance(obj, New) and "labels" in keywords and library.averages(obj.path)
+    if scale == "sample" and args and library.goes_over_rows(run, obj) and _rows_first(run, args[0]):
+        return _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins | {Origin("coupled")}, "other"))
+    out = _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins, scale), alike)
+    return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale) if labelled else out
+
+
+def _rows_first(run: Interpreter, value: Value) -> bool:
+    """Whether the first dimension is surely that of the samples: as loaders put them together, and never turned since."""
+    loaders = value.of_kind("batch")
+    plain = all(run.is_a(o, library.DATALOADER) and not run.memory.get((o, "collate_fn"), NOTHING).objs for o in loaders)
+    return bool(loaders) and plain and value.scale == "sample" and not value.of_kind("turned")
+
+
+def _holds_own(run: Interpreter, obj: New, depth: int = 0) -> bool:
+    """Whether a Sequential holds modules of the project's own, or ones with hooks."""
+    inside = [o for _, held in run.memory.of(obj) for o in held.objs if isinstance(o, New)]
+    return any(run.is_module(o) or run.hooks_of(o) or (depth < 4 and o.path == obj.path and _holds_own(run, o, depth + 1)) for o in inside)
+
+
+def _in_turn(run: Interpreter, obj: New, call: Call, value: Value) -> Value:
+    """What the modules of a Sequential make of a value, one after another; several that may stand in one place all do."""
+    places = {name: held for name, held in run.memory.of(obj) if name not in (ELEMENT, UNNAMED)}
+    for held in places.values():
+        for child in ordered(held.objs):
+            if isinstance(child, (New, Part)):
+                value = invoke(run, call, just(child), [value], {})
+    return value
+
+
+def _forwarded(run: Interpreter, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:
+    couples = out.of_kind("coupled") and not flow.of_kind("coupled")
+    if out.scale == "other" and flow.scale == "sample" and run.is_network(obj) and not couples:
+        out = Value(out.objs, out.origins, "sample")  # what a network makes of a sample is one entry of the batch it returns
+    kept = out.origins - _inner_forwards(out, flow)
+    mark = frozenset() if run.no_grad else frozenset(Origin("forward", (o, call.node)) for o in alike or (obj,))
+    made = _marked(run, Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
+    for name, hook in [h for o in alike or (obj,) for h in run.hooks_of(o).values()]:
+        graded = library.gradient_of(made)
+        given = [flow] if name == "register_forward_pre_hook" else [flow, made] if name in library.FORWARD_HOOKS else [graded, graded]
+        hooked(run, [hook], call.node, [just(obj), *given])
+    return made
+
+
+def hooked(run: Interpreter, hooks: list[Value], node: ast.AST, args: list[Value]) -> None:
+    """Run functions that were registered to be called with `args`."""
+    for hook in hooks:
+        for obj in ordered(hook.objs):
+            if isinstance(obj, (Func, Class, New)) and is_own(obj):
+                apply(run, obj, node, args, {})
+
+
+def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value) -> Value:
+    """Put the mark of a forward on the tensors inside tuples and dicts, too."""
+    objs: set[Obj] = set()
+    at = next((o.of[1] for o in mark), None)  # type: ignore[index]
+    for obj in value.objs:
+        if isinstance(obj, Tup):
+            made = outputs(run, at, dict(enumerate(obj.items)), flow)
+            objs.add(Tup(tuple(_part_of(run, item, mark | made[n], flow) for n, item in enumerate(obj.items))))
+        elif isinstance(obj, New) and obj.path in ("dict", "list"):
+            held = dict(run.memory.of(obj))
+            made = outputs(run, at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
+            for name, item in held.items():
+                run.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale)
+            objs.add(obj)
+    return Value(frozenset(objs), value.origins, value.scale)
+
+
+def _part_of(run: Interpreter, item: Value, mark: frozenset[Origin], flow: Value) -> Value:
+    return Value(item.objs, (item.origins - _inner_forwards(item, flow)) | mark, item.scale)
+
+
+def outputs(run: Interpreter, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
+    """The marks of a forward's several outputs: which one it is, and which parts of the model each of them comes from."""
+    if at is None:
+        return {name: frozenset() for name in items}
+    parts = tuple((n, frozenset(o.of[0] for o in i.origins - flow.origins if o.kind == "forward")) for n, i in items.items())  # type: ignore[index]
+    return {name: frozenset((Origin("output", (at, name, parts)),)) for name in items}
+
+
+def invoke_named(
+    run: Interpreter,
+    obj: New,
+    name: str,
+    node: ast.AST,
+    args: list[Value] | None = None,
+    keywords: dict[str, Value] | None = None,
+    alike: frozenset[Obj] = frozenset(),
+) -> Value | None:
+    """What a method of an object gives; None where it has none."""
+    found = run.find(obj.cls, name) if obj.cls is not None else None
+    if found is None:
+        return None
+    return join(
+        [
+            call_function(run, run.objects.bound(f, obj, f.cls), node, args or [], keywords or {}, alike)
+            for f in found.objs
+            if isinstance(f, Func)
+        ]
+    )
+
+
+def _hand_back(run: Interpreter, func: Func, node: ast.AST, frame: Frame) -> None:
+    """What a function has filled in place with rows of a batch, the caller's names hold from here on."""
+    if not frame.changed or not isinstance(node, ast.Call) or frame.local is None:
+        return
+    names = [p.arg for p in (*func.node.args.posonlyargs, *func.node.args.args)][func.owner is not None :]
+    for name, given in [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]:
+        if name in frame.changed and isinstance(given, ast.Name):
+            value = frame.local.get(str(name), NOTHING)
+            if value.batches() and not run.expression(given).objs:
+                run.bind(given.id, value)
+
+
+def call_function(
+    run: Interpreter, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value], owners: frozenset[Obj] = frozenset()
+) -> Value:
+    """Run a function of the project at this call; as a method of any of `owners`, where there are more than its own."""
+    if isinstance(run.memory.watch, Recording):
+        run.memory.watch.functions.add((func.node, func.made))
+    again = sum(1 for f in run.frames if f.node is func.node and f.made == func.made)
+    if len(run.stack) >= _DEPTH or again > 1 or run.trace.exhausted:
+        return library.mixed(args, keywords)
+    bound = (
+        [Value(owners or frozenset((func.owner,)))]
+        if func.owner is not None
+        else [just(func.cls)]
+        if func.cls is not None and "classmethod" in decorator_names(func.node)
+        else []
+    ) + args
+    frame = Frame(func.file, _parameters(run, func, bound, keywords), func.node)
+    frame.outer, frame.made = run.closures.get((func.node, func.made), {}), func.made
+    frame.closure = func.node, func.made
+    frame.cls, frame.owners = func.cls, frozenset(() if func.owner is None else owners or (func.owner,))
+    if func.owner is None and func.cls is not None and args and len(args[0].made()) == len(args[0].objs) == 1:
+        frame.owners = args[0].objs  # a method that a decorator calls
+    saved = run.stack, run.breaks
+    run.stack, run.breaks = (*run.stack, node), []
+    quiet = isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
+        run.trace.values.get(d.func if isinstance(d, ast.Call) else d, NOTHING).paths() & library.NO_GRAD for d in func.node.decorator_list
+    )
+    run.no_grad += quiet
+    entered = len(run.events)
+    carry_out(run, func, frame)
+    run.record.called(node, entered)
+    run.no_grad -= quiet
+    run.stack, run.breaks = saved
+    _hand_back(run, func, node, frame)
+    if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
+        made = run.objects.new("generator", node, run.stack)
+        run.memory[made, ELEMENT] = frame.yielded
+        return just(made)
+    return rows_of_rank(run, args, frame.returned) if run.cuts else frame.returned
+
+
+def refilled(node: ast.expr) -> ast.expr:
+    """The tensor that a chain of calls changes in place, each of which gives back the tensor: `x` in `x.data.resize_(n).copy_`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            node = node.func.value
+        elif isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        else:
+            return node
+
+
+def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
+    """The locals that a call starts with."""
+    spec = func.node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    local: dict[str, Value] = {}
+    for parameter, default in zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True):
+        local[parameter.arg] = run.trace.values.get(default, NOTHING)
+    for parameter, keyword_default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        local[parameter.arg] = run.trace.values.get(keyword_default, NOTHING) if keyword_default is not None else NOTHING
+    for parameter, value in zip(positional, args, strict=False):
+        local[parameter.arg] = value
+    names = {p.arg for p in (*positional, *spec.kwonlyargs)}
+    rest = run.objects.new("dict", func.node, run.stack)
+    for name, value in keywords.items():
+        if name in names:
+            local[name] = value
+        elif spec.kwarg is not None and name != "**":
+            run.memory[rest, name] = value
+    if spec.vararg is not None:
+        local[spec.vararg.arg] = just(Tup(tuple(args[len(positional) :])))
+    if spec.kwarg is not None:
+        local[spec.kwarg.arg] = just(rest)
+    if func.node in run.driven:
+        passed = {*(p.arg for p in positional[: len(args)]), *keywords}
+        local.update(drivers.given(run, func, [p.arg for p in (*positional, *spec.kwonlyargs) if p.arg not in passed]))
+    for parameter in positional:
+        local.setdefault(parameter.arg, NOTHING)
+    flagged = flags(run.project, func.node)
+    for parameter in (*positional, *spec.kwonlyargs):
+        if parameter.arg in flagged:
+            local[parameter.arg] = told(local[parameter.arg])
+        run.note(parameter, local[parameter.arg])
+    return local
+
+
+def _inner_forwards(made: Value, flow: Value) -> frozenset[Origin]:
+    """The forwards that a module ran to make something of `flow`."""
+    return frozenset([o for o in made.origins - flow.origins if o.kind == "forward"])

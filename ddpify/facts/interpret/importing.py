@@ -1,0 +1,93 @@
+"""Imports: the modules of the project that they run, and the names that they bind."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts import library
+from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    Ext,
+    Module,
+    Value,
+    just,
+)
+from ddpify.facts.names import canonical
+from ddpify.project import SourceFile
+
+
+def execute_import(run: Interpreter, node: ast.Import) -> bool:
+    """`import a.b as c`."""
+    for alias in node.names:
+        top = alias.name if alias.asname else alias.name.partition(".")[0]
+        run.bind(alias.asname or top, import_module(run, alias.name, top))
+    return True
+
+
+def execute_from(run: Interpreter, node: ast.ImportFrom) -> bool:
+    """`from a import b as c`."""
+    base = _absolute(run, node, run.frame.file)
+    if base is not None:
+        _packages(run, base)
+    file = run.project.module(base) if base else None
+    for alias in node.names:
+        if alias.name == "*":
+            _star(run, base, file)
+            continue
+        value = NOTHING
+        if file is not None:
+            value = run.memory.get((base, alias.name), NOTHING)
+        if not value.objs and base is not None and run.project.is_local(f"{base}.{alias.name}"):
+            value = import_module(run, f"{base}.{alias.name}", f"{base}.{alias.name}")
+        if not value.objs and file is None and base:
+            value = just(Ext(canonical(f"{base}.{alias.name}")))
+        run.bind(alias.asname or alias.name, value)
+    return True
+
+
+def _star(run: Interpreter, base: str | None, file: SourceFile | None) -> None:
+    if file is None or base is None:
+        if base:
+            for name in library.STARS.get(base, ()):
+                run.bind(name, just(Ext(canonical(f"{base}.{name}"))))
+        return
+    for name, value in run.memory.of(base):
+        if not name.startswith("_"):
+            run.bind(name, value)
+
+
+def imports(run: Interpreter, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
+    """The modules that an import statement of a file may run, the packages around them left out."""
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names}
+    base = _absolute(run, node, file) or ""
+    return {base, *(f"{base}.{alias.name}" for alias in node.names)}
+
+
+def _absolute(run: Interpreter, node: ast.ImportFrom, file: str) -> str | None:
+    if not node.level:
+        return node.module
+    here = run.file_of(file)
+    name = here.name if here is not run.project.entry else f"{run.project.package}.{here.name}".lstrip(".")
+    parts = name.split(".")
+    drop = node.level - (1 if here.is_package and here is not run.project.entry else 0)
+    if drop > len(parts):  # more dots than packages: Python refuses it
+        return None
+    parts = parts[: len(parts) - drop]
+    return ".".join([*parts, *([node.module] if node.module else [])])
+
+
+def import_module(run: Interpreter, name: str, bound: str) -> Value:
+    """Import `name`, give what `bound` (itself or its first part) is."""
+    _packages(run, name)
+    return just(Module(bound)) if run.project.is_local(bound) else just(Ext(canonical(bound)))
+
+
+def _packages(run: Interpreter, name: str) -> None:
+    """Run a local module, and the packages around it first."""
+    parts = name.split(".")
+    for i in range(1, len(parts) + 1):
+        file = run.project.module(".".join(parts[:i]))
+        if file is not None:
+            run.run_module(file)

@@ -1,0 +1,207 @@
+"""What `base[index]` is, and an element of what is gone through."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts import library, named, scales
+from ddpify.facts.interpret.literals import literal, literal_keys
+from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    Ext,
+    Lit,
+    Module,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Tup,
+    Value,
+    join,
+    just,
+)
+from ddpify.facts.names import canonical
+from ddpify.facts.record import Kind
+from ddpify.facts.tree import same
+
+
+def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
+    """`base[index]`."""
+    base, index = run.expression(node.value), run.expression(node.slice)
+    if run.cuts and any(isinstance(o, Tup) for o in index.objs):
+        flow = library.mixed([index], {})
+        index = Value(index.objs, flow.origins, flow.scale)
+    value = item(run, base, index, node)
+    run.events.append((Kind.READ, node, base, value))
+    return value
+
+
+def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
+    """What `base[index]` is."""
+    if not base.objs and base.of_kind("labelled"):
+        part = library.output_of(base, literal(index) == 0)
+        return Value(frozenset(), part.origins | index.origins, part.scale)
+    if not base.objs:
+        whole = scales.indexed(base.scale, node.slice)
+        if base.scale == "sample" and _steps_through(run, node.slice):
+            return Value(frozenset(), base.origins | {Origin("part", node)}, "sample")
+        if base.scale == "sample" and run.cuts and (how := run.timed(base)):
+            run.feed(base)
+            rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
+            whole = "sample" if isinstance(rows, ast.Slice) else "other"
+            return Value(frozenset(), base.origins | frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index"), whole)
+        if base.scale is None and index.scale == "sample":
+            return Value(frozenset(), base.origins | index.origins, "sample")  # the rows that a batch of indices picks
+        if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
+            if index.scale in ("sample", "weighted"):  # a mask or a choice of rows: how many, differs from rank to rank
+                whole = "weighted"
+            elif (index.of_kind("random") or index.of_kind("index")) and base.of_kind("forward"):
+                whole = "other"  # rows paired with other rows
+            elif index.scale == "other":
+                whole = "other"
+        if base.scale == "count" and whole is None:
+            return library.agreed(Value(frozenset(), base.origins | index.origins))  # a length that is no batch's
+        rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        if base.scale is None and _own_length(run, rows):
+            ends = library.mixed([run.trace.values.get(n, NOTHING) for n in ast.iter_child_nodes(rows)], {})
+            return Value(frozenset(), base.origins | ends.origins, "sample")  # as many rows as the batch has
+        cut = whole == "sample" and isinstance(node.slice, ast.Tuple) and any(_own_length(run, s) for s in node.slice.elts)
+        return Value(frozenset(), base.origins | index.origins | ({Origin("turned", node)} if cut else set()), whole)
+    out = []
+    for obj in base.objs:
+        if isinstance(obj, New) and obj.path == library.PARTS:
+            out.append(run.memory[obj, "whole" if isinstance(literal(index), int) else ELEMENT])
+        elif isinstance(obj, Tup):
+            at = literal(index)
+            if isinstance(at, int) and -len(obj.items) <= at < len(obj.items):
+                out.append(obj.items[at])
+            else:
+                out.append(join(obj.items))
+        elif isinstance(obj, Part) and obj.name == named.SPACE:
+            out.append(named.in_space(run, obj, literal_keys(index)))
+        elif isinstance(obj, Ext) and obj.path == "sys.modules" and literal_keys(index):
+            out.append(join([just(Module(key)) if key == run.frame.file else run.import_module(key, key) for key in literal_keys(index)]))
+        elif isinstance(obj, Ext):
+            kind = library.ENVIRONMENT.get(str(literal(index))) if obj.path == "os.environ" else None
+            if obj.path.endswith(f".{named.SPACE}"):
+                out += [just(Ext(canonical(f"{obj.path.removesuffix(named.SPACE)}{key}"))) for key in literal_keys(index) or ["*"]]
+                continue
+            out.append(Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{obj.path}[]")))
+        elif isinstance(obj, New) and obj.path == "list" and isinstance(node.slice, ast.Slice) and _of_models(run, obj):
+            out.append(just(obj))  # some of its networks
+        elif isinstance(obj, New) and obj.path in library.WRAPPERS:
+            out.append(item(run, run.memory.get((obj, "module"), NOTHING), index, node))
+        elif isinstance(obj, (New, Part)):
+            held = [run.memory[obj, key] for key in literal_keys(index) if (obj, key) in run.memory]
+            if not held and (obj, ELEMENT) in run.memory:
+                held = [run.memory[obj, ELEMENT]]
+            if not held and isinstance(obj, (New, Part)):
+                keys = literal_keys(index)
+                held = [just(run.objects.part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale)]
+                if run.is_a(obj, library.DATALOADER):
+                    held = [NOTHING]
+            out += held
+    origins = base.origins
+    if base.of_kind("parameters") and isinstance(literal(index), str) and literal(index) != "params":
+        origins = frozenset(o for o in origins if o.kind not in ("parameters", "weight"))  # a setting of a group
+    return join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale)
+
+
+def _steps_through(run: Interpreter, rows: ast.expr) -> bool:
+    """Whether `x[i : i + n]` takes a batch's rows part by part, in a loop over `range(0, len(x), n)`."""
+    if not (isinstance(rows, ast.Slice) and isinstance(rows.lower, ast.Name) and isinstance(rows.upper, ast.BinOp)):
+        return False
+    first, more = rows.upper.left, rows.upper.right
+    if not isinstance(rows.upper.op, ast.Add) or not same(first, rows.lower):
+        return False
+    for loop in run.trace.values.get(rows.lower, NOTHING).of_kind("index"):
+        over = loop.iter if isinstance(loop, ast.For) else None
+        if isinstance(over, ast.Call) and len(over.args) == 3 and same(over.args[2], more):
+            return run.trace.values.get(over.args[1], NOTHING).scale == "count"
+    return False
+
+
+def _of_models(run: Interpreter, obj: New) -> bool:
+    return any(
+        isinstance(o, New) and (run.is_module(o) or o.path in library.WRAPPERS or o.path.startswith("torch.nn."))
+        for o in run.memory.get((obj, ELEMENT), NOTHING).objs
+    )
+
+
+def of_batches(run: Interpreter, value: Value) -> frozenset[Origin]:
+    """The batches made by hand that a value comes from."""
+    return frozenset(o for o in value.origins if o.kind == "batch") if run.cuts else frozenset()
+
+
+def _own_length(run: Interpreter, part: ast.expr) -> bool:
+    """Whether a slice ends where the samples of a batch say: on each rank elsewhere."""
+    ends = [e for e in (part.lower, part.upper) if e is not None] if isinstance(part, ast.Slice) else []
+    return any(run.trace.values.get(e, NOTHING).of_kind("batch") for e in ends)
+
+
+def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value:
+    """What iterating over a value gives."""
+    if not over.objs:
+        if over.scale == "sample" and node is not None:
+            return Value(frozenset(), over.origins, "other")  # one sample at a time
+        return over
+    rest = over.origins
+    if all(run.is_a(o, library.DATALOADER) for o in over.objs):  # data made from the batches of another loader is data of its own
+        rest = frozenset(o for o in rest if o.kind not in ("batch", "forward"))
+    return join([_element_of(run, obj, over, node) for obj in over.objs]) | Value(frozenset(), rest)
+
+
+def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -> Value:
+    if isinstance(obj, Tup):
+        return join(obj.items)
+    if run.is_a(obj, library.DATALOADER):
+        return Value(frozenset(), frozenset((Origin("batch", obj),)), "sample")
+    if isinstance(obj, New) and obj.path in library.WRAPPERS:
+        return element(run, run.memory.get((obj, "module"), NOTHING), node)
+    if isinstance(obj, New):
+        if obj.path in ("range",):
+            return Value(frozenset(), frozenset((Origin("index", node),)) | over.origins)
+        inner = run.memory.get((obj, "iterable"))
+        if obj.path == "enumerate" and inner is not None:
+            return just(Tup((Value(frozenset(), frozenset((Origin("index", node),))), element(run, inner, node))))
+        if obj.path == library.PARTS:
+            return run.memory[obj, ELEMENT]
+        if obj.path == "zip":
+            return just(Tup(tuple(element(run, i, node) for i in zipped(run, obj))))
+        if inner is not None:
+            return element(run, inner, node)
+        if run.is_a(obj, *library.DICTS) and (obj, ELEMENT) in run.memory and own_method(run, obj, "__iter__") is None:
+            return _keys_of(run, obj)
+        if (obj, ELEMENT) in run.memory:
+            return run.memory[obj, ELEMENT]
+        if obj.cls is not None:
+            made = run.invoke_named(obj, "__iter__", obj.node)
+            if made is not None:
+                if any(o is obj for o in made.objs):
+                    return run.invoke_named(obj, "__next__", obj.node) or NOTHING
+                return element(run, made, node)
+    if isinstance(obj, (New, Part)):
+        return Value(frozenset((run.objects.part(obj, ELEMENT),)), over.origins, over.scale)
+    return Value(frozenset(), over.origins, over.scale)
+
+
+def own_method(run: Interpreter, obj: New, name: str) -> Value | None:
+    """A method of the class of an object, where it is of the project."""
+    return run.find(obj.cls, name) if obj.cls is not None else None
+
+
+def _keys_of(run: Interpreter, obj: New) -> Value:
+    """The keys of a dict, where they are known names."""
+    run.asks("keys", obj)
+    if (obj, UNNAMED) in run.memory or not run.keys.get(obj):
+        return Value(frozenset(), run.memory[obj, ELEMENT].origins)
+    return Value(frozenset(Lit(key) for key in run.keys[obj]))
+
+
+def zipped(run: Interpreter, obj: New) -> list[Value]:
+    """The parts that an object holds by their numbers."""
+    out: list[Value] = []
+    while (obj, str(len(out))) in run.memory:
+        out.append(run.memory[obj, str(len(out))])
+    return out

@@ -1,0 +1,74 @@
+"""What is read off values and code: literals, keys, flags that a script spells out, and marks of their origins."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts.model import (
+    Lit,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Tup,
+    Value,
+)
+
+
+def is_own(obj: Obj) -> bool:
+    """Whether something is defined by the project."""
+    return not isinstance(obj, New) or obj.cls is not None
+
+
+def marked_as_sized(value: Value, node: ast.AST) -> Value:
+    """A value made for so many samples, marked as such; parts of tuples, too."""
+    objs = frozenset(Tup(tuple(marked_as_sized(i, node) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
+    return Value(objs, value.origins | {Origin("sized", node)}, value.scale)
+
+
+def told(value: Value) -> Value:
+    """A name or flag that the script spells out, marked as such; parts of tuples, too."""
+    objs = frozenset(Tup(tuple(told(i) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
+    literal = len(objs) == 1 and isinstance(next(iter(objs)), Lit)
+    return Value(objs, value.origins | {Origin("told")} if literal else value.origins, value.scale)
+
+
+def joined_texts(parts: list[Value]) -> frozenset[Obj]:
+    """The texts that several put together make, where each is one of a few literals."""
+    made = [""]
+    for part in parts:
+        options = [o.value for o in part.objs if isinstance(o, Lit) and isinstance(o.value, str)]
+        if not options or len(options) != len(part.objs) or len(options) * len(made) > 16:
+            return frozenset()
+        made = [a + str(b) for a in made for b in options]
+    return frozenset(Lit(text) for text in made)
+
+
+def literal_keys(index: Value) -> list[str]:
+    """The literal keys that an index may be."""
+    return [str(o.value) for o in index.objs if isinstance(o, Lit) and isinstance(o.value, (str, int))]
+
+
+def literal(value: Value) -> object:
+    """The literal that a value is, if it can be but one."""
+    if len(value.objs) == 1:
+        (only,) = value.objs
+        if isinstance(only, Lit):
+            return only.value
+    return None
+
+
+def sources_of(value: Value) -> frozenset[Origin]:
+    """The settings and numbers that a computed value comes from."""
+    return frozenset(
+        Origin("from", o) for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)
+    )
+
+
+def decorator_names(node: ast.AST) -> frozenset[str]:
+    """The last names of the decorators of a function."""
+    out = set()
+    for d in getattr(node, "decorator_list", ()):
+        d = d.func if isinstance(d, ast.Call) else d
+        out.add(d.attr if isinstance(d, ast.Attribute) else getattr(d, "id", ""))
+    return frozenset(out)

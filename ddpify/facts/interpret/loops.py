@@ -1,0 +1,294 @@
+"""Loops and comprehensions: run until what they carry round has been seen."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from ddpify.facts import library
+from ddpify.facts.interpret.assignment import as_said
+from ddpify.facts.interpret.branches import decide
+from ddpify.facts.interpret.items import zipped
+from ddpify.facts.interpret.literals import literal, literal_keys, told
+from ddpify.facts.interpret.state import ELEMENT, Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    Loop,
+    New,
+    Origin,
+    Tup,
+    Value,
+    join,
+    just,
+)
+from ddpify.facts.record import Kind
+from ddpify.facts.recording import Recording
+from ddpify.facts.tree import same
+from ddpify.facts.writes import loop_carried
+
+
+def _loop(
+    run: Interpreter, node: ast.stmt, body: list[ast.stmt], orelse: list[ast.stmt], enter: Callable[[], Loop | None], endless: bool
+) -> bool:
+    """Run a loop's body; once more, where what one pass reads is something else after it."""
+    zero = run.fork()
+    run.breaks.append([])
+    outer, around = run.loops, run.memory.watch
+    first, carries = run.record.current + 1, True
+    for again in (False, True):
+        if not carries:
+            break
+        if again:
+            run.record.go_on([version.point for _, version in run.breaks[-1]])
+        before = None if run.frame.local is None else dict(run.frame.local)
+        run.memory.watch = reads = Recording(len(run.driven))
+        loop = enter()
+        head = run.heads.pop()
+        run.loops = (*outer, loop) if loop is not None else outer
+        alive = run.block(body)
+        run.loops = outer
+        ends = [zero, *run.breaks[-1]] + ([run.end_of_branch()] if alive else [])
+        back = [version.point for _, version in run.breaks[-1] if version.point in run.record.again]
+        run.record.repeat(head, [*back, *([ends[-1][1].point] if alive else [])])
+        if endless and (alive or run.breaks[-1]):
+            ends = ends[1:]
+        run.merge(ends)
+        run.memory.watch = around
+        if isinstance(around, Recording):
+            around.add(reads)
+        carries = not reads.sound or _carries(run, node, reads, before)
+    run.breaks.pop()
+    run.record.ran(node, first)
+    return run.block(orelse) if orelse else True
+
+
+def _carries(run: Interpreter, node: ast.stmt, reads: Recording, before: Mapping[str, Value] | None) -> bool:
+    """Whether something that a pass of a loop has read from before it has another value for the next pass."""
+    if any(run.memory.held(key) != reads.saved[key] for key in reads.asked_for()):
+        return True
+    if any(run.asked(key) != value for key, value in reads.other.items()):
+        return True
+    local = run.frame.local
+    if local is None or before is None:
+        return False
+    key = ("loop-carried", node)
+    if key not in run.project.memo:
+        run.project.memo[key] = loop_carried(node)
+    return any(local.get(name) != before.get(name) for name in run.project.memo[key])  # type: ignore[attr-defined]
+
+
+def begin_pass(run: Interpreter) -> None:
+    """Begin a pass of a loop: here control comes back to."""
+    run.memory.fork()
+    run.heads.append(run.record.current)
+
+
+def execute_for(run: Interpreter, node: ast.For) -> bool:
+    """A loop over elements, or over phases that are spelled out."""
+    phases = _spelled(run, node.iter, node.body)
+    if phases:
+        return _phases(run, node, phases)
+
+    def enter() -> Loop:
+        over = run.expression(node.iter)
+        element = run.element(over, node)
+        begin_pass(run)
+        run.assign(node.target, element)
+        run.note(node, element)
+        return Loop(node, run.frame.file, over, element | run.fed.get(node, NOTHING))
+
+    alive = _loop(run, node, node.body, node.orelse, enter, False)
+    _rewritten(run, node)
+    return alive
+
+
+def _rewritten(run: Interpreter, node: ast.For) -> None:
+    """After `for key in d: d[key] = ...`, every element of the dict is what the statement gave it."""
+    only = node.body[0]
+    if not (len(node.body) == 1 and isinstance(only, ast.Assign) and isinstance(only.targets[0], ast.Subscript)):
+        return
+    target = only.targets[0]
+    if not same(target.slice, node.target) or not same(target.value, node.iter):
+        return
+    value = run.trace.values.get(only.value, NOTHING)
+    for obj in run.expression(node.iter).made():
+        for name, _ in run.memory.of(obj):
+            run.memory[obj, name] = value
+    run.events.append((Kind.FILL, node, None, run.expression(node.iter)))
+
+
+def _spelled(run: Interpreter, node: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
+    """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
+    if spelled_out(node):
+        return [(item, told(run.expression(item))) for item in getattr(node, "elts", ())]
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return _names_in(run, run.expression(node), body)
+    if not isinstance(node, ast.Call) or node.keywords:
+        return []
+    func = node.func
+    if isinstance(func, ast.Name) and func.id == "zip" and len(node.args) > 1:
+        rows = [a.elts for a in node.args if isinstance(a, (ast.List, ast.Tuple))]
+        if len(rows) != len(node.args) or len({len(r) for r in rows}) != 1 or not any(spelled_out(a) for a in node.args):
+            return []
+        return [(row[0], told(just(Tup(tuple(run.expression(e) for e in row))))) for row in zip(*rows, strict=True)]
+    if not (isinstance(func, ast.Attribute) and func.attr == "items" and not node.args):
+        return []
+    held = run.expression(func.value).objs
+    made = next(iter(held)) if len(held) == 1 else None
+    if not (isinstance(made, New) and isinstance(made.node, ast.Dict) and 2 <= len(made.node.keys) <= 4):
+        return []
+    keys = [k for k in made.node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+    values = [run.memory.get((made, str(k.value)), NOTHING) for k in keys]
+    loaders = len(keys) == len(made.node.keys) and all(any(run.is_a(o, library.DATALOADER) for o in v.objs) for v in values)
+    loaders |= len(keys) == len(made.node.keys) and _makes_loaders(run, body)
+    return [(k, told(just(Tup((run.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
+
+
+def _names_in(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
+    """The entries of a list of names that was written out elsewhere, where a loop over it reads or sets attributes by them."""
+    made = next(iter(value.objs)) if len(value.objs) == 1 else None
+    if not (isinstance(made, New) and spelled_out(made.node)):
+        return []
+    calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    if not any(isinstance(f, ast.Name) and f.id in ("getattr", "setattr") for f in calls):
+        return []
+    items = getattr(made.node, "elts", [])
+    whole = run.memory.get((made, ELEMENT), NOTHING)
+    entries = [run.memory.get((made, str(i)), NOTHING) for i in range(len(items))]
+    if not all(isinstance(literal(e), str) for e in entries) or whole.objs != join(entries).objs:
+        return []  # names were added to it since
+    return [(item, told(entry)) for item, entry in zip(items, entries, strict=True)]
+
+
+def _makes_loaders(run: Interpreter, body: list[ast.stmt]) -> bool:
+    """Whether a loop makes loaders, each its own."""
+    calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    names = [f for f in calls if isinstance(f, ast.Name) or (isinstance(f, ast.Attribute) and f.attr == "DataLoader")]
+    return any(library.DATALOADER in run.expression(f).paths() for f in names)
+
+
+def _phases(run: Interpreter, node: ast.For, phases: list[tuple[ast.AST, Value]]) -> bool:
+    """Run a loop over a few names or flags that are spelled out once for each."""
+    over, outer, calls = run.expression(node.iter), run.loops, run.stack
+    run.breaks.append([])
+    first = run.record.current + 1
+    run.memory.fork()
+    for item, element in phases:
+        run.assign(node.target, element)
+        run.loops, run.stack = (*outer, Loop(node, run.frame.file, over, element)), (*calls, item)
+        alive = run.block(node.body)
+        run.loops, run.stack = outer, calls
+        if not run.merge([*run.breaks[-1], *([run.end_of_branch()] if alive else [])]):
+            run.breaks.pop()
+            return False
+    run.breaks.pop()
+    run.record.ran(node, first)
+    return run.block(node.orelse) if node.orelse else True
+
+
+def execute_while(run: Interpreter, node: ast.While) -> bool:
+    """A loop under a condition."""
+
+    def enter() -> Loop:
+        begin_pass(run)
+        test = as_said(run, run.expression(node.test))
+        decide(run, node, test)
+        return Loop(node, run.frame.file, NOTHING, test | run.fed.get(node, NOTHING))
+
+    return _loop(run, node, node.body, node.orelse, enter, isinstance(node.test, ast.Constant) and bool(node.test.value))
+
+
+def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    """A comprehension: its element, for what its loops go through."""
+    moved = _moved(run, node)
+    if moved is not None:
+        return moved
+    saved, outer = (dict(run.frame.local) if run.frame.local is not None else None), run.loops
+    if isinstance(node, ast.DictComp) and len(node.generators) == 1 and spelled_out(node.generators[0].iter):
+        return _spelled_dict(run, node, saved)
+    chosen: frozenset[Origin] = frozenset()
+    samples = False
+    for generator in node.generators:
+        over = run.expression(generator.iter)
+        element = run.element(over, node)
+        samples |= per_sample(run, over)
+        run.loops = (*run.loops, Loop(node, run.frame.file, over, element))
+        run.assign(generator.target, element)
+        for test in generator.ifs:
+            chosen |= frozenset(Origin("decided", o.of) for o in run.expression(test).origins if o.kind in ("batch", "decided"))
+    if isinstance(node, ast.DictComp):
+        key, item = run.expression(node.key), run.expression(node.value)
+        keys = literal_keys(key)
+    else:
+        item, keys = run.expression(node.elt), []
+    run.loops = outer
+    if saved is not None:
+        run.frame.local = saved
+    obj = run.objects.new("dict" if isinstance(node, ast.DictComp) else "list", node, run.stack)
+    run.memory[obj, ELEMENT] = item
+    for k in keys:
+        run.memory[obj, k] = item
+    made = Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None)
+    run.events.append((Kind.MAKE, node, None, made))
+    return made
+
+
+def _moved(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value | None:
+    """`[part.to(device) for part in batch]`: a batch whose parts are somewhere else is the batch."""
+    first = node.generators[0]
+    if len(node.generators) > 1 or first.ifs or isinstance(node, ast.SetComp):
+        return None
+    over, part, whole = first.iter, node.value if isinstance(node, ast.DictComp) else node.elt, first.target
+    if isinstance(node, ast.DictComp):
+        items = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "items" and not over.args
+        if not items or not isinstance(whole, ast.Tuple) or len(whole.elts) != 2 or not same(node.key, whole.elts[0]):
+            return None
+        over, whole = over.func.value, whole.elts[1]  # type: ignore[attr-defined]
+    while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("to", "cuda", "cpu"):
+        part = part.func.value
+    if not isinstance(whole, ast.Name) or not same(part, whole) or isinstance(over, ast.Call):
+        return None
+    batch = run.expression(over)
+    return batch if not batch.objs and batch.scale == "sample" else None
+
+
+def per_sample(run: Interpreter, over: Value) -> bool:
+    """Whether iterating over a value gives one sample of a batch at a time."""
+    if not over.objs:
+        return over.scale == "sample"
+    inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.made() if o.path == "enumerate"]
+    inner += [v for o in over.made() if o.path == "zip" for v in zipped(run, o)]
+    return any(per_sample(run, v) for v in inner)
+
+
+def _spelled_dict(run: Interpreter, node: ast.DictComp, saved: dict[str, Value] | None) -> Value:
+    """`{phase: DataLoader(...) for phase in ["train", "val"]}`: one entry for each name."""
+    obj = run.objects.new("dict", node, run.stack)
+    run.memory[obj, ELEMENT] = NOTHING
+    outer, calls, origins = run.loops, run.stack, frozenset[Origin]()
+    over = run.expression(node.generators[0].iter)
+    for part in getattr(node.generators[0].iter, "elts", ()):
+        element = told(run.expression(part))
+        run.loops, run.stack = (*outer, Loop(node, run.frame.file, over, element)), (*calls, part)
+        run.assign(node.generators[0].target, element)
+        key, item = run.expression(node.key), run.expression(node.value)
+        run.loops, run.stack = outer, calls
+        for name in literal_keys(key):
+            run.memory[obj, name] = item
+        run.memory[obj, ELEMENT] = run.memory[obj, ELEMENT] | item
+        origins |= item.origins
+    if saved is not None:
+        run.frame.local = saved
+    return Value(frozenset((obj,)), origins)
+
+
+def spelled_out(node: ast.AST) -> bool:
+    """Whether an expression is a short list of names or flags, or of tuples with one each: phases that are treated differently."""
+    if not isinstance(node, (ast.List, ast.Tuple)) or not 2 <= len(node.elts) <= 4:
+        return False
+    parts = [p for e in node.elts for p in (e.elts if isinstance(e, ast.Tuple) else [e])]
+    return all(any(_phase(p) for p in (e.elts if isinstance(e, ast.Tuple) else [e])) for e in node.elts) and len(parts) <= 16
+
+
+def _phase(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (str, bool))

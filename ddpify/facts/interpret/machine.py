@@ -1,0 +1,225 @@
+"""The interpreter: runs a project abstractly, statement by statement, with the state and the rules of the other rooms."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from ddpify import comments
+from ddpify.facts import library
+from ddpify.facts.interpret import (
+    assignment,
+    attributes,
+    branches,
+    calls,
+    definitions,
+    expressions,
+    importing,
+    items,
+    loops,
+    operators,
+    statements,
+)
+from ddpify.facts.interpret.assignment import settle, wrap
+from ddpify.facts.interpret.batches import cut
+from ddpify.facts.interpret.calls import changed_in_place
+from ddpify.facts.interpret.expressions import mixed_parts
+from ddpify.facts.interpret.state import Frame, Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    New,
+    Origin,
+    Trace,
+    Value,
+    forget_unions,
+    join,
+    just,
+)
+from ddpify.facts.recording import Recording
+from ddpify.progress import doing
+from ddpify.project import SourceFile
+
+_BUDGET = 150_000
+_TOLD = 500  # after so many statements
+
+
+def _turn(value: Value, how: str, node: ast.expr) -> Value:
+    if how == "whole":
+        return library.whole(value)
+    if how == "mean":
+        return Value(value.objs, value.origins, "mean")
+    return Value(value.objs, value.origins | {Origin(how, node)}, value.scale)
+
+
+class Machine(Interpreter):
+    """The interpreter with all that it can carry out."""
+
+    assign = assignment.assign
+    imports = importing.imports
+    import_module = importing.import_module
+    attribute = attributes.attribute
+    of_batches = items.of_batches
+    update = expressions.update
+    binary = operators.binary
+    add = operators.add
+    per_sample = loops.per_sample
+    element = items.element
+    invoke = calls.invoke
+    invoke_one = calls.invoke_one
+    construct = calls.construct
+    hooked = calls.hooked
+    invoke_named = calls.invoke_named
+    call_function = calls.call_function
+
+    def run(self) -> Trace:
+        """Run the entry as `__main__`."""
+        self.run_module(self.project.entry)
+        self.memory.settle()
+        forget_unions()
+        self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
+        self.trace.stores = sorted(self.stores.values(), key=lambda s: s.order)
+        return self.trace
+
+    def run_module(self, file: SourceFile) -> None:
+        """Run a file of the project, once."""
+        recording = self.memory.watch
+        if file.name in self.imported:
+            if isinstance(recording, Recording):
+                recording.imports.add(file.name)
+            return
+        if recording is not None:
+            recording.sound = False
+        self.imported.add(file.name)
+        saved = self.stack, self.loops, self.tests, self.no_grad, self.deciding
+        if file is not self.project.entry:
+            self.stack, self.loops, self.tests, self.no_grad, self.deciding = (*self.stack, file.tree), (), (), 0, frozenset()
+        self.frames.append(Frame(file.name, None, file.tree))
+        self.block(file.tree.body)
+        self.frames.pop()
+        self.stack, self.loops, self.tests, self.no_grad, self.deciding = saved
+
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Run statements; False when control does not come out at the end."""
+        return all(map(self.statement, body))
+
+    def statement(self, node: ast.stmt) -> bool:
+        """Run one statement; False when control does not pass it."""
+        self.spent += 1
+        self.log.visited.append(node)
+        if self.spent > _BUDGET:
+            self.trace.exhausted = True
+            return False
+        if not self.spent % _TOLD:
+            doing(f"following {self.file_of(self.frame.file).shown}")
+        self.trace.visited.add(node)
+        self.said = self.placement_said(node)
+        handler = _STATEMENTS.get(type(node))
+        alive = True if handler is None else handler(self, node)
+        if alive and node in self.wraps:
+            for target in self.wraps[node]:
+                wrap(self, node, target)
+        if alive and node in self.settled:
+            for target in self.settled[node]:
+                settle(self, target)
+        return alive
+
+    def placement_said(self, node: ast.stmt) -> str:
+        """What a comment beside a statement says of how its value differs between ranks; empty without one."""
+        file = self.file_of(self.frame.file)
+        key = ("said", file.tree)
+        if key not in self.project.memo:
+            self.project.memo[key] = comments.placements(file.source.text)
+        lines: Mapping[int, str] = self.project.memo[key]  # type: ignore[assignment]
+        if not lines:
+            return ""
+        body = getattr(node, "body", None)
+        last = body[0].lineno if isinstance(body, list) and body else (node.end_lineno or node.lineno) + 1
+        said = next((lines[at] for at in range(node.lineno, last) if at in lines), "")
+        if said:
+            self.trace.believed[node] = f"what this line computes is {said}"
+        return said
+
+    def expression(self, node: ast.expr) -> Value:
+        """Evaluate an expression."""
+        handler = _EXPRESSIONS.get(type(node))
+        value = mixed_parts(self, node) if handler is None else handler(self, node)
+        if node in self.special:
+            value = self.overridden(node, value)
+        self.log.noted.append((node, value))
+        seen = self.trace.values.get(node)
+        if seen is not value:
+            self.trace.values[node] = value if seen is None else seen | value
+        return value
+
+    def overridden(self, node: ast.expr, value: Value) -> Value:
+        """What an expression gives of which the interpreter was told something."""
+        if node in self.cuts:
+            value = cut(self, self.cuts[node], value)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS:
+                changed_in_place(self, node.func, NOTHING, value)
+        if node in self.unwraps:
+            value = join(
+                [
+                    self.memory.get((o, "module"), NOTHING) if isinstance(o, New) and o.path in library.WRAPPERS else just(o)
+                    for o in value.objs
+                ]
+            )
+        how = self.turned.get(node)
+        return value if how is None else _turn(value, how, node)
+
+
+_STATEMENTS: dict[type, Callable[..., bool]] = {
+    ast.Expr: statements.execute_expr,
+    ast.Assign: assignment.execute_assign,
+    ast.AnnAssign: assignment.execute_annassign,
+    ast.AugAssign: assignment.execute_augassign,
+    ast.Return: statements.execute_return,
+    ast.Raise: statements.execute_raise,
+    ast.Assert: statements.execute_assert,
+    ast.Delete: assignment.execute_delete,
+    ast.Global: statements.execute_global,
+    ast.Break: statements.execute_jump,
+    ast.Continue: statements.execute_jump,
+    ast.If: branches.execute_if,
+    ast.For: loops.execute_for,
+    ast.AsyncFor: loops.execute_for,
+    ast.While: loops.execute_while,
+    ast.With: statements.execute_with,
+    ast.AsyncWith: statements.execute_with,
+    ast.Try: branches.execute_try,
+    ast.Match: branches.execute_match,
+    ast.FunctionDef: definitions.execute_def,
+    ast.AsyncFunctionDef: definitions.execute_def,
+    ast.ClassDef: definitions.execute_class,
+    ast.Import: importing.execute_import,
+    ast.ImportFrom: importing.execute_from,
+}
+
+
+_EXPRESSIONS: dict[type, Callable[..., Value]] = {
+    ast.Constant: expressions.evaluate_constant,
+    ast.Name: expressions.evaluate_name,
+    ast.Attribute: attributes.evaluate_attribute,
+    ast.Subscript: items.evaluate_subscript,
+    ast.Tuple: expressions.evaluate_tuple,
+    ast.List: expressions.evaluate_list,
+    ast.Set: expressions.evaluate_list,
+    ast.Dict: expressions.evaluate_dict,
+    ast.IfExp: branches.evaluate_ifexp,
+    ast.BoolOp: branches.evaluate_boolop,
+    ast.BinOp: operators.evaluate_binop,
+    ast.Compare: branches.evaluate_compare,
+    ast.UnaryOp: expressions.evaluate_unary,
+    ast.Lambda: definitions.evaluate_lambda,
+    ast.ListComp: loops.evaluate_comprehension,
+    ast.SetComp: loops.evaluate_comprehension,
+    ast.GeneratorExp: loops.evaluate_comprehension,
+    ast.DictComp: loops.evaluate_comprehension,
+    ast.JoinedStr: expressions.evaluate_joined,
+    ast.NamedExpr: expressions.evaluate_named,
+    ast.Starred: expressions.evaluate_starred,
+    ast.Yield: expressions.evaluate_yield,
+    ast.YieldFrom: expressions.evaluate_yield_from,
+    ast.Await: expressions.evaluate_await,
+    ast.Call: calls.evaluate_call,
+}

@@ -1,0 +1,100 @@
+"""What operators make of two values."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ddpify.facts import library, named, scales
+from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
+from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    Origin,
+    Tup,
+    Value,
+)
+
+
+def evaluate_binop(run: Interpreter, node: ast.BinOp) -> Value:
+    """`a + b` and the like."""
+    left, right = run.expression(node.left), run.expression(node.right)
+    value = binary(run, node.op, left, right)
+    literal = isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
+    if isinstance(node.op, ast.Mult) and not literal and any(o.path == "list" for v in (left, right) for o in v.made()):
+        return marked_as_sized(value, node)  # so many entries
+    return value
+
+
+def binary(run: Interpreter, op: ast.operator, left: Value, right: Value) -> Value:
+    """What an operator makes of two values."""
+    texts = [o for o in (literal(left), literal(right)) if isinstance(o, str)]
+    if isinstance(op, ast.Add) and (joined := joined_texts([left, right])):
+        return Value(joined, left.origins | right.origins)
+    if isinstance(op, ast.Add) and texts and (like := named.text(run, [left, right])):
+        return Value(like, left.origins | right.origins)
+    origins = library.mixed([left, right], {}).origins | sources_of(left) | sources_of(right)
+    if isinstance(op, ast.Add):
+        tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
+        if len(tuples) == 2 and len(left.objs) == len(right.objs) == 1:
+            return Value(frozenset((Tup(tuples[0].items + tuples[1].items),)))
+        lists = frozenset(o for v in (left, right) for o in v.made() if o.path == "list")
+        if lists:
+            return Value(lists, origins)
+    if isinstance(op, ast.Div) and texts:
+        return Value(left.objs, origins)
+    scale = "other" if scales.uneven([left, right]) else scales.binary(op, left.scale, right.scale)
+    if scales.coupled(left.scale, right.scale):
+        origins |= {Origin("coupled")}
+    if isinstance(op, ast.Div) and (left.scale, right.scale) == ("sum", "count") and not right.of_kind("part"):
+        origins = frozenset(o for o in origins if o.kind != "part")  # a part's total, of all rows: the parts add up to the average
+    if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
+        scale = "mean"  # an average by weights, times this rank's part of them
+    if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
+        origins, scale = (
+            frozenset(o for o in origins if o.kind != "batch"),
+            None,
+        )  # all ranks' batches have one length: this counts them all
+    if isinstance(op, ast.Div) and right.scale is None and _is_batch_size(run, right, left.of_kind("batch")):
+        if left.scale == "sum":
+            scale = "mean"
+        elif left.scale == "count":  # how full a batch is: the same on all ranks
+            origins, scale = frozenset(o for o in origins if o.kind != "batch"), None
+    if scale in ("mean", "sum", "count", "total") and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
+        scale = "other"  # a number chosen by a rank's own batch
+    constant = right if left.scale == "sum" else left
+    if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and literal(constant) != 0:
+        origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
+    if isinstance(op, ast.Mult) and scale == "sum" and any(v.scale is None and _is_world(v) for v in (left, right)):
+        scale = "mean"  # a rank's total, times the number of ranks
+    if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
+        scale = "other"  # a total and a term that is the same on every rank: no one factor fits
+    return Value(frozenset(), origins, scale)
+
+
+def add(run: Interpreter, left: Value, right: Value) -> Value:
+    """What `left + right` is."""
+    return binary(run, ast.Add(), left, right)
+
+
+def _is_batch_size(run: Interpreter, value: Value, loaders: frozenset[Any]) -> bool:
+    """Whether a number is the batch size of one of `loaders`."""
+    mine = {*value.objs, *value.of_kind("from")}
+    if {o.kind for o in value.origins} == {"share"} and value.of_kind("share") <= loaders:
+        return True  # the loader's own number
+    batches = [o for loader in loaders for o in run.memory.get((loader, "batch_sampler"), NOTHING).made()]
+    for loader in (*loaders, *batches):
+        size = run.memory.get((loader, "batch_size"))
+        if size is not None and mine & {*size.objs, *size.of_kind("from")} and bool(size.of_kind("world")) == bool(value.of_kind("world")):
+            return True
+    return False
+
+
+def _is_world(value: Value) -> bool:
+    """Whether a number is how many ranks there are."""
+    return {o.kind for o in value.origins} == {"world"}
+
+
+def _of_all(value: Value) -> bool:
+    """Whether a number is the same on every rank though it is not a constant of the script."""
+    return bool(value.of_kind("parameters") or value.of_kind("whole"))

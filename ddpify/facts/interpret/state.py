@@ -1,0 +1,453 @@
+"""The state of an abstract run: what names and objects hold, which functions and loops run, and what is noted of it.
+
+What evaluates code is declared here and carried out by `machine.Machine`: the rooms of this package call one another through it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping
+
+from ddpify.facts.handmade import Cut
+from ddpify.facts.memory import Memory, Version
+from ddpify.facts.model import (
+    NOTHING,
+    Call,
+    Class,
+    Ext,
+    Func,
+    Lit,
+    Loop,
+    Module,
+    New,
+    Obj,
+    Origin,
+    Part,
+    Stack,
+    Store,
+    Super,
+    Trace,
+    Value,
+    just,
+)
+from ddpify.facts.recording import Log, Recording, Seen, merge
+from ddpify.project import Project, SourceFile
+
+_BUILTINS = frozenset(dir(builtins))
+State = tuple[dict[str, Value] | None, Version]
+ELEMENT = "[]"  # what any element of a container is
+UNNAMED = "[?]"  # what was put in under keys that are not known
+
+
+class Frame:
+    """One running function (or module, where `local` is None)."""
+
+    def __init__(self, file: str, local: dict[str, Value] | None, node: ast.AST | None = None) -> None:
+        self.file = file
+        self.local = local
+        self.node = node
+        self.made: Stack = ()
+        self.globals: set[str] = set()
+        self.returned = NOTHING
+        self.yielded = NOTHING
+        self.exits: list[Version] = []
+        self.outer: Mapping[str, Value] = {}
+        self.changed: set[str] = set()  # the names whose tensors are changed in place
+        self.cls: Class | None = None
+        self.owners: frozenset[Obj] = frozenset()  # whose method runs: all that it may be
+        self.closure: tuple[ast.AST, Stack] | None = None  # what `outer` is known by
+
+
+class Interpreter:
+    """Runs a project abstractly.
+
+    `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
+    `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike,
+    `shares` the loaders whose batches those numbers are computed from, `cuts` the expressions that make batches by hand. `turned` tells
+    which expressions give all ranks' rows ("whole"), or numbers whose average over ranks is that of all samples ("mean").
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+        ignore_dp: bool = False,
+        unwraps: frozenset[ast.expr] = frozenset(),
+        settled: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+        agreed: frozenset[ast.AST] = frozenset(),
+        shares: frozenset[New] | None = None,
+        turned: Mapping[ast.expr, str] | None = None,
+        cuts: Mapping[ast.AST, Cut] | None = None,
+    ) -> None:
+        self.project = project
+        self.cuts = cuts or {}
+        self.fed: dict[ast.AST, Value] = {}
+        self.agreed = agreed
+        self.shares = shares
+        self.turned = turned or {}
+        self.unwraps = unwraps
+        self.settled = settled or {}
+        self.wraps = wraps or {}
+        self._ignore_dp = ignore_dp
+        self.special: frozenset[ast.AST] = unwraps | self.cuts.keys() | self.turned.keys()
+        self.objects = project.objects
+        self.trace = Trace()
+        self.memory = Memory()
+        self.record = self.memory.record
+        self.log = Log()
+        self.events = self.record.events
+        self.frames: list[Frame] = []
+        self.stack: Stack = ()
+        self.loops: tuple[Loop, ...] = ()
+        self.tests: tuple[tuple[ast.expr, Value], ...] = ()
+        self.deciding: frozenset[Origin] = frozenset()
+        self.no_grad = 0
+        self.spent = 0
+        self.order = 0
+        self.calls: dict[tuple[ast.AST, Stack], Call] = {}
+        self.stores: dict[tuple[ast.AST, Stack], Store] = {}
+        self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
+        self.driven: set[ast.AST] = set()  # the functions whose parameters are settings
+        self.commands: set[ast.AST] = set()  # those that their group runs
+        self.imported: set[str] = set()
+        self.breaks: list[list[State]] = []
+        self.classes: dict[ast.ClassDef, Class] = {}
+        self.modules: dict[Class, bool] = {}  # whether classes are modules, as far as it was asked
+        self.constants: dict[ast.Constant, Value] = {}
+        self.keys: dict[Obj, set[str]] = {}
+        self.shared_out: set[New] = set()
+        self.said = ""  # what a comment says of the statement that runs
+        self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
+        self.heads: list[int] = []  # of the loops that run: the point at which a pass begins
+        self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
+
+    @property
+    def frame(self) -> Frame:
+        """The function that is running."""
+        return self.frames[-1]
+
+    def fork(self) -> State:
+        """The state as it is; what runs on writes to another."""
+        local = self.frame.local
+        return (None if local is None else dict(local)), self.memory.fork()
+
+    def end_of_branch(self) -> State:
+        """The state at the end of a branch."""
+        return self.frame.local, self.memory.fork()
+
+    def restore(self, state: State) -> None:
+        """Go back to a state."""
+        local, version = state
+        self.frame.local = None if local is None else dict(local)
+        self.memory.restore(version)
+
+    def merge(self, states: list[State]) -> bool:
+        """Go on with the join of `states`; False when there is none."""
+        if not states:
+            return False
+        local = None if states[0][0] is None else dict(states[0][0])
+        for other, _ in states[1:]:
+            if local is not None and other is not None:
+                _join_into(local, other)
+        self.frame.local = local
+        self.memory.join([version for _, version in states])
+        return True
+
+    def lookup(self, name: str) -> Value:
+        """What a name holds here."""
+        frame = self.frames[-1]
+        if frame.local is not None and name not in frame.globals:
+            if name in frame.local:
+                return frame.local[name]
+            if frame.outer:
+                self.asks("outer", (frame.closure, name))
+                if name in frame.outer:
+                    return frame.outer[name]
+        held = self.memory.get((frame.file, name))
+        if held is not None:
+            return held
+        if name == "__name__":
+            return just(Lit(frame.file))
+        return just(Ext(name)) if name in _BUILTINS else NOTHING
+
+    def bind(self, name: str, value: Value) -> None:
+        """Let a name hold `value` from here on; under a condition that depends on data, so does what was bound."""
+        frame = self.frame
+        value = self.decided(value)
+        if frame.local is not None and name not in frame.globals:
+            frame.local[name] = value
+        else:
+            self.memory[frame.file, name] = value
+
+    def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
+        """Let an object hold `value` as `name`; not `strong`: or what it held before."""
+        if isinstance(obj, Module):
+            key: tuple[object, str] = (obj.name, name)
+        elif isinstance(obj, Super):
+            key = (obj.owner, name)
+        else:
+            key = (obj, name)
+        if strong:
+            self.memory[key] = self.decided(value)
+        else:
+            self.memory.add(key, self.decided(value))
+
+    def decided(self, value: Value) -> Value:
+        """A value with what it owes to the conditions under which it is bound."""
+        if not self.deciding:
+            return value
+        own = any(o.kind == "decided" for o in self.deciding) and value.scale in ("mean", "sum", "count", "total")
+        return Value(value.objs, value.origins | self.deciding, "other" if own else value.scale)
+
+    def store(self, node: ast.expr, receiver: Value, value: Value) -> None:
+        """Note what is stored into an attribute or entry."""
+        self.order += 1
+        self.stored(node, self.frame.file, self.stack, self.order, receiver, value, self.loops)
+
+    def stored(self, node: ast.expr, file: str, stack: Stack, order: int, receiver: Value, value: Value, loops: tuple[Loop, ...]) -> None:
+        """Note a store."""
+        self.log.stores.append(Store(node, file, stack, order, receiver, value, loops))
+        seen = self.stores.get((node, stack))
+        if seen is not None:
+            seen.receiver, seen.value = seen.receiver | receiver, seen.value | value
+        else:
+            self.stores[node, stack] = Store(node, file, stack, order, receiver, value, loops)
+
+    def note(self, node: ast.AST, value: Value) -> None:
+        """Note what an expression is seen to be."""
+        self.log.noted.append((node, value))
+        seen = self.trace.values.get(node)
+        self.trace.values[node] = value if seen is None else seen | value
+
+    def close_over(self, node: ast.AST, made: Stack, outer: Mapping[str, Value]) -> None:
+        """Note the names that a function sees around it."""
+        self.closures[node, made] = outer
+        if isinstance(self.memory.watch, Recording):
+            self.memory.watch.closures[node, made] = outer
+
+    def file_of(self, name: str) -> SourceFile:
+        """The file of a module that runs."""
+        return self.project.entry if name == self.project.entry.name else self.project.files[name]
+
+    def feed(self, batch: Value) -> None:
+        """Let the innermost loop that runs be one over batches."""
+        loop = next((loop for loop in reversed(self.loops) if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))), None)
+        if loop is not None:
+            mine = Value(frozenset(), frozenset(o for o in batch.origins if o.kind == "batch"))
+            self.fed[loop.node] = self.fed.get(loop.node, NOTHING) | mine
+            self.note(loop.node, self.fed[loop.node])
+
+    def timed(self, value: Value) -> str:
+        """How a value is read through time, where it is of sequences side by side: down its rows, or along its columns; else empty."""
+        kinds = {self.cuts[o.node].kind for o in value.batches() if isinstance(o, New) and o.node in self.cuts} if self.cuts else set()
+        return kinds.pop() if len(kinds) == 1 and kinds <= {"columns", "lines"} else ""
+
+    def find(self, cls: Class, name: str, seen: tuple[Class, ...] = ()) -> Value | None:
+        """A class attribute, looked up along the bases."""
+        if (cls, name) in self.memory:
+            return self.memory[cls, name]
+        for base in cls.bases:
+            for b in base.objs:
+                if isinstance(b, Class) and b not in seen:
+                    found = self.find(b, name, (*seen, cls))
+                    if found is not None:
+                        return found
+        return None
+
+    def library_bases(self, cls: Class) -> Iterator[str]:
+        """The library classes that a class of the project descends from."""
+        for base in cls.bases:
+            for b in base.objs:
+                if isinstance(b, Ext):
+                    yield b.path
+                elif isinstance(b, Class) and b is not cls:
+                    yield from self.library_bases(b)
+
+    def is_a(self, obj: object, *paths: str) -> bool:
+        """Whether an object is an instance of one of the library classes named, or of a class derived from one."""
+        if not isinstance(obj, New):
+            return False
+        return obj.path in paths or (obj.cls is not None and any(b in paths for b in self.library_bases(obj.cls)))
+
+    def called(self, seen: Seen, tests: tuple[tuple[ast.expr, Value], ...]) -> None:
+        """Note a call that another run has seen."""
+        like = seen.call
+        call = self.calls.get((like.node, like.stack))
+        if call is None:
+            call = Call(
+                *(like.node, like.file, like.stack, seen.order, seen.func, seen.args, dict(seen.keywords), seen.loops, tests),
+                seen.no_grad,
+                seen.receiver,
+            )
+            self.calls[like.node, like.stack] = call
+            call.now = seen.now
+        else:
+            merge(call, seen)
+        call.result, call.last = call.result | seen.result, seen.last
+
+    def hooks_of(self, obj: Obj) -> Mapping[ast.AST, tuple[str, Value]]:
+        """What a module was given to call at its forward or backward."""
+        self.asks("hooks", obj if self.hooks else None)
+        return self.hooks.get(obj, {})
+
+    def ignores(self) -> bool:
+        """Whether the project writes -100, the target that a cross entropy ignores of itself."""
+        key = ("ignores", self.project.entry.tree)
+        if key not in self.project.memo:
+            self.project.memo[key] = any(
+                isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
+                for file in (self.project.entry, *self.project.files.values())
+                for n in file.standing.of(ast.UnaryOp)
+            )
+        return bool(self.project.memo[key])
+
+    def is_network(self, obj: New | Part) -> bool:
+        """Whether a module holds layers, as losses do not."""
+        if isinstance(obj, Part) or obj.cls is None:
+            return True
+        return any(
+            isinstance(o, New)
+            and (
+                (self.is_module(o) and o is not obj and self.is_network(o))
+                or (o.path.startswith("torch.nn.") and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid")))
+            )
+            for _, held in self.memory.of(obj)
+            for o in held.objs
+        )
+
+    def is_module(self, obj: object) -> bool:
+        """Whether an object is an nn.Module of the project's own."""
+        if not isinstance(obj, New) or obj.cls is None:
+            return False
+        if obj.cls not in self.modules:
+            self.modules[obj.cls] = any(b.startswith("torch.nn.") or b.endswith((".Module", "Model")) for b in self.library_bases(obj.cls))
+        return self.modules[obj.cls]
+
+    @property
+    def ignore_dp(self) -> bool:
+        """Whether DataParallel is left out."""
+        self.asks("ignore_dp", None)
+        return self._ignore_dp
+
+    def asks(self, kind: str, of: object) -> None:
+        """Note that something is asked of the run that its memory does not hold."""
+        recording = self.memory.watch
+        if isinstance(recording, Recording) and (kind != "outer" or of[0] not in recording.closures):  # type: ignore[index]
+            recording.other.setdefault((kind, of), self.asked((kind, of)))
+
+    def asked(self, key: tuple[str, object]) -> object:
+        """What the run says now, where it is asked something."""
+        kind, of = key
+        if kind == "outer":
+            return self.closures.get(of[0], {}).get(of[1])  # type: ignore[index]
+        if kind == "keys":
+            return frozenset(self.keys.get(of, ()))  # type: ignore[call-overload]
+        if kind == "hooks":
+            return tuple(self.hooks.get(of, {}).items()) if of is not None else bool(self.hooks)  # type: ignore[call-overload]
+        return self._ignore_dp
+
+    # what the other rooms carry out
+
+    def run(self) -> Trace:
+        """Run the entry as `__main__`."""
+        raise NotImplementedError
+
+    def run_module(self, file: SourceFile) -> None:
+        """Run a module of the project, once."""
+        raise NotImplementedError
+
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Run statements; False when control does not come out at the end."""
+        raise NotImplementedError
+
+    def statement(self, node: ast.stmt) -> bool:
+        """Run one statement; False when control does not pass it."""
+        raise NotImplementedError
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Carry out `target = value`."""
+        raise NotImplementedError
+
+    def imports(self, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
+        """The modules that an import statement of a file may run, the packages around them left out."""
+        raise NotImplementedError
+
+    def import_module(self, name: str, bound: str) -> Value:
+        """Import `name`, give what `bound` (itself or its first part) is."""
+        raise NotImplementedError
+
+    def expression(self, node: ast.expr) -> Value:
+        """Evaluate an expression."""
+        raise NotImplementedError
+
+    def attribute(self, base: Value, name: str) -> Value:
+        """What `base.name` is."""
+        raise NotImplementedError
+
+    def of_batches(self, value: Value) -> frozenset[Origin]:
+        """The batches made by hand that a value comes from."""
+        raise NotImplementedError
+
+    def update(self, obj: Obj, value: Value) -> None:
+        """Let a dict hold what other ones hold."""
+        raise NotImplementedError
+
+    def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """TODO"""
+        raise NotImplementedError
+
+    def add(self, left: Value, right: Value) -> Value:
+        """What `left + right` is."""
+        raise NotImplementedError
+
+    def per_sample(self, over: Value) -> bool:
+        """Whether iterating over a value gives one sample of a batch at a time."""
+        raise NotImplementedError
+
+    def element(self, over: Value, node: ast.AST | None = None) -> Value:
+        """What iterating over a value gives."""
+        raise NotImplementedError
+
+    def invoke(self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """What calling `func` gives."""
+        raise NotImplementedError
+
+    def invoke_one(self, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value], alike: frozenset[Obj] = frozenset()) -> Value:
+        """What calling one object gives."""
+        raise NotImplementedError
+
+    def construct(self, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """An instance of a class, its constructor run."""
+        raise NotImplementedError
+
+    def hooked(self, hooks: list[Value], node: ast.AST, args: list[Value]) -> None:
+        """Run functions that were registered to be called with `args`."""
+        raise NotImplementedError
+
+    def invoke_named(
+        self,
+        obj: New,
+        name: str,
+        node: ast.AST,
+        args: list[Value] | None = None,
+        keywords: dict[str, Value] | None = None,
+        alike: frozenset[Obj] = frozenset(),
+    ) -> Value | None:
+        """What the method `name` of an object gives; None where it has none."""
+        raise NotImplementedError
+
+    def call_function(
+        self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value], owners: frozenset[Obj] = frozenset()
+    ) -> Value:
+        """Run a function of the project at this call; as a method of any of `owners`, where there are more than its own."""
+        raise NotImplementedError
+
+
+def _join_into(into: dict[str, Value], other: Mapping[str, Value]) -> None:
+    for key, value in other.items():
+        mine = into.get(key)
+        if mine is None:
+            into[key] = value
+        elif mine is not value:
+            into[key] = mine | value

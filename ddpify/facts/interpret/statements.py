@@ -1,0 +1,75 @@
+"""Statements that do one thing."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts import library
+from ddpify.facts.interpret.literals import literal
+from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.model import (
+    NOTHING,
+    join,
+)
+
+
+def execute_expr(run: Interpreter, node: ast.Expr) -> bool:
+    """An expression as a statement; nothing follows a call that does not return."""
+    run.expression(node.value)
+    return not (isinstance(node.value, ast.Call) and run.trace.values.get(node.value.func, NOTHING).paths() & library.NO_RETURN)
+
+
+def execute_return(run: Interpreter, node: ast.Return) -> bool:
+    """`return value`."""
+    value = run.expression(node.value) if node.value is not None else NOTHING
+    run.frame.returned = run.frame.returned | value
+    run.frame.exits.append(run.memory.fork())
+    return False
+
+
+def execute_raise(run: Interpreter, node: ast.Raise) -> bool:
+    """`raise error`."""
+    for part in (node.exc, node.cause):
+        if part is not None:
+            run.expression(part)
+    return False
+
+
+def execute_assert(run: Interpreter, node: ast.Assert) -> bool:
+    """`assert test`."""
+    run.expression(node.test)
+    return True
+
+
+def execute_global(run: Interpreter, node: ast.Global) -> bool:
+    """`global name`."""
+    run.frame.globals.update(node.names)
+    return True
+
+
+def execute_jump(run: Interpreter, node: ast.stmt) -> bool:
+    """`break` and `continue`: the state goes to the end of the loop."""
+    if run.breaks:
+        run.breaks[-1].append(run.fork())
+        if isinstance(node, ast.Continue):
+            run.record.come_again(run.breaks[-1][-1][1].point)
+    return False
+
+
+def execute_with(run: Interpreter, node: ast.With) -> bool:
+    """`with a as b`: under `no_grad`, without gradients."""
+    quiet = 0
+    for item in node.items:
+        value = run.expression(item.context_expr)
+        if value.kinds() & library.NO_GRAD or any(literal(run.memory.get((o, "mode"), NOTHING)) is False for o in value.made()):
+            quiet += 1
+        if item.optional_vars is not None:
+            entered = [run.invoke_named(o, "__enter__", node) for o in value.made() if o.cls is not None]
+            made = join([e for e in entered if e is not None]) if any(e is not None for e in entered) else value
+            if any(o.path == "generator" for o in value.made()):
+                made = run.element(value)
+            run.assign(item.optional_vars, made)
+    run.no_grad += quiet
+    alive = run.block(node.body)
+    run.no_grad -= quiet
+    return alive

@@ -1,0 +1,109 @@
+"""What one run of the interpreter sees, in its order, and what a part of it reads that was there before."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from ddpify.facts.memory import Reads
+from ddpify.facts.model import NOTHING, Call, Loop, Stack, Store, Value
+
+
+class Repeated:
+    """What stands for all that a call did which is not interpreted again."""
+
+    __slots__ = ()
+
+    def values(self) -> dict[ast.AST, Value]:
+        """What expressions were seen to be."""
+        return {}
+
+    def visited(self) -> set[ast.AST]:
+        """The statements that ran."""
+        return set()
+
+    def calls(self) -> Iterable[Seen]:
+        """The evaluations of calls."""
+        return ()
+
+
+class Log:
+    """What one run sees, in its order: of it, what a call sees is a slice."""
+
+    __slots__ = ("calls", "noted", "stores", "visited")
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[ast.AST, Value] | Repeated] = []
+        self.visited: list[ast.AST | Repeated] = []
+        self.calls: list[Seen | Repeated] = []
+        self.stores: list[Store] = []
+
+
+class Seen:
+    """One evaluation of a call expression."""
+
+    __slots__ = ("args", "call", "func", "keywords", "last", "loops", "no_grad", "now", "order", "receiver", "result")
+
+    def __init__(
+        self,
+        call: Call,
+        func: Value,
+        args: list[Value],
+        keywords: dict[str, Value],
+        receiver: Value,
+        loops: tuple[Loop, ...],
+        order: int,
+        no_grad: bool,
+    ) -> None:
+        self.call = call
+        self.func, self.args, self.keywords, self.receiver, self.now = func, args, keywords, receiver, receiver
+        self.loops = loops
+        self.order = self.last = order
+        self.result = NOTHING
+        self.no_grad = no_grad
+
+    def copy(self) -> Seen:
+        """The same once more."""
+        out = Seen(self.call, self.func, self.args, self.keywords, self.receiver, self.loops, self.order, self.no_grad)
+        out.last, out.now, out.result = self.last, self.now, self.result
+        return out
+
+
+class Recording(Reads):
+    """What a running function reads that was there before it, and writes."""
+
+    __slots__ = ("closures", "driven", "functions", "imports", "other")
+
+    def __init__(self, driven: int) -> None:
+        super().__init__()
+        self.other: dict[tuple[str, object], object] = {}  # what was asked of the run beside its memory
+        self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
+        self.functions: set[tuple[ast.AST, Stack]] = set()
+        self.imports: set[str] = set()
+        self.driven = driven  # how many functions a command line was known to run
+
+    def add(self, inner: Recording) -> None:
+        """What a function that was called has read and written."""
+        self.include(inner, inner.saved)
+        self.add_rest(inner)
+
+    def add_rest(self, inner: Recording) -> None:
+        """What it has asked beside the memory."""
+        self.sound = self.sound and inner.sound
+        self.functions |= inner.functions
+        self.imports |= inner.imports
+        self.closures |= inner.closures
+        for key, value in inner.other.items():
+            if key[0] != "outer" or key[1][0] not in self.closures:  # type: ignore[index]
+                self.other.setdefault(key, value)
+
+
+def merge(call: Call, seen: Seen) -> None:
+    """Let a call be one more evaluation, too."""
+    call.now, call.no_grad = seen.now, call.no_grad and seen.no_grad
+    call.func, call.receiver = call.func | seen.func, call.receiver | seen.receiver
+    call.args = [a | b for a, b in zip(call.args, seen.args, strict=False)] + seen.args[len(call.args) :]
+    for name, value in seen.keywords.items():
+        call.keywords[name] = call.keywords[name] | value if name in call.keywords else value
+    if len(seen.loops) >= len(call.loops):
+        call.loops = seen.loops

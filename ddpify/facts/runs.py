@@ -1,0 +1,334 @@
+"""One run of the interpreter, and questions about its values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from ddpify.facts import library
+from ddpify.facts.definitions import Definitions
+from ddpify.facts.handmade import Cut
+from ddpify.facts.interpret.machine import Machine
+from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.model import NOTHING, Call, Class, New, Obj, Part, Store, Tup, Value
+from ddpify.facts.scopes import Scopes
+from ddpify.project import Project
+from ddpify.records import dataclass, field
+
+
+@dataclass(eq=False)
+class Run:
+    """One run of the interpreter, and questions about its values."""
+
+    interpreter: Interpreter
+    known: dict[object, object] = field(default_factory=dict, init=False)  # what was found out about this run already
+
+    def __post_init__(self) -> None:
+        self.trace = self.interpreter.run()
+        self.memory = dict(self.interpreter.memory)
+        self._by_node: dict[ast.AST, list[Call]] = {}
+        for call in self.trace.calls:
+            self._by_node.setdefault(call.node, []).append(call)
+        self._held: dict[object, dict[str, Value]] = {}
+        for (holder, name), value in self.memory.items():
+            self._held.setdefault(holder, {})[name] = value
+        self.owner = self._owners()
+        self._bare: dict[Obj, bool] = {}
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        """Which of its writes reach which of its reads."""
+        return Definitions(self.interpreter.record, self.scopes, self.memory)
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """To what the names of the project belong."""
+        project = self.interpreter.project
+        key = ("scopes", project.entry.tree)
+        if key not in project.memo:
+            project.memo[key] = Scopes([project.entry.standing, *(f.standing for f in project.files.values())])
+        return project.memo[key]  # type: ignore[return-value]
+
+    def calls(self, node: ast.AST) -> list[Call]:
+        """The evaluations of a call expression, one a stack of calls."""
+        return self._by_node.get(node, [])
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[Call]]:
+        out: dict[str, list[Call]] = {}
+        for call in self.trace.calls:
+            for path in call.func.paths():
+                out.setdefault(path, []).append(call)
+        return out
+
+    def calls_of(self, path: str) -> list[Call]:
+        """The calls of a function of a library, in their order."""
+        return self._by_path.get(path, [])
+
+    @cached_property
+    def _by_method(self) -> dict[str, list[Call]]:
+        out: dict[str, list[Call]] = {}
+        for call in self.trace.calls:
+            out.setdefault(call.method, []).append(call)
+        return out
+
+    def calls_named(self, method: str) -> list[Call]:
+        """The calls of what has this name, in their order."""
+        return self._by_method.get(method, [])
+
+    @cached_property
+    def writing(self) -> list[tuple[Call, frozenset[Obj]]]:
+        """The calls that may make some model, or write to its parameters, each with the models that it may be about."""
+        return [(c, self.reached((c.result, c.receiver, *c.args, *c.keywords.values()))) for c in self.trace.calls if may_write(c)]
+
+    @cached_property
+    def storing(self) -> list[tuple[Store, frozenset[Obj]]]:
+        """The stores, each with the models that it may be about."""
+        return [(s, self.reached((s.receiver,))) for s in self.trace.stores]
+
+    @cached_property
+    def stores_as(self) -> dict[str, list[Store]]:
+        """The stores into attributes, by the name of the attribute."""
+        out: dict[str, list[Store]] = {}
+        for store in self.trace.stores:
+            if isinstance(store.node, ast.Attribute):
+                out.setdefault(store.node.attr, []).append(store)
+        return out
+
+    @cached_property
+    def among_others(self) -> frozenset[Obj]:
+        """The objects of which something that is held may be one, or another."""
+        return frozenset(o for value in self.memory.values() if len(value.objs) > 1 for o in value.objs)
+
+    def reached(self, values: Iterable[Value]) -> frozenset[Obj]:
+        """All objects that values are, hold in a wrapper, are parts of or are made of the parameters of."""
+        out = set[Obj]()
+        for value in values:
+            for obj in {*self.unwrap(value), *value.objs, *value.of_kind("parameters")}:
+                if obj not in out:
+                    out |= set(self.roots(obj)) if isinstance(obj, (New, Part)) else {obj}
+        return frozenset(out)
+
+    def value(self, node: ast.AST) -> Value:
+        """All that an expression was seen to be."""
+        return self.trace.values.get(node, NOTHING)
+
+    def held(self, obj: Obj, name: str) -> Value:
+        """What an object holds as `name` at the end."""
+        return self.memory.get((obj, name), NOTHING)
+
+    def parts(self, obj: Obj) -> list[Obj]:
+        """What a module, or a container, holds."""
+        return [inner for value in self.of(obj).values() for inner in value.objs]
+
+    def of(self, obj: object) -> Mapping[str, Value]:
+        """All that an object, or a module, holds at the end, by the names it has there."""
+        return self._held.get(obj, {})
+
+    def _owners(self) -> dict[Obj, Obj]:
+        """For each module inside a module: the one that holds it; for others, the list that does."""
+        out: dict[Obj, Obj] = {}
+        for kinds in (library.CONTAINERS, ("list", "dict")):
+            for (owner, _), value in self.memory.items():
+                own = isinstance(owner, New) and (
+                    owner.path in kinds or (kinds is library.CONTAINERS and self.interpreter.is_module(owner))
+                )
+                for obj in value.objs if own else ():
+                    if isinstance(obj, New) and obj is not owner:
+                        out.setdefault(obj, owner)
+        return out
+
+    @cached_property
+    def _holders(self) -> dict[Obj, set[Obj]]:
+        """For each module in modules, or in lists of modules: all that hold it."""
+        out: dict[Obj, set[Obj]] = {}
+        for (owner, _), value in self.memory.items():
+            if isinstance(owner, New) and (self.interpreter.is_module(owner) or owner.path in library.CONTAINERS):
+                for obj in self.unwrap(value):
+                    if isinstance(obj, New) and obj is not owner:
+                        out.setdefault(obj, set()).add(owner)
+        return out
+
+    def around(self, objs: Iterable[Obj]) -> set[Obj]:
+        """Objects, and all modules that hold them."""
+        out, todo = set[Obj](), list(objs)
+        while todo:
+            obj = todo.pop()
+            if obj not in out:
+                out.add(obj)
+                todo += self._holders.get(obj, ())
+        return out
+
+    def roots(self, obj: Obj) -> Iterator[Obj]:
+        """An object and, outwards, what it is a part of."""
+        seen: set[Obj] = set()
+        current: Obj | None = obj
+        while current is not None and current not in seen:
+            seen.add(current)
+            yield current
+            current = current.of if isinstance(current, Part) else self.owner.get(current)
+
+    def parameters(self, value: Value, depth: int = 0) -> frozenset[Obj]:
+        """The modules whose parameters a value holds: through lists, groups and generators."""
+        out = set(value.of_kind("parameters"))
+        if depth < 4:
+            for obj in value.objs:
+                if isinstance(obj, Part) and any(r in self.run for r in self.roots(obj)):
+                    out.add(obj)  # `[model.weight]`
+                elif isinstance(obj, Tup):
+                    for item in obj.items:
+                        out |= self.parameters(item, depth + 1)
+                elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
+                    for held in self.of(obj).values():
+                        out |= self.parameters(held, depth + 1)
+                elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
+                    out |= self.parameters(self.held(obj.of, "params"), depth + 1)
+                elif isinstance(obj, New) and "iterable" in self.of(obj):
+                    out |= self.parameters(self.memory[obj, "iterable"], depth + 1)
+        inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
+        return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))))
+
+    def _listed(self, obj: New | Part, depth: int = 0) -> Iterator[New | Part]:
+        """A module; of a list or dict of modules, which is never run itself, each of them."""
+        if isinstance(obj, New) and obj.path in library.CONTAINERS and obj not in self.run and depth < 4:
+            for inner in self.held(obj, "[]").objs:
+                if isinstance(inner, (New, Part)):
+                    yield from self._listed(inner, depth + 1)
+        else:
+            yield obj
+
+    @cached_property
+    def run(self) -> frozenset[Obj]:
+        """What was called: modules by their forward."""
+        return frozenset(o for c in self.trace.calls for o in self.unwrap(Value(run_by(c))) if isinstance(o, (New, Part)))
+
+    def loose(self, value: Value, depth: int = 0) -> frozenset[New]:
+        """The single parameters that a value holds, as they were made: through lists and groups."""
+        out = {o for o in value.made() if o.path == "torch.nn.Parameter"}
+        if depth < 4:
+            for obj in value.objs:
+                if isinstance(obj, Tup):
+                    for item in obj.items:
+                        out |= self.loose(item, depth + 1)
+                elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
+                    for held in self.of(obj).values():
+                        out |= self.loose(held, depth + 1)
+                elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
+                    out |= self.loose(self.held(obj.of, "params"), depth + 1)
+        return frozenset(out)
+
+    def unwrap(self, value: Value) -> frozenset[Obj]:
+        """The objects of a value, wrappers replaced by what they hold."""
+        out: set[Obj] = set()
+        todo, seen = list(value.objs), set()
+        while todo:
+            obj = todo.pop()
+            if obj in seen:
+                continue
+            seen.add(obj)
+            if isinstance(obj, New) and obj.path in library.WRAPPERS:
+                todo += self.held(obj, "module").objs
+            else:
+                out.add(obj)
+        return frozenset(out)
+
+    def bare(self, obj: Obj, depth: int = 0) -> bool:
+        """Whether a module surely has no parameters, as most losses have none."""
+        if not isinstance(obj, New) or depth > 6:
+            return False
+        if obj not in self._bare:
+            self._bare[obj] = self._is_bare(obj, depth)
+        return self._bare[obj]
+
+    def _is_bare(self, obj: New, depth: int) -> bool:
+        held = self.of(obj)
+        if obj.cls is None:
+            holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
+            inner = [o for o in self.held(obj, "[]").objs if o is not obj] if holds else []
+            seen = all(value.objs for name, value in held.items() if name.isdigit())
+            return seen and library.bare(obj.path) and all(self.bare(o, depth + 1) for o in inner)
+        if not self.interpreter.is_module(obj):
+            return True
+        if any(not b.startswith("torch.nn.") or not library.bare(b) for b in self.interpreter.library_bases(obj.cls)):
+            return False
+        parts = [o for value in held.values() for o in value.objs]
+        return not self._makes(obj.cls) and all(self.bare(o, depth + 1) for o in parts if isinstance(o, (New, Part)) and o is not obj)
+
+    def _makes(self, cls: Class) -> bool:
+        """Whether a class makes parameters of itself."""
+        key, memo = ("makes parameters", cls.node), self.interpreter.project.memo
+        if key not in memo:
+            names = (n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute))
+            memo[key] = any(name.endswith(("Parameter", "register_parameter")) for name in names)
+        return bool(memo[key])
+
+    def is_optimizer(self, obj: object) -> bool:
+        """Whether an object is an optimizer."""
+        return library.is_optimizer(self.interpreter, obj)
+
+    def steps(self, optimizers: Collection[New]) -> list[Call]:
+        """The calls that step one of some optimizers, by itself or by way of a scaler."""
+        calls = (c for c in self.trace.calls if c.method in ("step", "minimize"))
+        return [c for c in calls if any(o in optimizers for v in (c.receiver, *c.args) for o in v.objs)]
+
+    def is_loader(self, obj: object) -> bool:
+        """Whether an object is a DataLoader."""
+        return self.interpreter.is_a(obj, library.DATALOADER)
+
+    def feeds(self, value: Value, depth: int = 0) -> bool:
+        """Whether iterating over a value draws from a loader."""
+        for obj in value.objs:
+            if self.is_loader(obj):
+                return True
+            if isinstance(obj, New) and obj.path not in library.COLLECTIONS and depth < 4:
+                inner = [self.held(obj, name) for name in ("iterable", "0", "1", "2")]
+                if any(self.feeds(v, depth + 1) for v in inner):
+                    return True
+        return False
+
+
+def run(
+    project: Project,
+    wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+    ignore_dp: bool = False,
+    unwraps: frozenset[ast.expr] = frozenset(),
+    settled: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+    agreed: frozenset[ast.AST] = frozenset(),
+    shares: frozenset[New] | None = None,
+    turned: Mapping[ast.expr, str] | None = None,
+    cuts: Mapping[ast.AST, Cut] | None = None,
+) -> Run:
+    """Run a project, as `Interpreter` says; what was run already is not run again."""
+    done: dict[object, Run] = project.memo.setdefault(("runs", project.entry.tree), {})  # type: ignore[assignment]
+    told = (frozenset(given.items()) if given else None for given in (wraps, settled, turned, cuts))
+    key = (*told, ignore_dp, unwraps, agreed, shares)
+    if key not in done:
+        done[key] = Run(Machine(project, wraps, ignore_dp, unwraps, settled, agreed, shares, turned, cuts))
+    return done[key]
+
+
+Place = tuple[int, int, str, tuple[tuple[int, int], ...]]
+
+
+def place_of(obj: Obj) -> Place:
+    """Where an object is made, and under which calls: an order that is the same in every run."""
+    node, stack = getattr(obj, "node", None), getattr(obj, "stack", ())
+    calls = tuple((getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) for n in stack)
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0), str(getattr(obj, "path", getattr(obj, "name", ""))), calls
+
+
+def run_by(call: Call) -> frozenset[Obj]:
+    """What a call runs; of `model.forward(x)`, the model."""
+    forward = isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "forward"
+    return call.receiver.objs if forward and call.receiver.objs else call.func.objs
+
+
+def may_write(call: Call) -> bool:
+    """Whether a call makes an object, or is one of those that `_touches` looks at, whatever the model is."""
+    return (
+        any(isinstance(o, (New, Part)) for o in call.result.objs)
+        or call.method in library.MODULE_WRITERS
+        or call.method.endswith("_")
+        or bool(call.func.paths())
+    )
