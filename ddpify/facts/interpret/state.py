@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 
 from ddpify.facts.handmade import Cut
@@ -59,7 +60,7 @@ class Frame:
         self.closure: tuple[ast.AST, Stack] | None = None  # what `outer` is known by
 
 
-class Interpreter:
+class Interpreter(ABC):
     """Runs a project abstractly.
 
     `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
@@ -349,82 +350,83 @@ class Interpreter:
 
     # what the other rooms carry out
 
+    @abstractmethod
     def run(self) -> Trace:
         """Run the entry as `__main__`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run_module(self, file: SourceFile) -> None:
         """Run a module of the project, once."""
-        raise NotImplementedError
 
+    @abstractmethod
     def block(self, body: list[ast.stmt]) -> bool:
         """Run statements; False when control does not come out at the end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def statement(self, node: ast.stmt) -> bool:
         """Run one statement; False when control does not pass it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def assign(self, target: ast.expr, value: Value) -> None:
         """Carry out `target = value`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def imports(self, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
         """The modules that an import statement of a file may run, the packages around them left out."""
-        raise NotImplementedError
 
+    @abstractmethod
     def import_module(self, name: str, bound: str) -> Value:
         """Import `name`, give what `bound` (itself or its first part) is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expression(self, node: ast.expr) -> Value:
         """Evaluate an expression."""
-        raise NotImplementedError
 
+    @abstractmethod
     def attribute(self, base: Value, name: str) -> Value:
         """What `base.name` is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def of_batches(self, value: Value) -> frozenset[Origin]:
         """The batches made by hand that a value comes from."""
-        raise NotImplementedError
 
+    @abstractmethod
     def update(self, obj: Obj, value: Value) -> None:
         """Let a dict hold what other ones hold."""
-        raise NotImplementedError
 
+    @abstractmethod
     def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
-        """TODO"""
-        raise NotImplementedError
+        """What an operator makes of two values."""
 
+    @abstractmethod
     def add(self, left: Value, right: Value) -> Value:
         """What `left + right` is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def per_sample(self, over: Value) -> bool:
         """Whether iterating over a value gives one sample of a batch at a time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def element(self, over: Value, node: ast.AST | None = None) -> Value:
         """What iterating over a value gives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def invoke(self, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
         """What calling `func` gives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def invoke_one(self, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value], alike: frozenset[Obj] = frozenset()) -> Value:
         """What calling one object gives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def construct(self, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
         """An instance of a class, its constructor run."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hooked(self, hooks: list[Value], node: ast.AST, args: list[Value]) -> None:
         """Run functions that were registered to be called with `args`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def invoke_named(
         self,
         obj: New,
@@ -435,13 +437,12 @@ class Interpreter:
         alike: frozenset[Obj] = frozenset(),
     ) -> Value | None:
         """What the method `name` of an object gives; None where it has none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def call_function(
         self, func: Func, node: ast.AST, args: list[Value], keywords: dict[str, Value], owners: frozenset[Obj] = frozenset()
     ) -> Value:
         """Run a function of the project at this call; as a method of any of `owners`, where there are more than its own."""
-        raise NotImplementedError
 
 
 def _join_into(into: dict[str, Value], other: Mapping[str, Value]) -> None:

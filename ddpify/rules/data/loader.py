@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from ddpify.edits import DropArgument, Edit, FreshName, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value
+from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, join
 from ddpify.facts.tree import is_none, last_name, same, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
@@ -601,10 +601,11 @@ def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
 def _among(made: LoaderCall, spread: ast.keyword) -> Value | None:
     """The sampler that is given beside a loader's options, or among them, without None; None of what cannot be shared out."""
     run, own = made.context.facts.after, made.argument("sampler")
-    held = {name: run.held(o, name) for o in run.value(spread.value).objs for name in run.of(o) if name in ("sampler", "batch_sampler")}
-    if "batch_sampler" in held or made.argument("batch_sampler") is not None or (own is not None and held):
+    options = [o for o in run.value(spread.value).objs if {"sampler", "batch_sampler"} & set(run.of(o))]
+    in_batches = made.argument("batch_sampler") is not None or any("batch_sampler" in run.of(o) for o in options)
+    if in_batches or (own is not None and options):
         return None
-    value = run.value(own) if own is not None else held.get("sampler", Value())
+    value = run.value(own) if own is not None else join([run.held(o, "sampler") for o in options])
     return Value(frozenset(o for o in value.objs if not isinstance(o, Lit) or o.value is not None), value.origins)
 
 

@@ -123,7 +123,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
             yield from _asked(context, paths, touch, touched, alone)
     if _samples_are_read(context):
-        yield from _prepared(context, [t for t in alone if t.kind == "write"], max((b.order for b in barriers), default=0))
+        yield from _prepared(context, [t for t in alone if t.kind == "write"], barriers)
 
 
 def _samples_are_read(context: Context) -> bool:
@@ -132,7 +132,7 @@ def _samples_are_read(context: Context) -> bool:
     return any(isinstance(n, ast.Call) and last_name(n.func) in _READERS for f in lazily for n in ast.walk(f))
 
 
-def _prepared(context: Context, written: list[Touch], fenced: int) -> Iterator[Change]:
+def _prepared(context: Context, written: list[Touch], barriers: list[Call]) -> Iterator[Change]:
     """A barrier after the data that rank 0 writes before the training, which loaders may read for each sample."""
     tree, seen = context.tree, set[ast.stmt]()
     trained = min((loop.backward.order for loop in context.facts.loops), default=0)
@@ -140,7 +140,8 @@ def _prepared(context: Context, written: list[Touch], fenced: int) -> Iterator[C
         nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n)]
         if (
             not nodes
-            or not fenced < touch.call.order < trained
+            or not touch.call.order < trained
+            or any(touch.call.last < b.order < trained for b in barriers)
             or any(loop.node in context.facts.training_loops for loop in touch.call.loops)
         ):
             continue
