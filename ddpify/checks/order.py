@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from ddpify.checks.binding import Binding
 from ddpify.checks.problem import Problem
@@ -31,7 +31,7 @@ def is_collective(path: str) -> bool:
     return package == "torch.distributed" and name.startswith(_PREFIXES)
 
 
-def joining(run: Run, trees: Mapping[str, ast.Module]) -> dict[ast.AST, frozenset[str]]:
+def joining(run: Run) -> dict[ast.AST, frozenset[str]]:
     """The calls after which the group is joined for sure: of torch's function, and of functions that join it wherever they end."""
     marks: dict[ast.AST, frozenset[str]] = {call.node: frozenset((JOINED,)) for call in run.trace.calls if call.func.paths() & _JOINS}
     if not marks:
@@ -42,8 +42,7 @@ def joining(run: Run, trees: Mapping[str, ast.Module]) -> dict[ast.AST, frozense
         callees.setdefault(call.node, set()).update(_functions(run, call))
         for callee in callees[call.node]:
             callers.setdefault(callee, []).append(call.node)
-    around = {node: function for tree in trees.values() for node, function in _functions_around(tree, marks)}
-    todo = list(dict.fromkeys(around[node] for node in marks if node in around))
+    todo = list(dict.fromkeys(_function_around(run, node) for node in marks))
     joins: set[ast.AST] = set()
     while todo:
         function = todo.pop()
@@ -55,8 +54,7 @@ def joining(run: Run, trees: Mapping[str, ast.Module]) -> dict[ast.AST, frozense
         for caller in callers.get(function, ()):
             if callees[caller] <= joins:
                 marks[caller] = frozenset((JOINED,))
-        around |= {node: f for tree in trees.values() for node, f in _functions_around(tree, marks)}
-        todo += [around[caller] for caller in callers.get(function, ()) if caller in marks and caller in around]
+        todo += [_function_around(run, caller) for caller in callers.get(function, ()) if caller in marks]
     return marks
 
 
@@ -71,16 +69,10 @@ def _functions(run: Run, call: Call) -> Iterator[ast.AST]:
             yield call.node
 
 
-def _functions_around(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The innermost function around each of some nodes of a file."""
-    wanted = set(nodes)
-    todo: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
-    while todo:
-        node, function = todo.pop()
-        if node in wanted and function is not None:
-            yield node, function
-        inside = node if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) else function
-        todo += [(child, inside) for child in ast.iter_child_nodes(node)]
+def _function_around(run: Run, node: ast.AST) -> ast.AST:
+    """The innermost function around a node, or its module."""
+    tree = run.scopes.tree(node)
+    return node if tree is None else tree.function(node)
 
 
 class Order:

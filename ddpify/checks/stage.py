@@ -32,7 +32,7 @@ def _problems(project: Project, other: Project) -> Iterator[Problem]:
     run = runs.run(project)
     trees, others = _trees(project), _trees(other)
     changed = {name: tree for name, tree in trees.items() if others.get(name) is not tree}
-    marks = order.joining(run, trees)
+    marks = order.joining(run)
     bindings = {name: Binding(tree, marks) for name, tree in changed.items()}
     yield from names.problems(bindings, {name: tree for name, tree in others.items() if name in changed})
     yield from signatures.problems(run, frozenset(changed))

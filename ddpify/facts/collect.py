@@ -119,17 +119,10 @@ class Facts:
 
     def tree_of(self, node: ast.AST) -> Tree:
         """The tree that a node stands in."""
-        tree = self._standing.get(node)
+        tree = self.before.scopes.tree(node)
         if tree is None:
             raise KeyError(ast.dump(node))
         return tree
-
-    @cached_property
-    def _standing(self) -> dict[ast.AST, Tree]:
-        key, memo = (f"standing: {' '.join(self.trees)}", self.project.entry.tree), self.project.memo
-        if key not in memo:  # the same for all runs
-            memo[key] = {node: tree for tree in self.trees.values() for node in tree.nodes()}
-        return memo[key]  # type: ignore[return-value]
 
     def is_edited(self, node: ast.AST) -> bool:
         """Whether a node stands where edits are made."""

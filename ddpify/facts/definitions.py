@@ -11,13 +11,15 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.memory import Key
 from ddpify.facts.model import NOTHING, Func, Module, New, Obj, Value
 from ddpify.facts.record import Event, Extent, Kind, Record
 from ddpify.facts.scopes import Scopes
+from ddpify.facts.tree import last_name
 
 GROWS = frozenset(("append", "extend", "appendleft", "insert", "add"))
 RESETS = frozenset(("clear", "reset", "zero_"))
@@ -40,6 +42,9 @@ class Effect(Enum):
     DEFINE = 4  # writes all of it: what was there is gone
 
 
+_Key = TypeVar("_Key")
+_Happened = tuple[tuple[Kind, ast.AST, Value | None, Value], list[int]]  # an event, and its indices in the record
+_at = attrgetter("at")
 _READING = (Effect.USE, Effect.AUGMENT)
 _WRITING = (Effect.CHANGE, Effect.DEFINE)
 
@@ -129,7 +134,7 @@ class Definitions:
     def _handed_on(self) -> set[ast.AST]:
         """The functions that are read other than to call them."""
         out: set[ast.AST] = set()
-        for kind, node, _, value in self._record.events:
+        for (kind, node, _, value), _ in self._events:
             functions = {o.node for o in value.objs if isinstance(o, Func)} if kind is Kind.READ and value.objs else set()
             up = self._parent(node) if functions else None
             if functions and not (isinstance(up, ast.Call) and up.func is node):
@@ -157,13 +162,13 @@ class Definitions:
 
     def reaching(self, use: ast.AST) -> Reaching:
         """The definitions that reach a use of a name or attribute."""
-        starts = [(self._point(i), i) for i in self._indices(use) if self._record.events[i][0] is Kind.READ]
+        starts = [(self._point(i), i) for i in self._indices(use, Kind.READ)]
         return self._reaching(self.variable(use), starts)
 
     def uses(self, definition: ast.AST) -> list[ast.AST]:
         """The uses that a definition of a name or attribute reaches."""
         out: dict[int, ast.AST] = {}
-        at = {i for i in self._indices(definition) if self._record.events[i][0] is Kind.WRITE}
+        at = self._indices(definition, Kind.WRITE)
         for place in self.variable(definition):
             starts = [(self._point(i), i + 1) for i in at]
             out |= {s.at: s.node for s in self._walk(self.steps(place), starts) if s.effect in _READING}
@@ -175,12 +180,12 @@ class Definitions:
         return any(True for place in places for e in extents for _ in self._walk(self.steps(place), [(e.first, 0)], e))
 
     def written_in(self, loop: ast.AST) -> Iterator[Event]:
-        """The writes that happen while a loop runs, in functions that it calls, too."""
-        for extent in self._record.extents.get(loop, ()):
-            first, last = self._record.starts[extent.first], self._record.starts[extent.after]
-            for event in self._record.events[first:last]:
-                if event[0] is Kind.WRITE:
-                    yield Event(*event)
+        """The writes that happen while a loop runs, in functions that it calls, too; what is repeated is one."""
+        record, found = self._record, dict[int, tuple[Kind, ast.AST, Value | None, Value]]()
+        for extent in record.extents.get(loop, ()):
+            stretch = record.events[record.starts[extent.first] : record.starts[extent.after]]
+            found |= zip(map(id, stretch), stretch, strict=True)
+        return (Event(*event) for event in found.values() if event[0] is Kind.WRITE)
 
     def under(self, calls: Collection[ast.AST], at: int) -> bool:
         """Whether an event happens while one of some calls runs."""
@@ -284,18 +289,21 @@ class Definitions:
     def steps(self, place: Place) -> dict[int, list[Step]]:
         """The events that matter to a place, by their points."""
         if place not in self._steps:
-            out: dict[int, list[Step]] = {}
-            for index in self._acting(place.owner) if place.content else self._candidates(place):
-                event = Event(*self._record.events[index])
+            found: list[Step] = []
+            for plain, indices in self._acting(place.owner) if place.content else self._candidates(place):
+                event = Event(*plain)
                 effect = self._on_content(place, event) if place.content else self._on_variable(place, event)
                 if effect is not None:
-                    out.setdefault(self._point(index), []).append(Step(index, effect, event.node))
+                    found += [Step(index, effect, event.node) for index in indices]
+            out: dict[int, list[Step]] = {}
+            for step in sorted(found, key=_at):
+                out.setdefault(self._point(step.at), []).append(step)
             self._steps[place] = out
         return self._steps[place]
 
-    def _acting(self, obj: object) -> list[int]:
+    def _acting(self, obj: object) -> Iterable[_Happened]:
         """The events that make an object, give it, or act on it, and those that give a container of it."""
-        return sorted({i for each in (obj, *self._holders(obj)) for i in self._held.get(each, ())})
+        return {id(found[0]): found for each in (obj, *self._holders(obj)) for found in self._held.get(each, ())}.values()
 
     def _holders(self, obj: object) -> set[object]:
         """The containers that hold an object, and those that hold these."""
@@ -318,8 +326,8 @@ class Definitions:
                         out.setdefault(obj, set()).add(owner)
         return out
 
-    def _candidates(self, place: Place) -> list[int]:
-        return sorted([*self._named.get(place.name, ()), *self._entered.get(place.owner, ())])
+    def _candidates(self, place: Place) -> list[_Happened]:
+        return [*self._named.get(place.name, ()), *self._entered.get(place.owner, ())]
 
     def _on_variable(self, place: Place, event: Event) -> Effect | None:
         """What an event does to a variable."""
@@ -402,48 +410,64 @@ class Definitions:
 
     # ------------------------------------------------------------------------------------------------ indices
 
-    def _of(self, node: ast.AST) -> list[Event]:
-        """The events of a node."""
-        return [Event(*self._record.events[i]) for i in self._indices(node)]
-
-    def _indices(self, node: ast.AST) -> list[int]:
-        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        return [i for i in self._named.get(name, ()) if self._record.events[i][1] is node]
-
     @cached_property
-    def _named(self) -> dict[str, list[int]]:
-        """The reads and writes of each name and attribute; those of elements under the empty name."""
-        out: dict[str, list[int]] = {}
-        for i, (kind, node, _, _) in enumerate(self._record.events):
-            if kind is Kind.READ or kind is Kind.WRITE:
-                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                out.setdefault(name, []).append(i)
-        return out
-
-    @cached_property
-    def _entered(self) -> dict[object, list[int]]:
-        """The calls of each function."""
-        out: dict[object, list[int]] = {}
+    def _events(self) -> list[_Happened]:
+        """What happens, each with its indices: a call that is repeated repeats its events."""
+        out: dict[int, _Happened] = {}
         for i, event in enumerate(self._record.events):
-            if event[0] is Kind.ENTER:
-                out.setdefault(event[1], []).append(i)
-        return out
+            known = out.get(id(event))
+            if known is None:
+                out[id(event)] = event, [i]
+            else:
+                known[1].append(i)
+        return list(out.values())
+
+    def _of(self, node: ast.AST) -> list[Event]:
+        """The reads and writes of a node, each once."""
+        return [Event(*event) for event, _ in self._accesses.get(node, ())]
+
+    def _indices(self, node: ast.AST, kind: Kind) -> list[int]:
+        """When a node is read, or written."""
+        return sorted(i for event, indices in self._accesses.get(node, ()) if event[0] is kind for i in indices)
 
     @cached_property
-    def _held(self) -> dict[object, list[int]]:
+    def _accesses(self) -> dict[ast.AST, list[_Happened]]:
+        """The reads and writes of each node."""
+        return _grouped((found[0][1], found) for found in self._events if found[0][0] in (Kind.READ, Kind.WRITE))
+
+    @cached_property
+    def _named(self) -> dict[str, list[_Happened]]:
+        """The reads and writes of each name and attribute; those of elements under the empty name."""
+        return _grouped((last_name(node), found) for node, each in self._accesses.items() for found in each)
+
+    @cached_property
+    def _entered(self) -> dict[object, list[_Happened]]:
+        """The calls of each function."""
+        return _grouped((found[0][1], found) for found in self._events if found[0][0] is Kind.ENTER)
+
+    @cached_property
+    def _held(self) -> dict[object, list[_Happened]]:
         """The events that make each object, give it, or act on it."""
-        out: dict[object, list[int]] = {}
-        for i, (kind, node, base, value) in enumerate(self._record.events):
-            objs: set[Obj] = set()
-            if kind is Kind.CALL:
-                objs = {o for o in value.objs if isinstance(o, New) and o.node is node}
-            elif kind in (Kind.READ, Kind.MAKE, Kind.FILL):
-                objs = {o for o in value.objs if isinstance(o, New)}
-            if base is not None and (kind is Kind.CALL or isinstance(node, ast.Subscript)):
-                objs |= {o for o in base.objs if isinstance(o, New)}
-            for obj in objs:
-                out.setdefault(obj, []).append(i)
-        return out
+        return _grouped((obj, found) for found in self._events for obj in _concerned(*found[0]))
+
+
+def _concerned(kind: Kind, node: ast.AST, base: Value | None, value: Value) -> set[Obj]:
+    """The objects that an event makes, gives, or acts on."""
+    objs: set[Obj] = set()
+    if kind is Kind.CALL:
+        objs = {o for o in value.objs if isinstance(o, New) and o.node is node}
+    elif kind in (Kind.READ, Kind.MAKE, Kind.FILL):
+        objs = {o for o in value.objs if isinstance(o, New)}
+    if base is not None and (kind is Kind.CALL or isinstance(node, ast.Subscript)):
+        objs |= {o for o in base.objs if isinstance(o, New)}
+    return objs
+
+
+def _grouped(pairs: Iterable[tuple[_Key, _Happened]]) -> dict[_Key, list[_Happened]]:
+    out: dict[_Key, list[_Happened]] = {}
+    for key, found in pairs:
+        out.setdefault(key, []).append(found)
+    return out
 
 
 def _in_order(found: dict[int, ast.AST]) -> list[ast.AST]:

@@ -43,15 +43,15 @@ class Devices:
 
     def named(self, node: ast.expr) -> bool:
         """Whether an expression is a number of a GPU, or a text that holds one, which is the same on every rank."""
-        return not self.own(node) and (self._by_value(self.run.value(node)) or _pieced(node) or self._computed(node))
+        return (self._by_value(self.run.value(node)) or _pieced(node) or self._computed(node)) and not self.own(node)
 
     def built(self, node: ast.AST) -> bool:
         """Whether an expression puts the text of one device together."""
-        if not isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call)) or self.own(node):
+        if not isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call)):
             return False
         texts = [o.pattern if isinstance(o, Like) else o.value for o in self.run.value(node).objs if isinstance(o, (Like, Lit))]
         made = not isinstance(node, ast.Call) and any(isinstance(t, str) and _TEXT.match(t) for t in texts)
-        return made or _pieced(node)
+        return (made or _pieced(node)) and not self.own(node)
 
     def written(self, node: ast.expr) -> bool:
         """Whether an expression holds a text of a device that stands in a table of settings: it is not this rank's there."""

@@ -909,7 +909,7 @@ def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
     pattern = named.pattern(run, event.node.args[1])
     own = [o for o in args[0].made() if o.cls is not None]
     if own:  # by a name that is not known: any of the modules that it holds, or a method
-        inside = [v for (owner, n), v in run.memory.items() if owner in own and named.like(n, pattern)]
+        inside = [v for o in own for n, v in run.memory.of(o) if named.like(n, pattern)]
         held = [v for v in inside if any(_is_model(run, o) for o in v.objs)]
         return join([*held, *(just(Pick(o, pattern)) for o in own if not held), *args[2:]])
     picked = [just(Pick(o, pattern)) for o in args[0].objs if isinstance(o, Module)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from ddpify.facts.model import Value
@@ -62,12 +62,12 @@ class Reads:
         """All that was read of what was there before, on some way."""
         return self.required | {key for key, seen in self.blended.items() if seen is not None}
 
-    def include(self, inner: Reads, before: Mapping[Key, Value | None]) -> None:
-        """Note what something inside has read and written; `before` is what was held before it."""
+    def include(self, inner: Reads, before: Callable[[Key], Value | None]) -> None:
+        """Note what something inside has read and written; `before` gives what was held before it."""
         mine = self.saved
-        for key, value in before.items():
-            new = key not in mine
-            if new:
+        for key in inner.saved.keys() - self.required:
+            value = before(key)
+            if key not in mine:
                 mine[key] = value
             elif value is not mine[key]:
                 continue
@@ -83,7 +83,9 @@ class Reads:
 
     def look_into(self, owner: object, names: frozenset[str]) -> None:
         """Note that all is read that an object holds, which is held by some of the names."""
-        self.owners[owner] = self.owners.get(owner, names) & names
+        known = self.owners.get(owner)
+        if known is not names:
+            self.owners[owner] = names if known is None else known & names
 
 
 class Memory(dict[Key, Value]):

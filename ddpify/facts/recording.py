@@ -84,7 +84,7 @@ class Recording(Reads):
 
     def add(self, inner: Recording) -> None:
         """What a function that was called has read and written."""
-        self.include(inner, inner.saved)
+        self.include(inner, inner.saved.__getitem__)
         self.add_rest(inner)
 
     def add_rest(self, inner: Recording) -> None:

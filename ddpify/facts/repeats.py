@@ -9,7 +9,6 @@ the interpreter, which was told something of other statements than those of the 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sized
 
 from ddpify.facts.interpret.state import Frame, Interpreter
@@ -104,8 +103,7 @@ class Outcome(Repeated):
         watch = run.memory.watch
         recording = self.recording
         if isinstance(watch, Recording):
-            before = {key: run.memory.held(key) for key in recording.saved}
-            watch.include(recording, before)
+            watch.include(recording, run.memory.held)
             watch.add_rest(recording)
         run.record.repeated(self.record, *((self.start[i], self.end[i]) for i in (_EVENTS, _LOG, _POINT)))
         run.memory.go_on()
@@ -203,9 +201,14 @@ def _told(run: Interpreter) -> dict[object, object]:
     return out
 
 
-def _around(run: Interpreter, functions: set[tuple[ast.AST, Stack]]) -> Counter[tuple[ast.AST | None, Stack]]:
+def _around(run: Interpreter, functions: set[tuple[ast.AST, Stack]]) -> dict[tuple[ast.AST | None, Stack], int]:
     """How often some functions are running."""
-    return Counter((f.node, f.made) for f in run.frames if (f.node, f.made) in functions)
+    out: dict[tuple[ast.AST | None, Stack], int] = {}
+    for frame in run.frames:
+        key = frame.node, frame.made
+        if key in functions:
+            out[key] = out.get(key, 0) + 1
+    return out
 
 
 def find(run: Interpreter, known: Outcomes, key: object) -> Outcome | None:

@@ -78,6 +78,15 @@ class Run:
         return self._by_method.get(method, [])
 
     @cached_property
+    def calls_on(self) -> dict[Obj, list[Call]]:
+        """The calls of methods of each object, in their order."""
+        out: dict[Obj, list[Call]] = {}
+        for call in self.trace.calls:
+            for obj in call.receiver.objs:
+                out.setdefault(obj, []).append(call)
+        return out
+
+    @cached_property
     def writing(self) -> list[tuple[Call, frozenset[Obj]]]:
         """The calls that may make some model, or write to its parameters, each with the models that it may be about."""
         return [(c, self.reached((c.result, c.receiver, *c.args, *c.keywords.values()))) for c in self.trace.calls if may_write(c)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import cached_property
 
 from ddpify.facts.tree import Tree
 from ddpify.records import dataclass, field
@@ -33,7 +34,11 @@ class Scopes:
 
     def tree(self, node: ast.AST) -> Tree | None:
         """The file that a node stands in."""
-        return next((tree for tree in self._trees if node in tree.parent or node is tree.root), None)
+        return self._standing.get(node)
+
+    @cached_property
+    def _standing(self) -> dict[ast.AST, Tree]:
+        return {node: tree for tree in self._trees for node in tree.nodes()}
 
     def owner(self, name: ast.Name) -> Owner | None:
         """What a name belongs to: the name of a module, or the node of a function, class or comprehension; None for what is no file's."""

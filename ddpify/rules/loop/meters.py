@@ -61,7 +61,7 @@ def _asks(method: ast.FunctionDef) -> set[str]:
 
 def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> bool:
     """Whether a method of an object is called in a loop that adds to it."""
-    calls = [c for c in context.facts.after.trace.calls if obj in c.receiver.objs and c.loops]
+    calls = [c for c in context.facts.after.calls_on.get(obj, ()) if c.loops]
     growing = {c.loops[-1].node for c in calls if c.method in adding}
     return any(loop.node in growing for c in calls if c.method == name for loop in c.loops)
 

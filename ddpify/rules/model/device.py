@@ -362,9 +362,9 @@ def _names_one(context: Context, devices: Devices, node: ast.expr) -> bool:
     """Whether an expression names one device by its number, whatever the rank."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and bool(INDEXED.match(node.value))
-    if not isinstance(node, ast.Call) or devices.built(node) or devices.own(node):
+    if not isinstance(node, ast.Call) or devices.built(node):
         return devices.built(node)
-    func, given = context.facts.after.value(node.func), devices.given(node)
-    if func.paths() & {"torch.cuda.set_device", "torch.cuda.device"}:
-        return True
-    return (given is not None and devices.named(given)) or ("torch.device" in func.paths() and _is_fixed(node))
+    paths, given = context.facts.after.value(node.func).paths(), devices.given(node)
+    set_here = bool(paths & {"torch.cuda.set_device", "torch.cuda.device"})
+    named = set_here or (given is not None and devices.named(given)) or ("torch.device" in paths and _is_fixed(node))
+    return named and not devices.own(node)
