@@ -235,7 +235,6 @@ SCRIPTS: dict[str, Script] = {
     net = nn.Sequential(nn.Linear(8, 4), Book(5, 4), nn.Linear(4, 2))
 """
         + PLAIN,
-        told=("DDP408",),
     ),
     "a scale that the first batch sets": Script(
         """

@@ -11,6 +11,7 @@ import table_amp
 import table_apex
 import table_batch_size
 import table_carried
+import table_coupled
 import table_cuts
 import table_data
 import table_files
@@ -40,7 +41,7 @@ TABLES: tuple[ModuleType, ...] = (
     *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures, table_order),
     *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_saved, table_opaque),
     *(table_numbers, table_liveness, table_data, table_files, table_loaders, table_losses),
-    *(table_inside,),
+    *(table_inside, table_coupled),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import drivers, named, scales, sources
+from ddpify.facts import drivers, named, sources, tensors
 from ddpify.facts.model import (
     NOTHING,
     Call,
@@ -29,6 +29,8 @@ from ddpify.facts.model import (
 )
 from ddpify.facts.names import canonical
 from ddpify.facts.tree import is_main_test, last_name
+from ddpify.placement import rows
+from ddpify.placement.shape import Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -159,7 +161,6 @@ AGREEING = frozenset(
     )
 )
 COLLECTIVES = AGREEING | {"torch.distributed.barrier", "torch.distributed.all_gather", "torch.distributed.reduce"}
-_DETACHING = frozenset(["item", "tolist", "numpy", "detach", "detach_"])
 _CLOCKS = frozenset(
     """
         time.time time.time_ns time.perf_counter time.monotonic time.process_time timeit.default_timer time.strftime time.ctime
@@ -178,14 +179,7 @@ _FACTORIES = frozenset(
         BoolTensor HalfTensor standard_normal arange random_sample rand_like randn_like randint_like linspace logspace eye
     """.split()
 )
-_OVER_TIME = frozenset(
-    f"torch.nn.{name}"
-    for name in """
-        RNN LSTM GRU MultiheadAttention TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer TransformerDecoder Transformer
-    """.split()
-)
 SEQUENTIAL = "torch.nn.Sequential"
-PARTICULAR = _OVER_TIME | {SEQUENTIAL}  # layers of one kind that may act differently
 _SIZING = frozenset("repeat expand tile new_zeros new_ones new_full new_empty repeat_interleave".split())
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
 FILLS = frozenset(("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_", "cauchy_", "geometric_"))
@@ -203,7 +197,7 @@ def mixed(args: Sequence[Value], keywords: dict[str, Value]) -> Value:
     """What an unknown function gives: nothing known, from everything that went in."""
     parts = [*args, *keywords.values()]
     flat = _flat(parts)
-    return Value(frozenset(), origins_of(flat), scales.mixed(flat))
+    return Value(frozenset(), origins_of(flat), tensors.any_function(flat))
 
 
 def _flat(parts: Sequence[Value]) -> list[Value]:
@@ -223,7 +217,7 @@ def gradient_of(value: Value) -> Value:
 
 def without_graph(value: Value) -> Value:
     """The value cut off from the autograd graph."""
-    return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("forward", "graded")), value.scale)
+    return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("forward", "graded")), value.scale, value.shape)
 
 
 def bare(path: str) -> bool:
@@ -243,18 +237,6 @@ def has_parameters(path: str) -> bool:
     return _is_layer(path) and path.rpartition(".")[2].startswith(_LAYERS)
 
 
-def goes_over_rows(run: Interpreter, obj: Obj, depth: int = 0) -> bool:
-    """Whether a layer of torch recurs or attends over the first dimension of its input: those that know of `batch_first`, without it."""
-    if not isinstance(obj, New) or obj.path not in _OVER_TIME or not isinstance(obj.node, ast.Call):
-        return False
-    layers = [o for _, held in run.memory.of(obj) for o in held.objs if isinstance(o, New) and o.path in _OVER_TIME]
-    if layers and depth < 3:
-        return any(goes_over_rows(run, layer, depth + 1) for layer in layers)
-    given = [run.trace.values.get(k.value, NOTHING) for k in obj.node.keywords if k.arg in ("batch_first", None)]
-    given += [run.trace.values.get(a, NOTHING) for a in obj.node.args[3:]]
-    return all(_is(v, False) or (v.objs and not _is(v, True) and all(isinstance(o, Lit) for o in v.objs)) for v in given)
-
-
 def _is_layer(path: str) -> bool:
     place, _, name = path.rpartition(".")
     return (place == "torch.nn" or place.startswith("torch.nn.modules.")) and name.lstrip("_")[:1].isupper()
@@ -268,8 +250,8 @@ def clips(path: str) -> bool:
 def output_of(base: Value, loss: bool) -> Value:
     """One part of what a classifier of the transformers library returns: its loss, an average over the batch, or another."""
     if not base.of_kind("labelled"):
-        return Value(frozenset(), base.origins, base.scale)
-    return Value(frozenset(), frozenset(o for o in base.origins if o.kind != "labelled"), "mean" if loss else base.scale)
+        return Value(frozenset(), base.origins, base.scale, base.shape)
+    return Value(frozenset(), frozenset(o for o in base.origins if o.kind != "labelled"), "mean" if loss else base.scale, base.shape)
 
 
 def averages(path: str) -> bool:
@@ -284,10 +266,6 @@ def tensor_attribute(base: Value, name: str) -> Value:
         return NOTHING
     if name in ("data", "grad"):
         return without_graph(value)
-    if name in ("shape", "size"):
-        return Value(frozenset(), base.origins, "count" if base.scale else None)
-    if name in ("T", "mT") and base.scale == "sample":
-        return Value(frozenset(), base.origins, "other")
     return value
 
 
@@ -299,34 +277,36 @@ def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[
     if name in ("copy_", "resize_as_", "resize_") and args and not receiver.of_kind("parameters") and not receiver.of_kind("weight"):
         return _refilled(name, receiver, args)
     if name in FILLS:
-        return Value(frozenset(), flow.origins | _drawn("torch", call.node), receiver.scale or flow.scale)
+        return Value(frozenset(), flow.origins | _drawn("torch", call.node), receiver.scale or flow.scale, flow.shape)
     if receiver.scale is None and flow.scale is None and name in _SIZING and any(_is_number(a) for a in _flat(args)):
-        return Value(flow.objs, flow.origins | {Origin("sized", call.node)})
-    if receiver.scale is None and name in ("repeat", "expand", "tile") and flow.scale == "count":
-        return Value(frozenset(), flow.origins, "sample")  # the same for each sample of the batch
+        flow = Value(flow.objs, flow.origins | {Origin("sized", call.node)})
+        if receiver.shape is None:
+            return flow
     if name == "register_hook" and args:
         run.hooked([args[0]], call.node, [gradient_of(receiver)])
-    if not receiver.origins and not receiver.scale:
+    known = receiver.shape is not None or (name in ("repeat", "expand", "tile") and flow.scale == "count")
+    if not receiver.origins and not receiver.scale and not known:
         return flow
     if name in ("split", "chunk") and (cut := in_parts(run, call.node, receiver, args, keywords)) is not None:
         return cut
     if name == "requires_grad_" and not receiver.of_kind("batch") and not receiver.of_kind("parameters"):
         return receiver if args else receiver | weight(run, call.node)
-    scale = scales.method(name, receiver.scale, args, keywords)
-    if receiver.scale is None or scales.uneven([receiver, *args, *keywords.values()]):
-        scale = flow.scale
-    turned = frozenset((Origin("turned", call.node),)) if scale == "sample" and scales.turns(name, args, keywords) else frozenset[Origin]()
-    if receiver.scale is None and name in scales.INTO_CELLS and scale == "sample":
-        scale = "other"  # the cells are no samples
-    if scales.couples(name, receiver.scale, args, keywords):
-        turned |= {Origin("coupled")}
-    value = Value(frozenset(), flow.origins | turned, scale)
     if name in ("size", "numel", "nelement") and (how := run.timed(receiver)):
         along = name == "size" and len(args) == 1 and _is_index(args[0], 0 if how == "columns" else 1)
         return agreed(Value(frozenset(), flow.origins)) if along else Value(frozenset(), flow.origins, "other")
-    if scale is None and name in ("size", "dim"):
-        return agreed(value)  # a length that is no batch's
-    return without_graph(value) if name in _DETACHING else value
+    if name == "size":
+        if args or keywords:
+            value = tensors.length(run, receiver, args[0] if args else keywords.get("dim", NOTHING), call.node)
+        else:
+            value = tensors.attribute(run, receiver, "shape", call.node) or NOTHING
+        return agreed(value) if value.scale is None else value  # a length that is no batch's
+    if name in ("dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"):
+        return agreed(Value(frozenset(), flow.origins))
+    if name in tensors.INTO_CELLS and receiver.scale is None and flow.scale in ("sample", "chosen"):
+        return Value(frozenset(), flow.origins, "other")  # the cells are no samples
+    if receiver.scale is None and receiver.shape is None and name not in tensors.KNOWN:
+        return flow
+    return tensors.function(run, name, call.node, [receiver, *args], keywords, flow.origins)
 
 
 def allocates(path: str) -> bool:
@@ -338,7 +318,7 @@ def allocates(path: str) -> bool:
 def _refilled(name: str, tensor: Value, args: list[Value]) -> Value:
     """A tensor that takes another one's rows (`copy_`) or shape, as do inputs that are made once and filled anew for each batch."""
     if name == "copy_":
-        return Value(frozenset(), args[0].origins, args[0].scale)
+        return Value(frozenset(), args[0].origins, args[0].scale, args[0].shape)
     scales_ = {v.scale for v in _flat(args)}
     scale = "sample" if scales_ & {"sample", "count"} else tensor.scale
     return Value(frozenset(), tensor.origins | origins_of(args), scale)
@@ -421,8 +401,7 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         for i, value in enumerate(args[:1]):
             if made.path.rpartition(".")[2] in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss") and i == 0:
                 run.memory[made, "weight"] = value
-        if made.path in _OVER_TIME and args and args[0].kinds() & _OVER_TIME:
-            run.memory[made, "layer"] = args[0]
+        tensors.set_up(run, made, args, keywords)
         for name in ("weight", "ignore_index", "pos_weight", "reduction", "size_average", "reduce", "label_smoothing"):
             if name in keywords and not _is(keywords[name], None):
                 run.memory[made, name] = keywords[name]
@@ -430,6 +409,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
             run.memory[made, "reduction"] = just(Lit("sum"))
         if _is(keywords.get("reduce", NOTHING), False):
             run.memory[made, "reduction"] = just(Lit("none"))
+    elif made.path == "torch.utils.data.TensorDataset" or made.path.startswith("einops.layers.torch."):
+        tensors.set_up(run, made, args, keywords)
     elif made.path in ("torch.utils.data.Subset", "torch.utils.data.ConcatDataset") and args:
         run.memory[made, "dataset"] = args[0]
 
@@ -464,10 +445,10 @@ def optimizer_path(path: str) -> bool:
     ) and name.endswith(("Adam", "AdamW", "SGD", "LAMB", "Lamb", "Adafactor", "AdamW8bit"))
 
 
-def weight(run: Interpreter, node: ast.AST, origins: frozenset[Origin] = frozenset()) -> Value:
+def weight(run: Interpreter, node: ast.AST, origins: frozenset[Origin] = frozenset(), shape: Shape | None = None) -> Value:
     """A tensor that gradients are computed for."""
     made = run.objects.new("torch.nn.Parameter", node, run.stack)
-    return Value(frozenset((made,)), origins | {Origin("weight", made)})
+    return Value(frozenset((made,)), origins | {Origin("weight", made)}, None, shape)
 
 
 def _drawn(root: str, node: ast.AST) -> set[Origin]:
@@ -479,7 +460,7 @@ def _shuffled(run: Interpreter, event: Call, value: Value, drawn: frozenset[Orig
     """What is shuffled in place is in an order that was drawn."""
     target = event.node.args[0] if event.node.args else None
     if isinstance(target, (ast.Name, ast.Attribute)):
-        run.assign(target, Value(value.objs, value.origins | drawn, value.scale))
+        run.assign(target, Value(value.objs, value.origins | drawn, value.scale, value.shape))
 
 
 def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -529,7 +510,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in ("set", "frozenset"):
         made = run.objects.new("set", node, run.stack)
         held = run.element(args[0]) if args else NOTHING
-        run.memory[made, "[]"] = Value(held.objs, held.origins | {Origin("unordered", node)}, held.scale)
+        run.memory[made, "[]"] = Value(held.objs, held.origins | {Origin("unordered", node)}, held.scale, held.shape)
         return just(made)
     if path in _PASSING:
         made = run.objects.new("list" if path in ("list", "tuple", "sorted") else path, node, run.stack)
@@ -556,7 +537,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path in ("torch.autograd.Variable", "torch.nn.Parameter", "torch.as_tensor", "torch.compile", *_SCRIPTS):
         value = args[0] if args else NOTHING
         if path == "torch.nn.Parameter":
-            return weight(run, node, value.origins)
+            return weight(run, node, value.origins, value.shape if value.scale is None else None)
         if path == "torch.autograd.Variable" and not value.of_kind("batch") and _is(keywords.get("requires_grad", NOTHING), True):
             return weight(run, node, value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
@@ -569,27 +550,21 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         run.memory[made, "mode"] = args[0] if path == "torch.set_grad_enabled" and args else NOTHING
         return just(made)
     if last in _FACTORIES and root in ("torch", "numpy", "np", "random"):
-        if any(isinstance(o, Lit) and o.value is True for o in keywords.get("requires_grad", NOTHING).objs):
-            return weight(run, node)
         drawn = path in _RANDOM or path.startswith(("random.", "numpy.random."))
-        return Value(
-            frozenset(),
-            mixed(args, keywords).origins
-            | {Origin("sized", node)}
-            | (_drawn(root, node) if drawn else set())
-            | ({Origin("turned", node)} if last == "arange" else set()),  # places in this rank's batch
-            "sample" if any(v.scale in ("count", "sample") for v in _flat([*args, *keywords.values()])) else None,
-        )
+        origins = mixed(args, keywords).origins | {Origin("sized", node)} | (_drawn(root, node) if drawn else set())
+        tensor = tensors.made(run, last, node, args, keywords, origins)
+        return weight(run, node, shape=tensor.shape) if _is(keywords.get("requires_grad", NOTHING), True) else tensor
     if path in ("os.listdir", "glob.glob", "os.scandir", "os.walk", "glob.iglob"):
         return Value(frozenset(), mixed(args, keywords).origins | {Origin("listing", node)})
     if path in _RANDOM or path in _DRAWN or path.startswith(("random.", "numpy.random.")):
         if path in SHUFFLES and args:
             _shuffled(run, event, args[0], frozenset(_drawn(root, node)))
-        return Value(frozenset(), mixed(args, keywords).origins | _drawn(root, node), scales.mixed(args))
+        return Value(frozenset(), mixed(args, keywords).origins | _drawn(root, node), tensors.any_function(args))
     if path == "torch.autograd.grad":
         flow = mixed(args, keywords)
         through = frozenset(Origin("graded", o.of) if o.kind == "forward" else o for o in flow.origins)
-        return Value(frozenset(), through, flow.scale)
+        by = args[1].shape if len(args) > 1 and args[1].shape is not None and not args[1].objs else Shape(node)
+        return Value(frozenset(), through, flow.scale, by._replace(several=True) if flow.scale else None)
     if path.startswith("torch.nn.functional.") or (
         root == "torch"
         and last[:1].islower()
@@ -597,18 +572,12 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         and not path.startswith(("torch.utils.", "torch.hub", "torch.optim", "torch.cuda", "torch.backends"))
     ):
         flow = mixed(args, keywords)
-        scale = scales.function(last, _flat(args), keywords)
-        if scale == "mean" and last in scales.BY_WEIGHT and run.ignores():
-            scale = "weighted"
-        turned = (
-            frozenset((Origin("turned", node),)) if scale == "sample" and scales.turns(last, args[1:], keywords) else frozenset[Origin]()
-        )
-        if args and scales.couples(last, args[0].scale, args[1:], keywords):
-            turned |= {Origin("coupled")}
-        value = Value(frozenset(), flow.origins | turned, scale)
-        return without_graph(value) if last in _DETACHING else value
-    if path in ("numpy.sum", "numpy.mean") and args and not args[0].objs:
-        return Value(frozenset(), mixed(args, keywords).origins, scales.method(last, args[0].scale, args[1:], keywords))
+        particular = rows.FUNCTIONAL if path.startswith("torch.nn.functional.") else {}
+        return tensors.function(run, last, node, args, keywords, flow.origins, particular)
+    if path.startswith("einops.") and last in rows.EINOPS:
+        return tensors.function(run, last, node, args, keywords, mixed(args, keywords).origins, rows.EINOPS)
+    if root == "numpy" and last in tensors.KNOWN and args and not args[0].objs:
+        return tensors.function(run, last, node, args, keywords, mixed(args, keywords).origins)
     if path in (
         "min",
         "max",
@@ -643,7 +612,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     ):
         flow = mixed(args, keywords)
         chosen = _drawn("numpy", node) if path in _SPLITS and not keywords.keys() & {"random_state"} else set[Origin]()
-        return Value(flow.objs, flow.origins | chosen, flow.scale)
+        return Value(flow.objs, flow.origins | chosen, flow.scale, flow.shape)
     made = run.objects.new(path, node, run.stack)
     construct(run, made, args, keywords)
     flow = mixed(args, keywords)
@@ -672,9 +641,9 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     if isinstance(obj, New) and (known or obj.path in COLLECTIONS or (obj.path in CONTAINERS and name in ("append", "extend", "insert"))):
         return _collection(run, event, obj, name, args, keywords)
     if name == "scale" and isinstance(obj, New) and obj.path.endswith("GradScaler") and args:
-        return Value(args[0].objs, args[0].origins | {Origin("scaled", obj)}, args[0].scale)
+        return Value(args[0].objs, args[0].origins | {Origin("scaled", obj)}, args[0].scale, args[0].shape)
     if name in SAME_METHODS or (name == "manual_seed" and isinstance(obj, New) and obj.path == "torch.Generator"):
-        return Value(frozenset((obj,)), event.now.origins, event.now.scale)
+        return Value(frozenset((obj,)), event.now.origins, event.now.scale, event.now.shape)
     if name in PARAMETER_METHODS:
         held = frozenset(o for o in _parts(run, obj)) if name in ("children", "modules") else frozenset()
         return Value(held, frozenset((Origin("parameters", obj),)))
@@ -701,6 +670,11 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     if name in MODULE_HOOKS and args and isinstance(obj, (New, Part)):
         run.hooks.setdefault(obj, {})[event.node] = (name, args[0])
         run.memory.doubt()
+    if isinstance(obj, New) and obj.path == "torch.nn.Parameter" and name in tensors.KNOWN:
+        given = mixed(args, keywords).origins
+        return tensors.function(run, name, event.node, [Value(frozenset(), event.now.origins), *args], keywords, event.now.origins | given)
+    if isinstance(obj, Part) and event.now.scale is not None and event.now.shape is not None and name in tensors.KNOWN:
+        return call_tensor(run, event, args, keywords, run.no_grad > 0)
     for value in (*args, *keywords.values()):
         for f in value.objs:
             if isinstance(f, Func) and f.node not in run.commands:
@@ -708,7 +682,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     whole = mixed([*args], keywords)
     if isinstance(obj, New) and obj.cls is None and obj.path and whole.of_kind("batch") and not obj.path.startswith(_KNOWN):
         run.set_attribute(obj, GIVEN, Value(frozenset(), whole.origins, "other"), False)
-    return Value(frozenset(), flow.origins | event.now.origins | {Origin("method", (obj, name))}, flow.scale)
+    return Value(frozenset(), flow.origins | event.now.origins | {Origin("method", (obj, name))}, flow.scale, flow.shape)
 
 
 def _texts_of(value: Value) -> list[str]:
@@ -721,7 +695,7 @@ def _setting(run: Interpreter, obj: New | Part, name: str, keys: list[str], args
     held = [run.attribute(just(obj), key) for key in keys]
     if within:
         held = [just(run.objects.part(run.objects.part(obj, key), inner)) for key in keys for inner in within]
-    held = [Value(frozenset(o for o in v.objs if not isinstance(o, Method)), v.origins, v.scale) for v in held]
+    held = [Value(frozenset(o for o in v.objs if not isinstance(o, Method)), v.origins, v.scale, v.shape) for v in held]
     return join([*held, *(args[1:2] if not within else ()), *(v for k, v in keywords.items() if k in ("default", "fallback"))])
 
 
@@ -733,7 +707,7 @@ def _apex_amp(run: Interpreter, event: Call, path: str, args: list[Value], keywo
     if path == SCALE_LOSS:
         loss = keywords.get("loss", args[0] if args else NOTHING)
         scaler = run.objects.new(path, event.node, run.stack)
-        return Value(loss.objs, loss.origins | {Origin("scaled", scaler)}, loss.scale)
+        return Value(loss.objs, loss.origins | {Origin("scaled", scaler)}, loss.scale, loss.shape)
     if path == MASTER_PARAMS:
         moved = [o for value in args[:1] for o in value.made()]
         return join([run.memory.get((o, "params"), NOTHING) for o in moved])
@@ -813,14 +787,19 @@ def _zip(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, V
 
 
 def _range(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    return Value(frozenset((run.objects.new("range", event.node, run.stack),)), mixed(args, keywords).origins)
+    made, flow = run.objects.new("range", event.node, run.stack), mixed(args, keywords)
+    if flow.scale is not None:
+        run.memory[made, tensors.ENDS] = Value(frozenset(), flow.origins, flow.scale)
+    return Value(frozenset((made,)), flow.origins)
 
 
 def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     if not args:
         return NOTHING
     own = [run.invoke_named(o, "__next__", event.node) for o in args[0].made() if o.cls is not None]
-    rest = Value(frozenset(o for o in args[0].objs if not (isinstance(o, New) and o.cls is not None)), args[0].origins, args[0].scale)
+    rest = Value(
+        frozenset(o for o in args[0].objs if not (isinstance(o, New) and o.cls is not None)), args[0].origins, args[0].scale, args[0].shape
+    )
     found = [v for v in own if v is not None]
     return join([*found, run.element(rest)]) if found and rest.objs else join(found) if found else run.element(args[0])
 
@@ -831,12 +810,21 @@ def _len(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, V
         return Value(frozenset(), frozenset((Origin("agreed"),)))
     if run.timed(value) == "columns":
         return agreed(Value(frozenset(), value.origins))  # steps through time, as many on every rank
+    if value.shape is not None and value.scale == "sample" and (value.shape.several or (value.shape.sure and value.shape.axis)):
+        return agreed(Value(frozenset(), value.origins))
     if value.scale == "sample" and event.node.args and _in_parts(run, event.node.args[0]):
         return agreed(Value(frozenset(), value.origins))  # how many inputs and targets there are, not how many samples
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
     told = frozenset(o for o in value.origins if o.kind not in ("random", "drawn"))  # what is in it was drawn, not how much there is
     chosen = bool(value.of_kind("decided")) and bool(value.objs)  # a list of some of the samples
-    return Value(frozenset(), told | lengths, ("sum" if chosen else "count") if value.scale == "sample" else None)
+    if value.scale == "chosen":
+        return Value(frozenset(), told | lengths, "sum")
+    entries = bool(value.objs) and (value.shape is None or value.shape.base not in value.objs)  # each of which is rows, and not one row
+    return Value(
+        frozenset(),
+        told | lengths,
+        "sum" if chosen and value.scale == "sample" else "count" if value.scale == "sample" and not entries else None,
+    )
 
 
 def _in_parts(run: Interpreter, node: ast.expr) -> bool:
@@ -873,7 +861,9 @@ def _takes_apart(node: ast.AST, name: str) -> bool:
 def _keep(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     value = without_graph(args[0]) if args else NOTHING
     bends = event.method in ("int", "round", "abs") and value.scale == "mean"  # the mean of these is not this of the mean
-    return Value(frozenset(o for o in value.objs if isinstance(o, (Lit, Part))), value.origins, "other" if bends else value.scale)
+    return Value(
+        frozenset(o for o in value.objs if isinstance(o, (Lit, Part))), value.origins, "other" if bends else value.scale, value.shape
+    )
 
 
 def _sum(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -884,9 +874,9 @@ def _sum(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, V
     if len({v.scale for v in listed}) > 1:
         added = listed[0]
         for item in listed[1:]:
-            added = run.add(added, item)
-        return Value(frozenset(), origins, added.scale)
-    return Value(frozenset(), origins, "sum" if samples else value.scale)
+            added = run.add(added, item, event.node)
+        return Value(frozenset(), origins, added.scale, added.shape)
+    return Value(frozenset(), origins, "sum" if samples else value.scale, value.shape)
 
 
 def _written_out(run: Interpreter, made: New) -> list[Value]:

@@ -140,7 +140,7 @@ class Memory(dict[Key, Value]):
             if key not in watch.saved:
                 watch.saved[key] = _get(self, key)
             if value is watch.saved[key]:  # what is read from here on is not what was there before
-                value = Value(value.objs, value.origins, value.scale)
+                value = Value(value.objs, value.origins, value.scale, value.shape)
             watch.written[key] = None
         version.new[key] = value
         super().__setitem__(key, value)

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from ddpify.placement.shape import ROWS, Base, Scale, Shape
 from ddpify.records import dataclass, field
 
 Stack = tuple[ast.AST, ...]
-
-# How a number depends on the samples of a batch. "sample": one entry per sample; "mean": an average over them; "sum": a total;
-# "count": how many there are, "total": counts added up; "weighted": an average by weights or valid entries; "other": anything else.
-Scale = Literal["sample", "mean", "sum", "count", "total", "weighted", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +242,7 @@ class Value:
     objs: frozenset[Obj] = frozenset()
     origins: frozenset[Origin] = frozenset()
     scale: Scale | None = None
+    shape: Shape | None = None  # of a tensor, as far as known
 
     def __or__(self, other: Value) -> Value:
         if self is other or not (other.objs or other.origins or other.scale):
@@ -253,12 +251,15 @@ class Value:
             return other
         scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
         origins = union(self.origins, other.origins)
-        if scale == self.scale and origins is self.origins and other.objs <= self.objs:
+        shape = self.shape if self.shape is other.shape or self.shape == other.shape else _either(self, other)
+        if scale in ROWS and shape is not None and _elsewhere(self, other):
+            scale = "other"
+        if scale == self.scale and shape is self.shape and origins is self.origins and other.objs <= self.objs:
             return self
         objs = self.objs | other.objs
         if len(objs) > _MANY and objs != _ANYTHING:
             objs = _ANYTHING  # and so it stays, whatever is added
-        return Value(objs if _ANYTHING.isdisjoint(objs) else _ANYTHING, origins, scale)
+        return Value(objs if _ANYTHING.isdisjoint(objs) else _ANYTHING, origins, scale, shape)
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
@@ -290,6 +291,32 @@ class Value:
 
 
 _NO_PATHS = frozenset[str]()
+
+
+def _either(one: Value, other: Value) -> Shape | None:
+    """The dimensions of one of two tensors."""
+    if one.shape is None or other.shape is None:
+        alone = one.shape or other.shape
+        lost = (one if one.shape is None else other).scale in ROWS
+        return None if lost or alone is None else alone
+    sure, several = one.shape.sure and other.shape.sure, one.shape.several if one.shape.several == other.shape.several else None
+    mine, others = _counted_from(one.shape), _counted_from(other.shape)
+    if mine >= others or others >= mine:
+        return (one.shape if mine >= others else other.shape)._replace(sure=sure, several=several, single=False, front=False)
+    return Shape(Base(mine | others), 0, one.shape.axis, sure, several=several)
+
+
+def _counted_from(shape: Shape) -> frozenset[Shape]:
+    """The dimensions of each of several tensors that a tensor may be, or its own."""
+    held = shape.base.of if isinstance(shape.base, Base) and isinstance(shape.base.of, frozenset) else (shape._replace(dims=0),)
+    return frozenset(s._replace(dims=s.dims + shape.dims, axis=0, sure=True, single=False, several=False, front=False) for s in held)
+
+
+def _elsewhere(one: Value, other: Value) -> bool:
+    """Whether the samples of two values lie along different dimensions."""
+    return one.shape is not None and other.shape is not None and one.shape.axis != other.shape.axis and one.scale == other.scale
+
+
 _MANY = 240  # so many alternatives are followed
 _ANYTHING: frozenset[Obj] = frozenset((Like("*"),))
 NOTHING = Value()

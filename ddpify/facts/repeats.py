@@ -15,7 +15,8 @@ from ddpify.facts.interpret.state import Frame, Interpreter
 from ddpify.facts.model import Decision, Loop, Stack, Value
 from ddpify.facts.recording import Recording, Repeated, Seen
 
-_EVENTS, _LOG, _NOTED, _CALLS, _STORES, _DECISIONS, _LOOPS, _TESTS, _VISITED, _POINT, _ORDER = range(11)  # of what `lengths` gives
+# of what `lengths` gives
+_EVENTS, _LOG, _NOTED, _CALLS, _STORES, _DECISIONS, _LOOPS, _TESTS, _VISITED, _CLAIMS, _POINT, _ORDER = range(12)
 _KEPT = 4  # so many outcomes of one call are kept
 Outcomes = dict[object, list["Outcome"]]
 
@@ -24,7 +25,18 @@ def lengths(run: Interpreter) -> tuple[int, ...]:
     """How long the lists are that a call makes longer, the point that is running, and how many events were counted."""
     record, log = run.record, run.log
     lists: tuple[Sized, ...]
-    lists = (record.events, record.log, log.noted, log.calls, log.stores, run.trace.decisions, run.loops, run.tests, log.visited)
+    lists = (
+        record.events,
+        record.log,
+        log.noted,
+        log.calls,
+        log.stores,
+        run.trace.decisions,
+        run.loops,
+        run.tests,
+        log.visited,
+        run.claims.log,
+    )
     return (*(len(each) for each in lists), record.current, run.order)
 
 
@@ -44,6 +56,7 @@ class Outcome(Repeated):
         self.said = run.said
         self.returned, self.yielded, self.changed, self.local = frame.returned, frame.yielded, frame.changed, frame.local
         self.record, self.log, self.decisions = run.record, run.log, run.trace.decisions
+        self.claims = tuple(dict.fromkeys(run.claims.log[self.start[_CLAIMS] : self.end[_CLAIMS]]))
         self._values: dict[ast.AST, Value] | None = None
         self._visited: set[ast.AST] | None = None
         self._calls: list[Seen] | None = None
@@ -111,6 +124,7 @@ class Outcome(Repeated):
             run.memory[place] = value
         for obj, names in self.keys.items():
             run.keys.setdefault(obj, set()).update(names)
+        run.claims.repeat(self.claims)
         run.closures.update(recording.closures)
         self._seen_again(run)
         run.said = self.said

@@ -12,7 +12,8 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from ddpify.facts.model import New, Obj, Origin, Part, Scale, Value
+from ddpify.facts.model import New, Obj, Origin, Part, Value
+from ddpify.placement.shape import Scale
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -84,7 +85,7 @@ def marked(run: Interpreter, node: ast.AST, path: str, result: Value) -> Value:
     kind = source(path)
     if kind == "same" or path.rpartition(".")[2][:1].isupper():  # an object says nothing until it is asked
         return result
-    return Value(result.objs, result.origins | {Origin(kind, path)}, result.scale)
+    return Value(result.objs, result.origins | {Origin(kind, path)}, result.scale, result.shape)
 
 
 def as_said(said: str, value: Value) -> Value:
@@ -93,7 +94,7 @@ def as_said(said: str, value: Value) -> Value:
     if said == "replicate":
         return Value(value.objs, frozenset(o for o in known if o.kind not in ("batch", "decided", "time", "random", "drawn")))
     if said == "per-rank":
-        return Value(value.objs, known | {Origin("process", "said to be each rank's own")}, value.scale)
+        return Value(value.objs, known | {Origin("process", "said to be each rank's own")}, value.scale, value.shape)
     return Value(frozenset(), known, _SCALES[said])
 
 

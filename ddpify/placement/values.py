@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ddpify.facts.model import Origin, Scale, Value
+from ddpify.facts.model import Origin, Value
 from ddpify.placement.lattice import REPLICATE, Op, Partial, PerRank, Placement, Shard, Unknown
+from ddpify.placement.shape import Scale
 
 CLOCK = "the clock"
 CHOICE = "a choice by a rank's own batch"

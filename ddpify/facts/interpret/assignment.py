@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, sources
+from ddpify.facts import library, sources, tensors
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
@@ -123,10 +123,12 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
         if not any(o.kind == "batch" for o in origins):  # rows of all ranks, put where all ranks have them
             origins = frozenset(o for o in origins if o.kind != "whole")
         if not receiver.objs and origins and isinstance(target.value, ast.Name):
-            run.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale))
+            run.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape))
         elif not receiver.objs and origins and isinstance(target.value, ast.Attribute):
             for obj in run.expression(target.value.value).objs:
-                run.set_attribute(obj, target.value.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale), False)
+                run.set_attribute(
+                    obj, target.value.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False
+                )
 
 
 def _replaced(run: Interpreter, receiver: Value, value: Value) -> bool:
@@ -173,7 +175,7 @@ def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: a
         part = isinstance(node, ast.AugAssign) or _reads_target(run, node.value, target)
     if not part:
         return value
-    return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale)
+    return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale, value.shape)
 
 
 def _reads_target(run: Interpreter, node: ast.expr, target: ast.expr) -> bool:
@@ -194,7 +196,7 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     """`a += value`."""
     old, value = run.expression(node.target), run.expression(node.value)
     run.note(node.target, old)
-    new = run.binary(node.op, old, value)
+    new = run.binary(node.op, old, value, node)
     if isinstance(node.op, ast.Add) and any(o.path == "list" for o in old.made()):
         for obj in old.made():
             run.set_attribute(obj, ELEMENT, run.element(value), False)
@@ -227,14 +229,18 @@ def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Valu
             parts = list(obj.items)
         elif isinstance(obj, New) and all((obj, str(i)) in run.memory for i in range(len(targets))):
             parts = [run.memory[obj, str(i)] for i in range(len(targets))]
-        elif obj is None and value.scale == "count" and star is None and len(targets) > 1:  # rows, columns = x.shape
+        elif obj is None and star is None and (taken := tensors.unpacked(run, value, len(targets), targets[0])) is not None:
+            parts = [library.agreed(t) if t.scale is None else t for t in taken]
+        elif obj is None and value.scale == "count" and star is None and len(targets) > 1:
             length = library.agreed(Value(frozenset(), value.origins))
             parts = [value, *(length for _ in targets[1:])]
         else:
-            part = run.element(Value(frozenset() if obj is None else frozenset((obj,)), value.origins, value.scale))
+            part = run.element(Value(frozenset() if obj is None else frozenset((obj,)), value.origins, value.scale, value.shape))
             parts = [part] * len(targets)
-            if isinstance(obj, New) and not part.objs:
-                parts = [Value(frozenset((run.objects.part(obj, str(i)),)), part.origins, part.scale) for i in range(len(targets))]
+            if isinstance(obj, New) and not part.objs and part.shape is None:  # tensors are no objects
+                parts = [
+                    Value(frozenset((run.objects.part(obj, str(i)),)), part.origins, part.scale, part.shape) for i in range(len(targets))
+                ]
         out = [a | b for a, b in zip(out, parts, strict=True)]
     return out
 

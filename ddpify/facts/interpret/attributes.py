@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, named
+from ddpify.facts import library, named, tensors
 from ddpify.facts.interpret.literals import decorator_names
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
@@ -28,6 +28,7 @@ from ddpify.facts.model import (
 )
 from ddpify.facts.names import canonical
 from ddpify.facts.record import Kind
+from ddpify.placement.shape import ROWS
 
 
 def evaluate_attribute(run: Interpreter, node: ast.Attribute) -> Value:
@@ -47,7 +48,10 @@ def read(run: Interpreter, base: Value, node: ast.Attribute) -> Value:
 def attribute(run: Interpreter, base: Value, name: str) -> Value:
     """What `base.name` is."""
     if not base.objs or (name in ("device", "dtype") and all(isinstance(o, New) and o.path in library.COLLECTIONS for o in base.objs)):
-        return library.tensor_attribute(base, name)
+        found = tensors.attribute(run, base, name, run.access) if base.scale is not None else None
+        return library.tensor_attribute(base, name) if found is None else found
+    if base.scale in ROWS and name in tensors.TURNED_OVER:
+        return tensors.attribute(run, base, name, run.access) or NOTHING
     held = join([_attribute_of(run, obj, name, base) for obj in ordered(base.objs)])
     picked = run.cuts and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
     return held | Value(frozenset(), run.of_batches(base)) if picked else held
@@ -99,7 +103,7 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
         return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))), base.origins | given.origins, given.scale)
     if isinstance(obj, Tup) or (isinstance(obj, Lit) and obj.value is None):
         return NOTHING
-    tensor = library.tensor_attribute(Value(frozenset(), base.origins, base.scale), name)
+    tensor = library.tensor_attribute(Value(frozenset(), base.origins, base.scale, base.shape), name)
     if isinstance(obj, Lit):  # a number that a loop adds tensors to is a tensor after it
         return just(run.objects.method(obj, name)) | (tensor if base.scale or base.origins else NOTHING)
     return tensor
@@ -156,7 +160,7 @@ def bound_to(run: Interpreter, found: Value, obj: New) -> Value:
             out.append(run.call_function(run.objects.bound(f, obj, f.cls), run.access or f.node, [], {}))
         else:
             out.append(just(run.objects.bound(f, obj, f.cls)))
-    return join(out) | Value(frozenset(), found.origins, found.scale)
+    return join(out) | Value(frozenset(), found.origins, found.scale, found.shape)
 
 
 def _super(run: Interpreter, obj: Super, name: str) -> Value:

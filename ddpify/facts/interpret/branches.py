@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, scales
+from ddpify.facts import library, tensors
 from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.literals import literal, sources_of
 from ddpify.facts.interpret.state import Interpreter
@@ -219,7 +219,7 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
     origins = origins_of(parts) | frozenset(s for p in parts for s in sources_of(p))
     if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
         return Value(frozenset(), frozenset(o for o in origins if o.kind != "batch"))  # the lengths of batches: all ranks' are equal
-    return Value(frozenset(), origins, scales.compared(p.scale for p in parts))
+    return tensors.entrywise(run, parts, origins, node)
 
 
 def _deciding(test: Value) -> frozenset[Origin]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ddpify.facts import drivers, library, named, scales, sources
+from ddpify.facts import drivers, library, named, sources, tensors
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret.attributes import read
 from ddpify.facts.interpret.batches import rows_of_rank
@@ -30,9 +30,11 @@ from ddpify.facts.model import (
     join,
     just,
     ordered,
+    origins_of,
 )
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording, Seen, merge
+from ddpify.placement.shape import Shape
 
 _DEPTH = 24
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # what losses average is told by
@@ -83,7 +85,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     elif isinstance(inner, ast.Attribute) and result.batches() and filled:
         owners = run.expression(inner.value).objs
         for obj in owners:
-            run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale), len(owners) == 1)
+            run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)
 
 
 def _filled(run: Interpreter, value: Value) -> Value:
@@ -92,7 +94,7 @@ def _filled(run: Interpreter, value: Value) -> Value:
         if isinstance(obj, New) and obj.path in library.COLLECTIONS:
             held = run.memory.get((obj, ELEMENT))
             if held is not None and held.origins:
-                value = Value(value.objs, value.origins | held.origins, value.scale or held.scale)
+                value = Value(value.objs, value.origins | held.origins, value.scale or held.scale, value.shape or held.shape)
     return value
 
 
@@ -153,8 +155,8 @@ def _code(run: Interpreter, obj: Obj) -> object:
     if not isinstance(obj, New):
         return obj
     if obj.cls is None and obj.path.startswith("torch.nn."):
-        own = bool(run.hooks_of(obj)) or obj.path in library.PARTICULAR or any((obj, name) in run.memory for name in _OF_LOSSES)
-        return obj if own else obj.path
+        own = bool(run.hooks_of(obj)) or obj.path == library.SEQUENTIAL or any((obj, name) in run.memory for name in _OF_LOSSES)
+        return obj if own else tensors.kind_of(run, obj)
     return obj.cls if run.is_module(obj) else obj
 
 
@@ -221,7 +223,7 @@ def _call_instance(
     """Call an object: a module's forward, or `__call__`; it may be any of those that are `alike`."""
     flow = library.mixed(args, keywords)
     if isinstance(obj, New) and obj.path in library.WRAPPERS:
-        return Value(frozenset(), flow.origins, flow.scale)  # one that holds nothing known
+        return Value(frozenset(), flow.origins, flow.scale, flow.shape)  # one that holds nothing known
     if isinstance(obj, New) and obj.cls is not None:
         out = invoke_named(run, obj, "__call__", call.node, args, keywords, alike)
         if out is not None:
@@ -233,51 +235,50 @@ def _call_instance(
     if isinstance(obj, New) and obj.path in run.project.placements:
         run.trace.believed[call.node] = f"`{obj.path}` is {run.project.placements[obj.path]}"
         return sources.as_said(run.project.placements[obj.path], flow)
-    if isinstance(obj, New) and obj.path == library.SEQUENTIAL and args and _holds_own(run, obj):
-        return _forwarded(run, obj, call, flow, _in_turn(run, obj, call, args[0]))
-    scale = scales.of_module(
-        obj.path if isinstance(obj, New) else "",
-        run.memory.get((obj, "reduction"), NOTHING),
-        flow.scale,
-        any((obj, n) in run.memory for n in _OF_LOSSES[1:]) or run.ignores(),
-    )
+    known = _of_library(run, obj, call, args, keywords, flow) if isinstance(obj, New) else None
+    if known is not None:
+        return _forwarded(run, obj, call, flow, known, alike)
+    scale = flow.scale if flow.scale in (None, "sample") else "other"
     labelled = isinstance(obj, New) and "labels" in keywords and library.averages(obj.path)
-    if scale == "sample" and args and library.goes_over_rows(run, obj) and _rows_first(run, args[0]):
-        return _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins | {Origin("coupled")}, "other"))
-    out = _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins, scale), alike)
-    return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale) if labelled else out
+    shape = Shape(call.node, several=None) if scale else None
+    out = _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins, scale, shape), alike)
+    return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale, out.shape) if labelled else out
 
 
-def _rows_first(run: Interpreter, value: Value) -> bool:
-    """Whether the first dimension is surely that of the samples: as loaders put them together, and never turned since."""
-    loaders = value.of_kind("batch")
-    plain = all(run.is_a(o, library.DATALOADER) and not run.memory.get((o, "collate_fn"), NOTHING).objs for o in loaders)
-    return bool(loaders) and plain and value.scale == "sample" and not value.of_kind("turned")
+def _of_library(run: Interpreter, obj: New, call: Call, args: list[Value], keywords: dict[str, Value], flow: Value) -> Value | None:
+    """What a module of torch gives, or modules one after another; None of what has no row."""
+    if obj.path != library.SEQUENTIAL or not args:
+        return tensors.module(run, obj, call.node, args, keywords, flow.origins)
+    places = 0
+    while (obj, str(places)) in run.memory:
+        places += 1
+    value = args[0]
+    if places and (obj, "[many]") not in run.memory:
+        for at in range(places):
+            value = _step(run, run.memory[obj, str(at)], call, value)
+        return value
+    each = [_step(run, just(child), call, value) for child in ordered(run.memory.get((obj, ELEMENT), NOTHING).objs)]
+    same = each and all(v.scale == "sample" and v.shape == each[0].shape for v in each)
+    if same or not each:
+        return each[0] if each else None
+    failed = next((v for v in each if v.scale not in (None, "sample")), None)
+    return failed or Value(frozenset(), origins_of(each), flow.scale, Shape(call.node, several=None) if flow.scale else None)
 
 
-def _holds_own(run: Interpreter, obj: New, depth: int = 0) -> bool:
-    """Whether a Sequential holds modules of the project's own, or ones with hooks."""
-    inside = [o for _, held in run.memory.of(obj) for o in held.objs if isinstance(o, New)]
-    return any(run.is_module(o) or run.hooks_of(o) or (depth < 4 and o.path == obj.path and _holds_own(run, o, depth + 1)) for o in inside)
-
-
-def _in_turn(run: Interpreter, obj: New, call: Call, value: Value) -> Value:
-    """What the modules of a Sequential make of a value, one after another; several that may stand in one place all do."""
-    places = {name: held for name, held in run.memory.of(obj) if name not in (ELEMENT, UNNAMED)}
-    for held in places.values():
-        for child in ordered(held.objs):
-            if isinstance(child, (New, Part)):
-                value = invoke(run, call, just(child), [value], {})
-    return value
+def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
+    """What one of several modules in a row gives."""
+    modules = [o for o in _wrappers_opened(run, ordered(child.objs)) if isinstance(o, (New, Part))]
+    return (
+        join([_call_instance(run, call, o, [value], {}, alike) for o, alike in _alternatives(run, modules) if isinstance(o, (New, Part))])
+        if modules
+        else Value(frozenset(), value.origins, value.scale, Shape(call.node, several=None) if value.scale else None)
+    )
 
 
 def _forwarded(run: Interpreter, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:
-    couples = out.of_kind("coupled") and not flow.of_kind("coupled")
-    if out.scale == "other" and flow.scale == "sample" and run.is_network(obj) and not couples:
-        out = Value(out.objs, out.origins, "sample")  # what a network makes of a sample is one entry of the batch it returns
     kept = out.origins - _inner_forwards(out, flow)
     mark = frozenset() if run.no_grad else frozenset(Origin("forward", (o, call.node)) for o in alike or (obj,))
-    made = _marked(run, Value(out.objs, kept | flow.origins | mark, out.scale), mark, flow)
+    made = _marked(run, Value(out.objs, kept | flow.origins | mark, out.scale, out.shape), mark, flow)
     for name, hook in [h for o in alike or (obj,) for h in run.hooks_of(o).values()]:
         graded = library.gradient_of(made)
         given = [flow] if name == "register_forward_pre_hook" else [flow, made] if name in library.FORWARD_HOOKS else [graded, graded]
@@ -305,13 +306,13 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
             held = dict(run.memory.of(obj))
             made = outputs(run, at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
             for name, item in held.items():
-                run.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale)
+                run.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale, item.shape)
             objs.add(obj)
-    return Value(frozenset(objs), value.origins, value.scale)
+    return Value(frozenset(objs), value.origins, value.scale, value.shape)
 
 
 def _part_of(run: Interpreter, item: Value, mark: frozenset[Origin], flow: Value) -> Value:
-    return Value(item.objs, (item.origins - _inner_forwards(item, flow)) | mark, item.scale)
+    return Value(item.objs, (item.origins - _inner_forwards(item, flow)) | mark, item.scale, item.shape)
 
 
 def outputs(run: Interpreter, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:

@@ -79,7 +79,7 @@ def execute_class(run: Interpreter, node: ast.ClassDef) -> bool:
     body = run.frames.pop().local or {}
     for name, value in body.items():
         owned = frozenset(run.objects.bound(o, None, cls) if isinstance(o, Func) else o for o in value.objs)
-        run.memory[cls, name] = Value(owned, value.origins, value.scale)
+        run.memory[cls, name] = Value(owned, value.origins, value.scale, value.shape)
     run.bind(node.name, just(cls))
     run.bind(node.name, _decorated(run, decorators, just(cls)))
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import named, scales
+from ddpify.facts import library, named, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, literal_keys, sources_of
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
@@ -23,7 +23,7 @@ from ddpify.facts.record import Kind
 def mixed_parts(run: Interpreter, node: ast.AST) -> Value:
     """Something that only mixes its parts."""
     parts = [run.expression(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
-    return Value(frozenset(), origins_of(parts), scales.mixed(parts))
+    return Value(frozenset(), origins_of(parts), tensors.any_function(parts))
 
 
 def evaluate_constant(run: Interpreter, node: ast.Constant) -> Value:
@@ -45,10 +45,21 @@ def evaluate_tuple(run: Interpreter, node: ast.Tuple) -> Value:
     """`a, b`; a list where some are starred."""
     items = tuple(run.expression(e) for e in node.elts)
     if any(isinstance(e, ast.Starred) for e in node.elts):
-        return _container(
-            run, "list", node, [run.element(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True)]
-        )
+        return _starred(run, node, items)
     return just(Tup(items))
+
+
+def _starred(run: Interpreter, node: ast.Tuple, items: tuple[Value, ...]) -> Value:
+    """A tuple of which some entries are taken from others: of a tensor's sizes as many as it has dimensions, else a list."""
+    parts: list[Value] = []
+    for e, item in zip(node.elts, items, strict=True):
+        sizes = isinstance(e, ast.Starred) and item.shape is not None and item.shape.ndim
+        taken = tensors.unpacked(run, item, sizes, node) if sizes else None
+        if taken is None and isinstance(e, ast.Starred):
+            elements = [run.element(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True)]
+            return _container(run, "list", node, elements)
+        parts += [library.agreed(t) if t.scale is None else t for t in taken] if taken is not None else [item]
+    return just(Tup(tuple(parts)))
 
 
 def evaluate_list(run: Interpreter, node: ast.List | ast.Set) -> Value:
@@ -101,11 +112,11 @@ def evaluate_unary(run: Interpreter, node: ast.UnaryOp) -> Value:
     inner = run.expression(node.operand)
     if isinstance(node.op, ast.USub) and isinstance(literal(inner), (int, float)):
         return just(Lit(-literal(inner), id(node)))  # type: ignore[operator]
-    return Value(
-        frozenset(),
-        inner.origins | sources_of(inner),
-        inner.scale if isinstance(node.op, (ast.USub, ast.UAdd)) else scales.mixed([inner]),
-    )
+    if isinstance(node.op, ast.Not):
+        return Value(frozenset(), inner.origins | sources_of(inner), tensors.any_function([inner]))
+    linear = isinstance(node.op, (ast.USub, ast.UAdd))
+    found = inner if linear else tensors.entrywise(run, [inner], inner.origins, node)
+    return Value(frozenset(), found.origins | sources_of(inner), found.scale, found.shape)
 
 
 def evaluate_joined(run: Interpreter, node: ast.JoinedStr) -> Value:
@@ -116,7 +127,7 @@ def evaluate_joined(run: Interpreter, node: ast.JoinedStr) -> Value:
     return Value(
         (joined_texts(pieces) or named.text(run, pieces)) if len(plain) == len(node.values) else frozenset(),
         origins_of(parts) | frozenset(s for p in parts for s in sources_of(p)),
-        scales.mixed(parts),
+        tensors.any_function(parts),
     )
 
 

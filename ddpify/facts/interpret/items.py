@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, named, scales
+from ddpify.facts import library, named, tensors
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
@@ -24,6 +24,7 @@ from ddpify.facts.model import (
 from ddpify.facts.names import canonical
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import same
+from ddpify.placement.shape import Scale, Shape
 
 
 def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
@@ -31,7 +32,7 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
     base, index = run.expression(node.value), run.expression(node.slice)
     if run.cuts and any(isinstance(o, Tup) for o in index.objs):
         flow = library.mixed([index], {})
-        index = Value(index.objs, flow.origins, flow.scale)
+        index = Value(index.objs, flow.origins, flow.scale, flow.shape)
     value = item(run, base, index, node)
     run.events.append((Kind.READ, node, base, value))
     return value
@@ -41,33 +42,21 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
     """What `base[index]` is."""
     if not base.objs and base.of_kind("labelled"):
         part = library.output_of(base, literal(index) == 0)
-        return Value(frozenset(), part.origins | index.origins, part.scale)
+        return Value(frozenset(), part.origins | index.origins, part.scale, part.shape)
     if not base.objs:
-        whole = scales.indexed(base.scale, node.slice)
         if base.scale == "sample" and _steps_through(run, node.slice):
-            return Value(frozenset(), base.origins | {Origin("part", node)}, "sample")
+            return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
         if base.scale == "sample" and run.cuts and (how := run.timed(base)):
             run.feed(base)
             rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
-            whole = "sample" if isinstance(rows, ast.Slice) else "other"
+            whole: Scale = "sample" if isinstance(rows, ast.Slice) else "other"
             return Value(frozenset(), base.origins | frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index"), whole)
-        if base.scale is None and index.scale == "sample":
-            return Value(frozenset(), base.origins | index.origins, "sample")  # the rows that a batch of indices picks
-        if whole == "sample" and not isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Constant)):
-            if index.scale in ("sample", "weighted"):  # a mask or a choice of rows: how many, differs from rank to rank
-                whole = "weighted"
-            elif (index.of_kind("random") or index.of_kind("index")) and base.of_kind("forward"):
-                whole = "other"  # rows paired with other rows
-            elif index.scale == "other":
-                whole = "other"
-        if base.scale == "count" and whole is None:
-            return library.agreed(Value(frozenset(), base.origins | index.origins))  # a length that is no batch's
         rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        if base.scale is None and _own_length(run, rows):
+        if base.scale is None and own_length(run, rows):
             ends = library.mixed([run.trace.values.get(n, NOTHING) for n in ast.iter_child_nodes(rows)], {})
-            return Value(frozenset(), base.origins | ends.origins, "sample")  # as many rows as the batch has
-        cut = whole == "sample" and isinstance(node.slice, ast.Tuple) and any(_own_length(run, s) for s in node.slice.elts)
-        return Value(frozenset(), base.origins | index.origins | ({Origin("turned", node)} if cut else set()), whole)
+            return Value(frozenset(), base.origins | ends.origins, "sample", base.shape)  # as many rows as the batch has
+        found = tensors.item(run, base, index, node)
+        return library.agreed(found) if base.scale == "count" and found.scale is None else found
     out = []
     for obj in base.objs:
         if isinstance(obj, New) and obj.path == library.PARTS:
@@ -96,16 +85,24 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             held = [run.memory[obj, key] for key in literal_keys(index) if (obj, key) in run.memory]
             if not held and (obj, ELEMENT) in run.memory:
                 held = [run.memory[obj, ELEMENT]]
+            if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
+                held = [Value(v.objs, v.origins, v.scale, v.shape._replace(several=True) if v.scale and v.shape else v.shape) for v in held]
+            if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
+                held = [tensors.item(run, Value(frozenset(), base.origins), index, node)]
             if not held and isinstance(obj, (New, Part)):
                 keys = literal_keys(index)
-                held = [just(run.objects.part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale)]
+                held = (
+                    [just(run.objects.part(obj, keys[0]))]
+                    if keys
+                    else [Value(frozenset(), base.origins | index.origins, base.scale, base.shape)]
+                )
                 if run.is_a(obj, library.DATALOADER):
                     held = [NOTHING]
             out += held
     origins = base.origins
     if base.of_kind("parameters") and isinstance(literal(index), str) and literal(index) != "params":
         origins = frozenset(o for o in origins if o.kind not in ("parameters", "weight"))  # a setting of a group
-    return join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale)
+    return join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale, base.shape)
 
 
 def _steps_through(run: Interpreter, rows: ast.expr) -> bool:
@@ -134,7 +131,7 @@ def of_batches(run: Interpreter, value: Value) -> frozenset[Origin]:
     return frozenset(o for o in value.origins if o.kind == "batch") if run.cuts else frozenset()
 
 
-def _own_length(run: Interpreter, part: ast.expr) -> bool:
+def own_length(run: Interpreter, part: ast.expr) -> bool:
     """Whether a slice ends where the samples of a batch say: on each rank elsewhere."""
     ends = [e for e in (part.lower, part.upper) if e is not None] if isinstance(part, ast.Slice) else []
     return any(run.trace.values.get(e, NOTHING).of_kind("batch") for e in ends)
@@ -143,6 +140,8 @@ def _own_length(run: Interpreter, part: ast.expr) -> bool:
 def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value:
     """What iterating over a value gives."""
     if not over.objs:
+        if over.shape is not None and over.shape.several:
+            return Value(frozenset(), over.origins, over.scale, over.shape._replace(several=False))
         if over.scale == "sample" and node is not None:
             return Value(frozenset(), over.origins, "other")  # one sample at a time
         return over
@@ -156,7 +155,9 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
     if isinstance(obj, Tup):
         return join(obj.items)
     if run.is_a(obj, library.DATALOADER):
-        return Value(frozenset(), frozenset((Origin("batch", obj),)), "sample")
+        collate = run.memory.get((obj, "collate_fn"), NOTHING)
+        sure = all(isinstance(o, Lit) and o.value is None for o in collate.objs)
+        return Value(frozenset(), frozenset((Origin("batch", obj),)), "sample", Shape(obj, sure=sure, several=None))
     if isinstance(obj, New) and obj.path in library.WRAPPERS:
         return element(run, run.memory.get((obj, "module"), NOTHING), node)
     if isinstance(obj, New):
@@ -182,8 +183,8 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
                     return run.invoke_named(obj, "__next__", obj.node) or NOTHING
                 return element(run, made, node)
     if isinstance(obj, (New, Part)):
-        return Value(frozenset((run.objects.part(obj, ELEMENT),)), over.origins, over.scale)
-    return Value(frozenset(), over.origins, over.scale)
+        return Value(frozenset((run.objects.part(obj, ELEMENT),)), over.origins, over.scale, over.shape)
+    return Value(frozenset(), over.origins, over.scale, over.shape)
 
 
 def own_method(run: Interpreter, obj: New, name: str) -> Value | None:

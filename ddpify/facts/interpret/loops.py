@@ -25,6 +25,7 @@ from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
 from ddpify.facts.tree import same
 from ddpify.facts.writes import loop_carried
+from ddpify.placement.shape import Shape
 
 
 def _loop(
@@ -228,7 +229,8 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     run.memory[obj, ELEMENT] = item
     for k in keys:
         run.memory[obj, k] = item
-    made = Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None)
+    rows = Shape(obj, sure=False) if samples else None  # one entry for each sample
+    made = Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None, rows)
     run.events.append((Kind.MAKE, node, None, made))
     return made
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from ddpify import comments
-from ddpify.facts import library
+from ddpify.facts import library, tensors
 from ddpify.facts.interpret import (
     assignment,
     attributes,
@@ -48,7 +48,7 @@ def _turn(value: Value, how: str, node: ast.expr) -> Value:
         return library.whole(value)
     if how == "mean":
         return Value(value.objs, value.origins, "mean")
-    return Value(value.objs, value.origins | {Origin(how, node)}, value.scale)
+    return Value(value.objs, value.origins | {Origin(how, node)}, value.scale, value.shape)
 
 
 class Machine(Interpreter):
@@ -59,6 +59,7 @@ class Machine(Interpreter):
     import_module = importing.import_module
     attribute = attributes.attribute
     of_batches = items.of_batches
+    own_length = items.own_length
     update = expressions.update
     binary = operators.binary
     add = operators.add
@@ -78,6 +79,7 @@ class Machine(Interpreter):
         forget_unions()
         self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
         self.trace.stores = sorted(self.stores.values(), key=lambda s: s.order)
+        tensors.settle(self)
         return self.trace
 
     def run_module(self, file: SourceFile) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ddpify.facts import library, named, scales
+from ddpify.facts import library, named, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
 from ddpify.facts.interpret.state import Interpreter
 from ddpify.facts.model import (
@@ -19,14 +19,14 @@ from ddpify.facts.model import (
 def evaluate_binop(run: Interpreter, node: ast.BinOp) -> Value:
     """`a + b` and the like."""
     left, right = run.expression(node.left), run.expression(node.right)
-    value = binary(run, node.op, left, right)
+    value = binary(run, node.op, left, right, node)
     literal = isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
     if isinstance(node.op, ast.Mult) and not literal and any(o.path == "list" for v in (left, right) for o in v.made()):
         return marked_as_sized(value, node)  # so many entries
     return value
 
 
-def binary(run: Interpreter, op: ast.operator, left: Value, right: Value) -> Value:
+def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """What an operator makes of two values."""
     texts = [o for o in (literal(left), literal(right)) if isinstance(o, str)]
     if isinstance(op, ast.Add) and (joined := joined_texts([left, right])):
@@ -43,9 +43,8 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value) -> Val
             return Value(lists, origins)
     if isinstance(op, ast.Div) and texts:
         return Value(left.objs, origins)
-    scale = "other" if scales.uneven([left, right]) else scales.binary(op, left.scale, right.scale)
-    if scales.coupled(left.scale, right.scale):
-        origins |= {Origin("coupled")}
+    found = tensors.binary(run, op, left, right, origins, node)
+    scale, origins = found.scale, frozenset(o for o in found.origins if o.kind != "offset" or o in origins)
     if isinstance(op, ast.Div) and (left.scale, right.scale) == ("sum", "count") and not right.of_kind("part"):
         origins = frozenset(o for o in origins if o.kind != "part")  # a part's total, of all rows: the parts add up to the average
     if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
@@ -69,12 +68,12 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value) -> Val
         scale = "mean"  # a rank's total, times the number of ranks
     if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
         scale = "other"  # a total and a term that is the same on every rank: no one factor fits
-    return Value(frozenset(), origins, scale)
+    return Value(frozenset(), origins, scale, found.shape)
 
 
-def add(run: Interpreter, left: Value, right: Value) -> Value:
+def add(run: Interpreter, left: Value, right: Value, node: ast.AST) -> Value:
     """What `left + right` is."""
-    return binary(run, ast.Add(), left, right)
+    return binary(run, ast.Add(), left, right, node)
 
 
 def _is_batch_size(run: Interpreter, value: Value, loaders: frozenset[Any]) -> bool:

@@ -10,6 +10,7 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 
+from ddpify.facts.claims import Claims
 from ddpify.facts.handmade import Cut
 from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import (
@@ -121,6 +122,7 @@ class Interpreter(ABC):
         self.said = ""  # what a comment says of the statement that runs
         self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
         self.heads: list[int] = []  # of the loops that run: the point at which a pass begins
+        self.claims = Claims()
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
     @property
@@ -199,7 +201,7 @@ class Interpreter(ABC):
         if not self.deciding:
             return value
         own = any(o.kind == "decided" for o in self.deciding) and value.scale in ("mean", "sum", "count", "total")
-        return Value(value.objs, value.origins | self.deciding, "other" if own else value.scale)
+        return Value(value.objs, value.origins | self.deciding, "other" if own else value.scale, value.shape)
 
     def store(self, node: ast.expr, receiver: Value, value: Value) -> None:
         """Note what is stored into an attribute or entry."""
@@ -297,7 +299,10 @@ class Interpreter(ABC):
         key = ("ignores", self.project.entry.tree)
         if key not in self.project.memo:
             self.project.memo[key] = any(
-                isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
+                isinstance(n.op, ast.USub)
+                and isinstance(n.operand, ast.Constant)
+                and n.operand.value == 100
+                and type(n.operand.value) is int
                 for file in (self.project.entry, *self.project.files.values())
                 for n in file.standing.of(ast.UnaryOp)
             )
@@ -391,15 +396,19 @@ class Interpreter(ABC):
         """The batches made by hand that a value comes from."""
 
     @abstractmethod
+    def own_length(self, part: ast.expr) -> bool:
+        """Whether a slice ends where the samples of a batch say: on each rank elsewhere."""
+
+    @abstractmethod
     def update(self, obj: Obj, value: Value) -> None:
         """Let a dict hold what other ones hold."""
 
     @abstractmethod
-    def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
+    def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         """What an operator makes of two values."""
 
     @abstractmethod
-    def add(self, left: Value, right: Value) -> Value:
+    def add(self, left: Value, right: Value, node: ast.AST) -> Value:
         """What `left + right` is."""
 
     @abstractmethod

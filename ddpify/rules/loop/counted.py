@@ -71,7 +71,7 @@ def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
         sums = [Replace(p, _of_all(context, p, p is divisor), (p,)) for p in parts]
         return *sums, Replace(node, f"{{0}} * {world} / {{1}}", (node.left, node.right))
     entries = _mean_of(context, node)
-    if entries is None or run.value(entries).scale != "weighted" or len(ast.unparse(entries)) > 60:
+    if entries is None or run.value(entries).scale != "chosen" or len(ast.unparse(entries)) > 60:
         return ()
     return (Replace(node, f"{{0}}.sum() * {world} / {total}({{0}}.numel())", (entries,)),)
 

@@ -21,7 +21,7 @@ from ddpify.edits import Replace
 from ddpify.facts import handmade
 from ddpify.facts.collect import loss_of
 from ddpify.facts.model import Call, New, Value, join, paths_of
-from ddpify.facts.scales import BY_WEIGHT
+from ddpify.facts.tensors import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop import counted, parts, whole
@@ -60,8 +60,8 @@ EXAMPLES: tuple[Example, ...] = (
         frame="step",
     ),
     Example(
-        "a sum of products over the batch, which is shown",
-        "loss = model(x)[:, 0] @ y.float()\n"
+        "a sum of products over the batch, divided by the number of samples",
+        "loss = model(x)[:, 0] @ y.float() / len(y)\n"
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
@@ -120,6 +120,20 @@ _REASONS = {
     "count": "how this loss depends on the batch was not seen",
 }
 _FIX = "scale it so that the average over ranks is the loss of the whole batch: loss * world_size * local_count / all_reduced_count"
+
+
+_GATHER = "gather the rows there with gradient, torch.distributed.nn.functional.all_gather, or let each sample stand for itself"
+
+
+def _met_inside(context: Context, loss: Value) -> bool:
+    """Whether a forward that is trained lets the samples of a batch meet."""
+    for call in context.facts.after.trace.calls:
+        if call.node not in context.training:
+            continue
+        before = frozenset(n for a in (*call.args, *call.keywords.values()) for n in a.of_kind("coupled"))
+        if (call.result.of_kind("coupled") & loss.of_kind("coupled")) - before:
+            return True
+    return False
 
 
 def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
@@ -239,6 +253,9 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 needs=("from_all_ranks",),
                 turns=all_rows.turns,
             )
+        elif _met_inside(context, loss):
+            why = "samples of a batch meet inside the model's own forward, where each rank has only its own rows"
+            yield context.manual(CODE, node, why, _GATHER, held, Safety.REVIEW)
         else:
             yield context.manual(
                 CODE, node, _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"), _FIX, held, Safety.REVIEW

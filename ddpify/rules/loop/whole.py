@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
 from ddpify.facts.collect import loss_of
 from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Tup, Value, join
 from ddpify.facts.runs import Run
-from ddpify.facts.scales import uneven
+from ddpify.facts.tensors import uneven
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.loop.numbers import expressions
@@ -53,7 +54,7 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     used = loss_in(marked, node).of_kind("mark")
     run = context.facts.after
     used = frozenset(n for n in used if not any(set(c.stack) & used for c in run.calls(n)))
-    if not used or not all(context.facts.is_edited(n) and _alike(context, n) for n in used):
+    if not used or not all(context.facts.is_edited(n) and _alike(context, n) for n in used) or _differentiates(run, used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     given = tuple(a for n in calls for a in rows[n])
@@ -90,8 +91,8 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     ):
         return None
     last, rest = body[runs[-1]], body[runs[-1] + 1 :]
-    if any("torch.autograd.grad" in c.func.paths() for s in rest for n in ast.walk(s) for c in context.facts.after.calls(n)):
-        return None  # what it differentiates by must be what was computed from
+    if _differentiates(context.facts.after, {n for s in rest for n in ast.walk(s)}):
+        return None
     reads = _rows_read(context, around, last, rest)
     measured = {r.id for r in reads} - {r.id for r in reads if not _measured(context, r)}
     for some in ([r for r in reads if r.id not in measured], reads):  # of what is only measured, a rank's own length may do
@@ -100,6 +101,13 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
             lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
             return Whole(last, (InsertAfter(last, lines),), tuple(some))
     return None
+
+
+def _differentiates(run: Run, nodes: Collection[ast.AST]) -> bool:
+    """Whether code, or what it calls, asks for gradients: what it differentiates by must be what was computed from."""
+    return any(
+        "torch.autograd.grad" in c.func.paths() and (c.node in nodes or not frozenset(nodes).isdisjoint(c.stack)) for c in run.trace.calls
+    )
 
 
 def _measured(context: Context, node: ast.Name) -> bool:
@@ -315,7 +323,8 @@ def _is_rows(context: Context, value: Value) -> bool:
     """Whether a value is a tensor with one row for each sample in its first dimension."""
     if value.of_kind("turned") or value.of_kind("decided"):
         return False
-    return value.scale == "sample" and not value.objs
+    first = value.shape is None or value.shape.axis == 0
+    return value.scale == "sample" and first and not value.objs
 
 
 def _are_rows(context: Context, value: Value) -> bool:

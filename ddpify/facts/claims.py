@@ -1,0 +1,55 @@
+"""What claims about tensors depend on: how many dimensions tensors were seen to have, and what was taken to be a tuple of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Literal, TypeAlias
+
+from ddpify.facts.model import Origin
+from ddpify.placement.shape import Base
+
+Noted: TypeAlias = "tuple[Literal['shown', 'used', 'taken', 'needed'], Hashable, int]"
+
+
+class Claims:
+    """What one run has noted, in its order: what a call notes is a slice of it."""
+
+    __slots__ = ("_ndims", "_open", "_taken", "_used", "log")
+
+    def __init__(self) -> None:
+        self.log: list[Noted] = []
+        self._ndims: dict[Hashable, int] = {}  # how many dimensions there are at least, of what they are counted from
+        self._used: set[Hashable] = set()  # what batches and outputs were used as a tensor, and so are no tuples
+        self._taken: set[Hashable] = set()  # of what may be a tuple of tensors, the bases of those that were taken
+        self._open: set[tuple[Hashable, int]] = set()  # the numbers of dimensions that claims depend on
+
+    def note(self, kind: Literal["shown", "used", "taken", "needed"], base: Hashable, least: int = 0) -> None:
+        """Note that something has so many dimensions, is used as a tensor, taken for a tuple, or needs so many dimensions."""
+        self.log.append((kind, base, least))
+        if kind == "shown":
+            if self._ndims.get(base, 0) < least:
+                self._ndims[base] = least
+        elif kind == "needed":
+            self._open.add((base, least))
+        else:
+            (self._used if kind == "used" else self._taken).add(base)
+
+    def repeat(self, noted: Iterable[Noted]) -> None:
+        """Note once more what a call noted."""
+        for each in noted:
+            self.note(*each)
+
+    def has(self, base: Hashable, least: int) -> bool:
+        """Whether something was seen to have so many dimensions."""
+        return self._at_least(base) >= least
+
+    def _at_least(self, base: Hashable) -> int:
+        known = self._ndims.get(base, 1)  # that of the samples
+        if isinstance(base, Base) and isinstance(base.of, frozenset):
+            known = max(known, min(s.dims if s.base is None else s.dims + self._at_least(s.base) for s in base.of))
+        return known
+
+    def unmet(self) -> frozenset[Origin]:
+        """The marks of the claims that do not hold: too few dimensions were seen, or what was taken for a tuple is a tensor."""
+        open_ = {Origin("needs", need) for need in self._open if not self.has(*need)}
+        return frozenset(open_ | {Origin("entry", base) for base in self._taken & self._used})

@@ -1,0 +1,101 @@
+"""Transfer rules for `x[...]` and for sizes: which entries and dimensions are left, and which of the sizes is the number of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, shape_of
+
+
+def indexed(use: Use) -> Result:
+    """`x[...]`: operands are the tensor and one for each entry of the index: a number, a slice, None, an ellipsis, or a tensor."""
+    x, entries = use.args[0], use.args[1:]
+    if x.scale not in ROWS:
+        return _of_constant(x, entries) if x.scale is None else Result(x.scale if all(e.scale is None for e in entries) else "other")
+    tensors = [e for e in entries if e.scale in ROWS]
+    if any(e.scale not in (None, "count", *ROWS) for e in entries):
+        return NO_CLAIM
+    if tensors:
+        return _by_rows(use, shape_of(x), x, entries)
+    return _walked(use, shape_of(x), x, entries)
+
+
+def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
+    """Entries of a constant that each sample chooses."""
+    rows = [e for e in entries if e.scale in ROWS]
+    if not rows:
+        if any(e.scale is not None for e in entries):
+            return NO_CLAIM
+        literals = [e.literal for e in entries]
+        if x.shape is None or x.shape.base is not None or not all(n is None or n is ... or isinstance(n, (int, slice)) for n in literals):
+            return Result()
+        return Result(None, x.shape.resized(sum(n is None for n in literals) - sum(type(n) is int for n in literals)))
+    index = shape_of(rows[0])
+    if len({r.scale for r in rows}) > 1 or entries[0].scale not in ROWS or any(e.scale not in (None, *ROWS) for e in entries):
+        return NO_CLAIM
+    ndim = x.shape.ndim if x.shape is not None else None
+    more = [e for e in entries if e.literal is None]
+    known = ndim is not None and index.base is None and len(entries) == 1 and not more
+    return Result(
+        rows[0].scale, Shape(None, index.dims + ndim - 1, index.axis) if known and ndim is not None else Shape(UNKNOWN, 0, index.axis)
+    )
+
+
+def _by_rows(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -> Result:
+    """Rows chosen by a mask or by numbers that each sample has."""
+    first = entries[0]
+    tensors = [e for e in entries if e.scale in ROWS]
+    plain = all(shape_of(t).base is not None or shape_of(t).dims == 1 for t in tensors)
+    others = all(e in tensors or e.literal == slice(None) for e in entries)
+    if x.scale == "sample" and first.literal == PLACES and shape.axis == 0 and others and plain and entries[len(tensors) - 1] in tensors:
+        left = shape.resized(1 - len(tensors)) if len(tensors) > 1 else shape
+        return Result("sample", left) if use.proves(shape, len(entries)) else NO_CLAIM
+    if first.scale != "sample" or len(tensors) > 1 or shape.axis != 0 or x.scale != "sample":
+        return COUPLED if len(tensors) > 1 or first.scale is None else NO_CLAIM
+    mask = shape_of(first)
+    ndim = shape.dims - mask.dims + 1 if shape.base == mask.base and len(entries) == 1 else None
+    return Result("chosen", Shape(None, ndim) if ndim is not None and ndim > 0 else Shape(UNKNOWN))
+
+
+def _walked(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -> Result:
+    """The dimensions one by one: those that are left, and where the samples are among them."""
+    taken = [e for e in entries if e.literal is not None and e.literal is not ...]
+    at, new, axis, unsure = 0, 0, None, False
+    for n, entry in enumerate(entries):
+        if entry.literal is None:
+            new += 1
+        elif entry.literal is ...:
+            skipped = max(shape.dims - len(taken), 0) if shape.base is None else 0
+            if axis is None and (shape.base is not None or at <= shape.axis < at + skipped):
+                if not use.at_least(shape, shape.axis + 1 + sum(e in taken for e in entries[n + 1 :])):
+                    return NO_CLAIM
+                axis = new + shape.axis - at
+            at, new = at + skipped, new + skipped
+        else:
+            keeps, drops = isinstance(entry.literal, slice) or entry.items is not None, type(entry.literal) is int
+            if axis is None and (at == shape.axis or not (keeps or drops)):
+                if at != shape.axis or entry.literal != slice(None):
+                    return NO_CLAIM
+                axis = new
+            unsure |= not (keeps or drops)
+            at, new = at + 1, new + keeps
+    if shape.base is not None:
+        use.shows.append((shape.base, len(taken) - shape.dims))
+    if axis is None:
+        axis = new + shape.axis - at
+    if unsure:
+        return Result(x.scale, Shape(UNKNOWN, 0, axis))
+    more = sum(e.literal is None for e in entries) - sum(type(e.literal) is int for e in taken)
+    last = any(e.literal is ... for e in entries) or shape.ndim == len(taken)  # a new dimension at the end of the index is the last one
+    return Result(x.scale, shape.resized(more, axis)._replace(single=last and entries[-1].literal is None))
+
+
+def size(use: Use) -> Result:
+    """`x.size(dim)`, `x.shape[dim]`: how many samples a rank has, or a length that is the same on every rank."""
+    x, dim = use.args[0], use.get(1, "dim")
+    if x.scale not in ROWS:
+        return Result(None)
+    side = use.side(shape_of(x), dim.literal)
+    if side is None:
+        return NO_CLAIM if dim.literal is UNKNOWN else Result("count")
+    return Result(("count" if x.scale == "sample" else "sum") if side == 0 else None)

@@ -1,0 +1,101 @@
+"""Transfer rules for einops, whose patterns name the dimensions: `rearrange(x, "b (h w) c -> b c h w", h=8)`.
+
+Reference: https://einops.rocks/api/rearrange/
+"""
+
+from __future__ import annotations
+
+from ddpify.placement.shape import COUPLED, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Scale, Shape, Use, shape_of
+from ddpify.placement.transfer import TURNED, without_rows
+
+_Term = tuple[str, ...]  # the names that one dimension is made of
+_REST: _Term = ("...",)
+
+
+def rearranged(use: Use) -> Result:
+    """`rearrange`, `repeat`: every dimension of the tensor is one of the result, alone or with others."""
+    return _patterned(use, None)
+
+
+def reduced(use: Use) -> Result:
+    """`reduce`: the dimensions that the result does not name are averaged, added up, or else."""
+    how = use.get(2, "reduction").literal
+    over: dict[object, Scale] = {"mean": "mean", "sum": "sum"}
+    return _patterned(use, over.get(how))
+
+
+def _patterned(use: Use, over_samples: Scale | None) -> Result:
+    x, pattern = use.get(0, "tensor"), use.get(1, "pattern").literal
+    sizes = {k: v for k, v in use.keywords.items() if k not in ("tensor", "pattern", "reduction")}
+    if any(s.scale not in (None, "count") for s in sizes.values()):
+        return NO_CLAIM
+    counts = {k for k, v in sizes.items() if v.scale == "count"}
+    if not isinstance(pattern, str) or x.items is not None:
+        return NO_CLAIM if counts or x.items is not None else without_rows([x.scale]) or NO_CLAIM
+    before, _, after = pattern.partition("->")
+    left, right = _terms(before), _terms(after)
+    if x.scale not in ROWS:
+        return _spread(x, right, counts)
+    shape = shape_of(x)
+    name = _of_samples(use, shape, left, set(sizes) - counts)
+    if name is None or counts - {name}:
+        return NO_CLAIM
+    if _REST not in left:
+        use.proves(shape, len(left))
+    return _named(x, shape, right, name, over_samples)
+
+
+def _named(x: Argument, shape: Shape, right: list[_Term], name: str, over_samples: Scale | None) -> Result:
+    """The result, by where the name of the samples stands in it."""
+    known = _REST not in right
+    at = next((i for i, term in enumerate(right) if name in term), None)
+    if at is None:
+        found: Scale | None = "weighted" if over_samples == "mean" and x.scale == "chosen" else over_samples
+        return COUPLED if found is None else Result(found, Shape(None, len(right)) if known else Shape(UNKNOWN))
+    if not known and at > right.index(_REST):
+        return NO_CLAIM
+    made = Shape(None, len(right), at, shape.sure) if known else Shape(UNKNOWN, 0, at, shape.sure)
+    return Result(x.scale, made, frozenset() if right[at] == (name,) else TURNED)
+
+
+def _spread(x: Argument, right: list[_Term], counts: set[str]) -> Result:
+    """Of a constant: the same for each sample where as many are asked for as the batch has."""
+    if not counts:
+        return Result(x.scale, Shape(None, len(right)) if x.scale is None and _REST not in right else None)
+    at = [i for i, term in enumerate(right) if counts & set(term)]
+    if x.scale is not None or len(counts) > 1 or len(at) != 1 or _REST in right:
+        return NO_CLAIM
+    return Result("sample", Shape(None, len(right), at[0]), frozenset() if len(right[at[0]]) == 1 else TURNED)
+
+
+def _of_samples(use: Use, shape: Shape, left: list[_Term], constant: set[str]) -> str | None:
+    """What a pattern calls the samples; None where that is not known.
+
+    In a dimension of several names they are the first, where the sizes of the others are given.
+    """
+    if _REST in left and shape.axis >= (at := left.index(_REST)):
+        behind = len(left) - 1 - at
+        return "..." if shape.axis == at and use.at_least(shape, at + 1 + behind) else None
+    if shape.axis >= len(left) or (shape.base is None and _REST not in left and shape.dims != len(left)):
+        return None
+    term = left[shape.axis]
+    if term in ((), ("1",)) or (len(term) > 1 and term[0] in constant):
+        return None
+    return term[0]
+
+
+def _terms(side: str) -> list[_Term]:
+    """The dimensions of one side of a pattern."""
+    out: list[_Term] = []
+    group: list[str] | None = None
+    for word in side.replace("(", " ( ").replace(")", " ) ").replace("…", "...").split():
+        if word == "(":
+            group = []
+        elif word == ")":
+            out.append(tuple(group or ()))
+            group = None
+        elif group is not None:
+            group.append(word)
+        else:
+            out.append((word,))
+    return out

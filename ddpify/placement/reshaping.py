@@ -1,0 +1,488 @@
+"""Transfer rules for operations that move entries: where the dimension of the samples lies afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
+from ddpify.placement.transfer import TURNED, together, without_rows
+
+LISTED = "unbind chunk split tensor_split hsplit vsplit".split()
+
+
+def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
+    """The sizes or dimensions that follow the tensor, one by one or in a tuple."""
+    given = use.args[1:] or tuple(use.keywords[n] for n in names if n in use.keywords)
+    return given[0].items if len(given) == 1 and given[0].items is not None else given
+
+
+def _unmoved(x: Argument) -> Result:
+    """What moving the entries of a number, or of a constant, gives."""
+    return Result(x.scale)
+
+
+def _position(use: Use, shape: Shape, dim: object, more: int = 0) -> int | None:
+    """A dimension counted from the front; None where it is not known. `more`: of a tensor with so many more dimensions."""
+    if type(dim) is not int or (dim < 0 and shape.base is not None):
+        return None
+    return dim + shape.dims + more if dim < 0 else dim
+
+
+def squeeze(use: Use) -> Result:
+    """Without one dimension, or all, of one entry."""
+    x, given = use.get(0, "input"), use.get(1, "dim", "axis")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    shape = shape_of(x)
+    if given is MISSING:
+        if shape.base is None and (shape.dims < 2 or (shape.dims == 2 and shape.single)):
+            return Result(x.scale, Shape(None, 1))
+        return Result(x.scale, Shape(UNKNOWN)) if shape.axis == 0 else NO_CLAIM
+    if shape.base is not None and type(given.literal) is int and given.literal < 0:
+        return Result(x.scale, Shape(UNKNOWN, 0, shape.axis, shape.sure))  # that of the samples stays, as they are several
+    side = use.side(shape, given.literal)
+    if side == 0:
+        return Result(x.scale, shape)  # as it is, but for a share of one sample
+    if side is None:
+        return NO_CLAIM
+    if shape.ndim is not None and shape.single and given.literal in (-1, shape.ndim - 1):
+        return Result(x.scale, shape.resized(-1))
+    if shape.front and given.literal == 0:
+        return Result(x.scale, shape.resized(-1, shape.axis - 1))
+    return Result(x.scale, Shape(UNKNOWN, 0, shape.axis, shape.sure)) if side > 0 else NO_CLAIM  # one that has more entries stays
+
+
+def unsqueeze(use: Use) -> Result:
+    """With one more dimension, of one entry."""
+    x, dim = use.get(0, "input"), use.get(1, "dim", "axis").literal
+    if x.scale not in ROWS:
+        shape = x.shape.resized(1) if x.shape is not None else None
+        return Result(x.scale, shape)
+    shape = shape_of(x)
+    if dim == -1:
+        return Result(x.scale, shape.resized(1)._replace(single=True))
+    at = _position(use, shape, dim, 1)
+    if at is None:
+        return Result(x.scale, shape.resized(1)) if type(dim) is int and use.at_least(shape, shape.axis - dim) else NO_CLAIM
+    if shape.base is not None and at > 0:
+        use.shows.append((shape.base, at - shape.dims))
+    return Result(x.scale, shape.resized(1, shape.axis + (at <= shape.axis))._replace(front=at == 0))
+
+
+def permuted(use: Use) -> Result:
+    """`permute(...)`: the dimensions in another order, all of them named."""
+    x, dims = use.get(0, "input"), [a.literal for a in _numbers(use, "dims")]
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    shape = shape_of(x)
+    if not all(type(d) is int for d in dims) or (shape.base is None and len(dims) != shape.dims):
+        return NO_CLAIM
+    places = [d % len(dims) for d in dims if isinstance(d, int)]
+    if shape.axis not in places:
+        return NO_CLAIM
+    if shape.base is not None:
+        use.shows.append((shape.base, len(dims) - shape.dims))
+    return Result(x.scale, Shape(None, len(dims), places.index(shape.axis), shape.sure))
+
+
+def transposed(use: Use) -> Result:
+    """Two dimensions change places."""
+    x, first, second = use.get(0, "input"), use.get(1, "dim0", "axis0"), use.get(2, "dim1", "axis1")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    shape = shape_of(x)
+    sides = [use.side(shape, a.literal) for a in (first, second)]
+    if None in sides:
+        return NO_CLAIM
+    if 0 not in sides:
+        return Result(x.scale, shape.resized())
+    other = second if sides[0] == 0 else first
+    if sides == [0, 0]:
+        return Result(x.scale, shape)
+    at = _position(use, shape, other.literal)
+    return NO_CLAIM if at is None else Result(x.scale, shape.resized(0, at))
+
+
+def turned_over(use: Use) -> Result:
+    """`x.t()`, `x.T`: all dimensions in reverse, two of them as a rule."""
+    x = use.get(0, "input")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    shape = shape_of(x)
+    if shape.base is not None:
+        return Result(x.scale, Shape(None, 2, 1 - shape.axis)) if shape.axis < 2 and use.at_least(shape, 2) else NO_CLAIM
+    return Result(x.scale, shape.resized(0, shape.dims - 1 - shape.axis))
+
+
+def matrices_turned_over(use: Use) -> Result:
+    """`x.mT`: the last two dimensions change places."""
+    x = use.get(0, "input")
+    minus = [Argument(literal=-1), Argument(literal=-2)]
+    return transposed(use.over(x, *minus)) if x.scale in ROWS else _unmoved(x)
+
+
+def moved(use: Use) -> Result:
+    """`movedim(source, destination)`."""
+    x, first, second = use.get(0, "input"), use.get(1, "source"), use.get(2, "destination")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    shape = shape_of(x)
+    one, other = _position(use, shape, first.literal), _position(use, shape, second.literal)
+    if one is None or other is None:
+        return NO_CLAIM
+    places = [p for p in range(max(shape.dims, one, other, shape.axis) + 1) if p != one]
+    places.insert(other, one)
+    return Result(x.scale, shape.resized(0, places.index(shape.axis)))
+
+
+def flatten(use: Use) -> Result:
+    """Several dimensions in one; of a sample alone, or the samples' with those of each."""
+    x, first, last = use.get(0, "input"), use.get(1, "start_dim"), use.get(2, "end_dim")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    shape = shape_of(x)
+    start, end = (0 if first is MISSING else first.literal), (-1 if last is MISSING else last.literal)
+    if shape.base is not None:
+        if type(start) is not int or start < 0 or type(end) is not int:
+            return NO_CLAIM
+        if end >= start:
+            use.shows.append((shape.base, end + 1 - shape.dims))
+            lost, within = end - start, start <= shape.axis <= end
+            axis = start if within else shape.axis - (lost if end < shape.axis else 0)
+            return Result(x.scale, shape.resized(-lost, axis), TURNED if within and lost else frozenset())
+        if end != -1:
+            return NO_CLAIM
+        if start > shape.axis:
+            use.shows.append((shape.base, start + 1 - shape.dims))
+            return Result(x.scale, Shape(None, start + 1, shape.axis, shape.sure))
+        return Result(x.scale, Shape(None, start + 1, start, shape.sure), TURNED)
+    one, other = _position(use, shape, start), _position(use, shape, end)
+    if one is None or other is None:
+        return NO_CLAIM
+    count = max(shape.dims - max(other - one, 0), 1)
+    if one <= shape.axis <= other:
+        return Result(x.scale, Shape(None, count, one, shape.sure), TURNED if other > one else frozenset())
+    return Result(x.scale, Shape(None, count, shape.axis - (other - one if other < shape.axis else 0), shape.sure))
+
+
+def unflatten(use: Use) -> Result:
+    """One dimension in several."""
+    x, dim, sizes = use.get(0, "input"), use.get(1, "dim").literal, use.get(2, "sizes", "unflattened_size").items
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    side = use.side(shape_of(x), dim)
+    if side is None or sizes is None:
+        return NO_CLAIM
+    if side == 0:
+        return Result(x.scale, shape_of(x).resized(len(sizes) - 1), TURNED) if sizes[0].literal == -1 or sizes[0].scale else NO_CLAIM
+    return Result(x.scale, shape_of(x).resized(len(sizes) - 1, shape_of(x).axis + (len(sizes) - 1 if side < 0 else 0)))
+
+
+def reshaped(use: Use) -> Result:
+    """`view(...)`, `reshape(...)`: into sizes that are given; `(-1, n)` is taken to cut samples into parts, not to put several in one."""
+    x, sizes = use.get(0, "input"), _numbers(use, "shape", "size")
+    if x.scale not in ROWS:
+        if any(s.scale for s in sizes):
+            return NO_CLAIM
+        plain = x.scale is None and len(sizes) > 0 and all(s.items is None and s.shape is None for s in sizes)
+        return Result(x.scale, Shape(None, len(sizes)) if plain and (len(sizes) > 1 or sizes[0].literal == -1) else None)
+    shape, n = shape_of(x), len(sizes)
+    if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None:
+        return Result(x.scale, shape.resized())  # x.view(y.shape)
+    if any(s.scale not in (None, "count") for s in sizes) or not sizes or (n == 1 and sizes[0].literal is UNKNOWN and not sizes[0].scale):
+        return NO_CLAIM
+    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
+    rest = [i for i, s in enumerate(sizes) if s.literal == -1 and s.scale is None]
+    ones = 0
+    while ones < n and sizes[ones].literal == 1:
+        ones += 1
+    new = Shape(None, n, 0, shape.sure, n > 1 and sizes[-1].literal == 1)
+    if shape.axis == 0 or (shape.axis == 1 and shape.front):
+        if counts:
+            ok = counts[0] == ones and len(counts) == 1
+            return Result(x.scale, new._replace(axis=ones, front=ones > 0)) if ok else NO_CLAIM
+        if rest and rest[0] == ones:
+            alone = ones == n - 1 and (shape.ndim == 1 or (shape.ndim == 2 and shape.single))
+            return Result(x.scale, new._replace(axis=ones), frozenset() if alone else TURNED)
+        fixed = all(type(s.literal) is int for s in sizes[: rest[0] if rest else n])
+        return NO_CLAIM if rest and fixed else Result(x.scale, new, TURNED)  # a batch size that is written out
+    if len(counts) == 1:  # what is in front is taken to be as large as it was
+        kept_in_front = counts[0] == shape.axis and all(s.literal != 1 for s in sizes[: shape.axis])
+        return Result(x.scale, new._replace(axis=counts[0])) if kept_in_front else NO_CLAIM
+    in_one = rest == [0] and n == 2 and shape.ndim == shape.axis + 2  # what is in front and the samples
+    return Result(x.scale, new, TURNED) if in_one else NO_CLAIM
+
+
+def as_other(use: Use) -> Result:
+    """`view_as(other)`, `reshape_as(other)`: as many entries in another's shape."""
+    x, other = use.get(0, "input"), use.get(1, "other")
+    if x.scale not in ROWS or other.scale not in ROWS:
+        return _unmoved(x) if x.scale is None and other.scale is None else NO_CLAIM
+    return Result(x.scale, shape_of(other)._replace(several=False)) if x.scale == other.scale else NO_CLAIM
+
+
+def expanded_as(use: Use) -> Result:
+    """As often as another has entries."""
+    x, other = use.get(0, "input"), use.get(1, "other")
+    if x.scale is None and other.scale in ROWS:
+        return Result(other.scale, shape_of(other)._replace(several=False))
+    return together(use, (x, other))
+
+
+def repeated(use: Use) -> Result:
+    """`repeat(...)`, `tile(...)`: as often as is said, along each dimension."""
+    x, times = use.get(0, "input"), _numbers(use, "sizes", "repeats", "dims", "reps")
+    if x.scale not in ROWS:
+        return _spread(x, times)
+    shape = shape_of(x)
+    more = len(times) - shape.dims if shape.base is None else 0
+    if more < 0 or not times or any(t.scale not in (None, "count") for t in times):
+        return NO_CLAIM
+    if shape.base is not None and len(times) > 1:
+        use.at_least(shape, len(times))
+    own = times[shape.axis + more] if shape.axis + more < len(times) else MISSING
+    if any(t.scale == "count" for t in times):
+        return COUPLED
+    return NO_CLAIM if own is MISSING or own.literal is None else Result(x.scale, shape.resized(more, shape.axis + more))
+
+
+def expanded(use: Use) -> Result:
+    """`expand(...)`: dimensions of one entry become longer, and new ones stand in front."""
+    x, sizes = use.get(0, "input"), _numbers(use, "size", "sizes")
+    if x.scale not in ROWS:
+        return _spread(x, sizes)
+    shape = shape_of(x)
+    if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count":
+        return Result(x.scale, shape.resized())  # x.expand(y.shape)
+    if not sizes or any(s.scale not in (None, "count") for s in sizes):
+        return NO_CLAIM
+    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
+    if shape.base is not None:
+        use.at_least(shape, len(sizes))
+        return Result(x.scale, shape.resized()) if counts in ([], [shape.axis]) else COUPLED
+    more = len(sizes) - shape.dims
+    if more < 0:
+        return NO_CLAIM
+    return Result(x.scale, shape.resized(more, shape.axis + more)) if counts in ([], [shape.axis + more]) else COUPLED
+
+
+def _spread(x: Argument, sizes: Sequence[Argument]) -> Result:
+    """The same for each sample of a batch."""
+    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
+    if not counts or any(s.scale not in (None, "count") for s in sizes):
+        return _unmoved(x) if not any(s.scale for s in sizes) else NO_CLAIM
+    return Result("sample", Shape(None, len(sizes), counts[0])) if x.scale is None and len(counts) == 1 else NO_CLAIM
+
+
+def each_repeated(use: Use) -> Result:
+    """`repeat_interleave(times, dim)`: entries one after another, each as often."""
+    x, times, dim = use.get(0, "input"), use.get(1, "repeats"), use.get(2, "dim")
+    if x.scale not in ROWS or times.scale is not None:
+        return _unmoved(x) if times.scale is None else NO_CLAIM
+    shape = shape_of(x)
+    if dim is MISSING:
+        return Result(x.scale, Shape(None, 1), TURNED) if shape.axis == 0 else NO_CLAIM
+    side = use.side(shape, dim.literal)
+    if side is None or (times.literal is UNKNOWN and side == 0 and times.shape is not None):
+        return NO_CLAIM
+    return Result(x.scale, shape.resized(), TURNED if side == 0 else frozenset())
+
+
+def joined(use: Use) -> Result:
+    """`cat(tensors, dim)`: one after another, along the samples or along another dimension."""
+    parts, dim = use.get(0, "tensors"), use.get(1, "dim", "axis")
+    items = parts.items if parts.items is not None else (parts,)
+    rows = [p for p in items if p.scale in ROWS]
+    if not rows:
+        return _alike(items)
+    if parts.items is None and not _several(parts):
+        return Result(parts.scale, Shape(UNKNOWN), TURNED) if dim is MISSING or dim.literal == 0 else NO_CLAIM
+    if len(rows) + sum(p.scale is None for p in items) < len(items) or len({r.scale for r in rows}) > 1:
+        return COUPLED if any(p.scale in ("mean", "sum", "weighted") for p in items) else NO_CLAIM
+    shape = broadcast(rows, ())
+    side = use.side(shape, 0 if dim is MISSING else dim.literal) if shape is not None else None
+    if shape is None or side is None:
+        return NO_CLAIM
+    return NO_CLAIM if side == 0 and len(rows) < len(items) else Result(rows[0].scale, shape.resized())
+
+
+def stacked(use: Use) -> Result:
+    """`stack(tensors, dim)`: side by side along a new dimension."""
+    parts, dim = use.get(0, "tensors"), use.get(1, "dim", "axis")
+    items = parts.items if parts.items is not None else (parts,)
+    rows = [p for p in items if p.scale in ROWS]
+    if not rows:
+        return _alike(items)
+    if parts.items is None and not _several(parts):
+        place = 0 if dim is MISSING else dim.literal
+        return Result(parts.scale, Shape(UNKNOWN, 0, place)) if type(place) is int and place >= 0 else NO_CLAIM
+    if len(rows) < len(items) or len({r.scale for r in rows}) > 1:
+        return COUPLED if any(p.scale in ("mean", "sum", "weighted") for p in items) else NO_CLAIM
+    shape = broadcast(rows, ())
+    if shape is None:
+        return COUPLED
+    found = unsqueeze(use.over(Argument(rows[0].scale, shape), Argument(literal=0) if dim is MISSING else dim))
+    return found if found.shape is None or len(items) == 1 else found._replace(shape=found.shape._replace(single=False, front=False))
+
+
+def _several(parts: Argument) -> bool:
+    """Whether an operand is a tuple of tensors; else it has one entry for each sample, as a tensor or a list of samples."""
+    return parts.shape is not None and parts.shape.several is not False
+
+
+def _alike(items: Sequence[Argument]) -> Result:
+    """Numbers side by side: each is what it was, where all are alike."""
+    seen = {i.scale for i in items}
+    return Result(seen.pop()) if len(seen) == 1 else NO_CLAIM if seen != {None, "mean"} else Result("mean")
+
+
+def listed(use: Use) -> Result:
+    """`chunk`, `split`: parts along a dimension, in a tuple; along the samples, other rows on each rank."""
+    x, dim = use.get(0, "input"), use.get(2, "dim", "axis")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    side, sizes = use.side(shape_of(x), 0 if dim is MISSING else dim.literal), use.get(1, "split_size_or_sections").items
+    each = side == 0 and sizes is not None and all(s.scale == "count" for s in sizes)  # blocks of as many rows as the batch has
+    return Result(x.scale, shape_of(x).resized()._replace(several=True)) if side in (1, -1) or each else NO_CLAIM
+
+
+def unbound(use: Use) -> Result:
+    """`unbind(dim)`: the entries along a dimension, in a tuple."""
+    found = selected(
+        use.over(use.get(0, "input"), use.get(1, "dim") if len(use.args) > 1 or "dim" in use.keywords else Argument(literal=0))
+    )
+    return found if found.shape is None else found._replace(shape=found.shape._replace(several=True))
+
+
+def selected(use: Use) -> Result:
+    """`select(dim, index)`: one entry along a dimension."""
+    x, dim = use.get(0, "input"), use.get(1, "dim", "axis")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    side = use.side(shape_of(x), dim.literal)
+    if side is None or side == 0:
+        return NO_CLAIM
+    return Result(x.scale, shape_of(x).resized(-1, shape_of(x).axis - (side < 0)))
+
+
+def picked(use: Use) -> Result:
+    """`narrow(dim, ...)`, `index_select(dim, index)`, `gather(dim, index)`: entries along a dimension that is not that of the samples."""
+    x, dim = use.get(0, "input"), use.get(1, "dim", "axis")
+    more = [a for a in use.operands() if a is not x and a is not dim]
+    rows = [a for a in (x, *more) if a.scale in ROWS]
+    if not rows or any(a.scale not in (None, *ROWS) for a in more):
+        return without_rows([a.scale for a in (x, *more)]) or NO_CLAIM
+    if x.scale not in ROWS:
+        return NO_CLAIM
+    side = use.side(shape_of(x), dim.literal)
+    if side is None or side == 0 or len({(r.scale, shape_of(r).axis) for r in rows}) > 1:
+        return NO_CLAIM
+    return Result(x.scale, shape_of(x).resized())
+
+
+def looked_up(use: Use) -> Result:
+    """`table.index_select(0, rows)`, `table.gather(dim, rows)`: entries of a constant, chosen for each sample; else as `picked`."""
+    x, dim, index = use.get(0, "input"), use.get(1, "dim"), use.get(2, "index")
+    if x.scale is None and index.scale == "sample" and shape_of(index).ndim == 1 and dim.literal == 0:
+        return Result("sample", Shape(UNKNOWN, 0) if x.shape is None else x.shape._replace(axis=0))
+    return picked(use)
+
+
+def taken_along(use: Use) -> Result:
+    """`take_along_dim(x, indices, dim)`: as `gather`."""
+    dim = use.get(2, "dim")
+    return picked(use.over(use.get(0, "input"), dim, use.get(1, "indices"))) if dim is not MISSING else NO_CLAIM
+
+
+def masked(use: Use) -> Result:
+    """`masked_select(mask)`, `nonzero()`: the entries that are chosen, of which ranks have different numbers."""
+    given = [a for a in use.operands() if a.scale is not None]
+    if not given:
+        return Result()
+    found = together(use, [a for a in use.operands() if a.scale is not None or a.shape is not None])
+    if found.scale not in ROWS or found.shape is None:
+        return NO_CLAIM
+    return Result("chosen", Shape(None, 1), TURNED if found.shape.axis else frozenset())
+
+
+def diagonal(use: Use) -> Result:
+    """`diagonal(offset, dim1, dim2)`: of the matrices of each sample."""
+    x = use.get(0, "input")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    dims = [use.get(2, "dim1", "axis1"), use.get(3, "dim2", "axis2")]
+    places = [i if d is MISSING else d.literal for i, d in enumerate(dims)]
+    sides = [use.side(shape_of(x), p) for p in places]
+    if None in sides or 0 in sides:
+        return COUPLED if 0 in sides else NO_CLAIM
+    return Result(x.scale, shape_of(x).resized(-1, shape_of(x).axis - sides.count(-1)))
+
+
+def windows(use: Use) -> Result:
+    """`x.unfold(dim, size, step)`: windows along a dimension, in a new last one."""
+    x = use.get(0, "input")
+    if x.scale not in ROWS:
+        return _unmoved(x)
+    side = use.side(shape_of(x), use.get(1, "dimension").literal)
+    return Result(x.scale, shape_of(x).resized(1)) if side in (1, -1) else NO_CLAIM
+
+
+def made(use: Use) -> Result:
+    """`zeros(...)`, `rand(...)`: of sizes that are given; as many rows as a batch has are rows of its samples."""
+    sizes = use.args[0].items if len(use.args) == 1 and use.args[0].items is not None else use.args
+    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
+    if any(s.scale not in (None, "count") for s in sizes) or len(counts) > 1:
+        return NO_CLAIM
+    if not counts:
+        plain = bool(sizes) and all(s.items is None and s.shape is None for s in sizes)
+        return Result(None, Shape(None, len(sizes)) if plain else None)
+    if len(sizes) == 1 and sizes[0].shape is not None:
+        return Result("sample", sizes[0].shape)  # as large as a tensor of samples: zeros(x.shape)
+    return Result("sample", Shape(None, len(sizes), counts[0]))
+
+
+def full(use: Use) -> Result:
+    """`full(size, value)`."""
+    return made(use.over(use.get(0, "size"))) if use.get(1, "fill_value").scale is None else NO_CLAIM
+
+
+def new_full(use: Use) -> Result:
+    """`x.new_full(size, value)`."""
+    return made(use.over(use.get(1, "size"))) if use.get(2, "fill_value").scale is None else NO_CLAIM
+
+
+def listed_numbers(use: Use) -> Result:
+    """`linspace(start, end, steps)`: numbers that no batch has a part in."""
+    return Result(None, Shape(None, 1)) if all(a.scale is None for a in use.operands()) else NO_CLAIM
+
+
+def eye(use: Use) -> Result:
+    """`eye(n)`: one row for each of `n`; of as many as the batch has samples, each stands for its place in this rank's batch."""
+    return Result(None, Shape(None, 2)) if all(a.scale is None for a in use.operands()) else NO_CLAIM
+
+
+def new(use: Use) -> Result:
+    """`x.new_zeros(...)`: as the function without `x`."""
+    return made(use.over(*use.args[1:], *(v for k, v in use.keywords.items() if k == "size")))
+
+
+def new_data(use: Use) -> Result:
+    """`x.new(3, 4)` of sizes, `x.new([1, 2])` of numbers."""
+    if len(use.args) == 2 and use.args[1].items is not None:
+        return without_rows([a.scale for a in use.args[1].items]) or NO_CLAIM
+    return new(use)
+
+
+def drawn(use: Use) -> Result:
+    """`randint(low, high, size)`."""
+    size = next((a for a in (*use.args, *use.keywords.values()) if a.items is not None), MISSING)
+    others = [a for a in (*use.args, *use.keywords.values()) if a is not size]
+    return NO_CLAIM if size is MISSING or any(a.scale is not None for a in others) else made(use.over(size))
+
+
+def numbered(use: Use) -> Result:
+    """`arange(n)`: the places in this rank's batch, not those in all ranks'."""
+    ends = use.args[:3]
+    if all(e.scale is None for e in ends):
+        return Result(None, Shape(None, 1))
+    return Result("sample", Shape(None, 1), frozenset((PLACES,))) if {e.scale for e in ends} <= {None, "count"} else NO_CLAIM

@@ -1,0 +1,307 @@
+"""The table of transfer rules: which rule is that of which function or method of torch (and numpy's of the same name), and which module's.
+
+A name without a row is unknown. tests/test_transfer.py runs every row by torch on whole tensors and on shares of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from ddpify.placement import indexing, layers, patterns, reshaping, transfer
+from ddpify.placement.layers import layer, loss, weighted_layer
+from ddpify.placement.shape import NO_CLAIM, Argument, Result, Use
+from ddpify.placement.transfer import Rule, along, of_last, reduction
+
+_ELEMENTWISE = """
+    abs absolute acos acosh addcdiv addcmul alpha_dropout angle arccos arcsin arctan arctan2 asin asinh atan atan2 atanh bitwise_and
+    bitwise_not bitwise_or bitwise_xor bool ceil celu clamp clamp_max clamp_min clip conj copysign cos cosh deg2rad digamma dropout elu eq
+    erf erfc erfinv exp exp2 expit expm1 feature_alpha_dropout fix float_power floor fmax fmin fmod frac ge gelu greater greater_equal gt
+    hardshrink hardsigmoid hardswish hardtanh heaviside hypot isclose isfinite isinf isnan isneginf isposinf ldexp le leaky_relu lerp less
+    less_equal lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsigmoid lt
+    maximum minimum mish nan_to_num ne nextafter not_equal positive pow power rad2deg real reciprocal relu relu6 round rrelu
+    rsqrt selu sgn sigmoid sign signbit silu sin sinc sinh softplus softshrink softsign sqrt square tan tanh tanhshrink threshold trunc
+    xlogy
+""".split()
+_KEPT = """
+    to cuda cpu float double half bfloat16 type type_as detach clone contiguous requires_grad_ pin_memory item tolist numpy astype copy
+    as_tensor from_numpy asarray array tensor share_memory_ to_dense float16 float32 float64 ascontiguousarray
+""".split()
+_ROUNDED = "int long short byte int8 int16 int32 int64 uint8".split()
+_RANDOM = "rand_like randn_like randint_like bernoulli normal_ uniform_ exponential_ random_ bernoulli_ poisson".split()
+_FILLED = "zeros_like ones_like empty_like full_like zero_ fill_ fill".split()
+_MADE = """
+    zeros ones empty rand randn standard_normal random_sample Tensor BoolTensor IntTensor ByteTensor HalfTensor FloatTensor
+    DoubleTensor LongTensor
+""".split()
+_CONVOLUTIONS: dict[str, Rule] = {
+    f"conv{'_transpose' if t else ''}{n}d": partial(weighted_layer, (n + 2,), None) for n in (1, 2, 3) for t in (0, 1)
+}
+_POOLS: dict[str, Rule] = {
+    f"{how}_pool{n}d": partial(layer, (n + 1, n + 2), None)
+    for how in ("max", "avg", "lp", "adaptive_avg", "adaptive_max")
+    for n in (1, 2, 3)
+    if (how, n) != ("lp", 3)
+}
+_NORMS = dict.fromkeys(("instance_norm", "group_norm", "local_response_norm"), partial(layer, (2, 3, 4, 5), None))
+_IMAGES: dict[str, Rule] = {
+    **dict.fromkeys(("interpolate", "upsample", "upsample_nearest", "upsample_bilinear"), partial(layer, (3, 4, 5), None)),
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), partial(of_last, dims=3)),
+    **dict.fromkeys(("dropout1d", "dropout2d", "dropout3d"), transfer.elementwise),
+    "channel_shuffle": partial(layer, (3, 4), None),
+    "grid_sample": partial(layer, (4,), None),
+    "affine_grid": partial(layer, (3,), 4),
+}
+_LOSSES: dict[str, Rule] = {
+    **{name: partial(loss, 2, "entries", "mean") for name in "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy "
+       "binary_cross_entropy_with_logits kl_div poisson_nll_loss soft_margin_loss hinge_embedding_loss".split()},
+    **{name: partial(loss, 3, "entries", "mean") for name in ("gaussian_nll_loss", "margin_ranking_loss")},
+    **dict.fromkeys(("cross_entropy", "nll_loss"), partial(loss, 2, "weights", "mean")),
+    "multi_margin_loss": partial(loss, 2, "classes", "mean"),
+    **dict.fromkeys(("multilabel_soft_margin_loss", "multilabel_margin_loss"), partial(loss, 2, "labels", "mean")),
+    **dict.fromkeys(("triplet_margin_loss", "triplet_margin_with_distance_loss"), partial(loss, 3, "features", "mean")),
+    "cosine_embedding_loss": partial(loss, 3, "features", "mean"),
+    "ctc_loss": layers.ctc_loss,
+    "sigmoid_focal_loss": partial(loss, 2, "entries", "none"),
+}  # fmt: skip
+
+NAMES: dict[str, Rule] = {
+    **dict.fromkeys(_ELEMENTWISE, transfer.elementwise),
+    "masked_fill": transfer.masked_fill,
+    **dict.fromkeys(_KEPT, transfer.kept),
+    **dict.fromkeys(_ROUNDED, transfer.rounded),
+    **dict.fromkeys(_RANDOM, transfer.random),
+    **dict.fromkeys(_FILLED, transfer.filled),
+    **dict.fromkeys(_MADE, reshaping.made),
+    **dict.fromkeys(("new_zeros", "new_ones", "new_empty"), reshaping.new),
+    "new": reshaping.new_data,
+    "randint": reshaping.drawn,
+    "full": reshaping.full,
+    "new_full": reshaping.new_full,
+    "linspace": reshaping.listed_numbers,
+    "logspace": reshaping.listed_numbers,
+    "eye": reshaping.eye,
+    **dict.fromkeys(("add",), transfer.added),
+    **dict.fromkeys(("neg", "negative"), transfer.negated),
+    **dict.fromkeys(("mul", "multiply"), transfer.multiplied),
+    **dict.fromkeys(("div", "divide", "true_divide"), transfer.divided),
+    **dict.fromkeys(("sub", "subtract"), partial(transfer.added, subtracted=True)),
+    **dict.fromkeys(("floor_divide",), transfer.floored),
+    **dict.fromkeys(("remainder",), transfer.remainder),
+    **dict.fromkeys(("copy_",), transfer.copied),
+    # reductions
+    **dict.fromkeys(("mean",), partial(reduction, "mean")),
+    "nanmean": partial(reduction, "weighted"),
+    **dict.fromkeys(("sum", "nansum", "count_nonzero"), partial(reduction, "sum")),
+    **dict.fromkeys(("max", "min"), partial(reduction, None, several=True, binary=True)),
+    **dict.fromkeys(("amax", "amin", "all", "any", "logsumexp", "argmax", "argmin"), partial(reduction, None)),
+    **dict.fromkeys(("prod",), partial(reduction, None)),
+    **dict.fromkeys(("median", "nanmedian"), partial(reduction, None, several=True)),
+    **dict.fromkeys(("mode",), partial(reduction, None, default=-1, several=True)),
+    **dict.fromkeys(("std", "var"), partial(reduction, None, keep_at=3)),
+    **dict.fromkeys(("std_mean", "var_mean"), partial(reduction, None, keep_at=3, several=True)),
+    **dict.fromkeys(("norm", "vector_norm", "quantile", "nanquantile"), partial(reduction, None, dim_at=2, keep_at=3)),
+    "kthvalue": partial(reduction, None, default=-1, dim_at=2, keep_at=3, several=True),
+    # along one dimension
+    **dict.fromkeys(("softmax", "log_softmax", "softmin"), transfer.softmax),
+    **dict.fromkeys(("cumsum", "cumprod", "logcumsumexp", "flip"), along),
+    **dict.fromkeys(("cummax", "cummin"), partial(along, several=True)),
+    **dict.fromkeys(("argsort",), partial(along, default=-1)),
+    "sort": partial(along, default=-1, several=True),
+    "topk": partial(along, position=2, default=-1, several=True),
+    "glu": partial(along, default=-1),
+    "normalize": transfer.normalize,
+    "gumbel_softmax": partial(along, position=4, default=-1),
+    "roll": partial(along, position=2),
+    "diff": partial(along, position=2, default=-1),
+    "cross": transfer.cross,
+    "cosine_similarity": transfer.cosine_similarity,
+    "pairwise_distance": transfer.pairwise_distance,
+    "numel": transfer.counted,
+    "nelement": transfer.counted,
+    # of the last dimensions of each sample
+    **dict.fromkeys(("tril", "triu", "inverse", "cholesky", "matrix_exp", "pinverse"), partial(of_last, dims=2)),
+    **dict.fromkeys(("det", "logdet"), partial(of_last, dims=2, grow=-2)),
+    "diag_embed": partial(of_last, dims=1, grow=1),
+    "rms_norm": layers.layer_norm,
+    "layer_norm": layers.layer_norm,
+    # products
+    **dict.fromkeys(("matmul", "mm", "bmm", "mv"), transfer.matmul),
+    **dict.fromkeys(("dot", "vdot"), transfer.vecdot),
+    "inner": transfer.inner,
+    "where": transfer.chosen_by,
+    **dict.fromkeys(("outer", "ger"), transfer.outer),
+    "linear": transfer.linear,
+    "einsum": transfer.einsum,
+    "cdist": transfer.cdist,
+    # moving entries
+    **dict.fromkeys(("squeeze", "squeeze_"), reshaping.squeeze),
+    **dict.fromkeys(("unsqueeze", "expand_dims"), reshaping.unsqueeze),
+    **dict.fromkeys(("transpose", "swapaxes", "swapdims"), reshaping.transposed),
+    **dict.fromkeys(("movedim", "moveaxis"), reshaping.moved),
+    **dict.fromkeys(("view", "reshape"), reshaping.reshaped),
+    **dict.fromkeys(("view_as", "reshape_as"), reshaping.as_other),
+    **dict.fromkeys(("flatten", "ravel"), reshaping.flatten),
+    **dict.fromkeys(("repeat", "tile"), reshaping.repeated),
+    **dict.fromkeys(("cat", "concat", "concatenate"), reshaping.joined),
+    **dict.fromkeys(("chunk", "split", "tensor_split"), reshaping.listed),
+    **dict.fromkeys(("gather", "index_select"), reshaping.looked_up),
+    "take_along_dim": reshaping.taken_along,
+    **dict.fromkeys(("scatter", "scatter_add", "index_fill", "narrow"), reshaping.picked),
+    "permute": reshaping.permuted,
+    "t": reshaping.turned_over,
+    "T": reshaping.turned_over,
+    "mT": reshaping.matrices_turned_over,
+    "adjoint": reshaping.matrices_turned_over,
+    "unflatten": reshaping.unflatten,
+    "expand": reshaping.expanded,
+    "expand_as": reshaping.expanded_as,
+    "broadcast_to": reshaping.expanded,
+    "repeat_interleave": reshaping.each_repeated,
+    "stack": reshaping.stacked,
+    "unbind": reshaping.unbound,
+    "select": reshaping.selected,
+    "masked_select": reshaping.masked,
+    "diagonal": reshaping.diagonal,
+    "unfold": reshaping.windows,
+    "arange": reshaping.numbered,
+    # layers
+    **_CONVOLUTIONS,
+    **_POOLS,
+    **_NORMS,
+    **_IMAGES,
+    **_LOSSES,
+    "batch_norm": layers.batch_norm,
+    "embedding": layers.embedding,
+    "embedding_bag": layers.embedding_bag,
+    "one_hot": layers.one_hot,
+    "pad": layers.padded,
+    "prelu": layers.prelu,
+    "bilinear": layers.bilinear,
+    "scaled_dot_product_attention": layers.attention,
+    "pack_padded_sequence": layers.packed,
+    "pad_packed_sequence": layers.unpacked,
+}
+
+FUNCTIONAL: dict[str, Rule] = {  # names that mean something else in torch.nn.functional than among the methods of a tensor
+    "unfold": partial(layers.patches, 4, 3),
+    "fold": partial(layers.patches, 3, 4),
+}
+EINOPS: dict[str, Rule] = {"rearrange": patterns.rearranged, "repeat": patterns.rearranged, "reduce": patterns.reduced}
+
+
+def _module(rule: Rule | str, settings: str = "", **defaults: object) -> tuple[Rule, tuple[str, ...], dict[str, Argument]]:
+    found = NAMES[rule] if isinstance(rule, str) else rule
+    return found, tuple(settings.split()), {k: Argument(literal=v) for k, v in defaults.items()}
+
+
+_ACTIVATIONS = """
+    ReLU:relu ReLU6:relu6 LeakyReLU:leaky_relu ELU:elu SELU:selu CELU:celu GELU:gelu SiLU:silu Mish:mish Sigmoid:sigmoid Tanh:tanh
+    Softplus:softplus Softsign:softsign Tanhshrink:tanhshrink Hardtanh:hardtanh Hardswish:hardswish Hardsigmoid:hardsigmoid
+    Hardshrink:hardshrink Softshrink:softshrink LogSigmoid:logsigmoid Threshold:threshold RReLU:rrelu PReLU:relu Dropout:dropout
+    AlphaDropout:dropout FeatureAlphaDropout:dropout
+""".split()
+_LOSS_MODULES = """
+    MSELoss:mse_loss L1Loss:l1_loss SmoothL1Loss:smooth_l1_loss HuberLoss:huber_loss BCELoss:binary_cross_entropy
+    BCEWithLogitsLoss:binary_cross_entropy_with_logits KLDivLoss:kl_div PoissonNLLLoss:poisson_nll_loss
+    SoftMarginLoss:soft_margin_loss HingeEmbeddingLoss:hinge_embedding_loss GaussianNLLLoss:gaussian_nll_loss
+    MarginRankingLoss:margin_ranking_loss CrossEntropyLoss:cross_entropy NLLLoss:nll_loss NLLLoss2d:nll_loss
+    MultiMarginLoss:multi_margin_loss MultiLabelMarginLoss:multilabel_margin_loss MultiLabelSoftMarginLoss:multilabel_soft_margin_loss
+    TripletMarginLoss:triplet_margin_loss TripletMarginWithDistanceLoss:triplet_margin_with_distance_loss
+    CosineEmbeddingLoss:cosine_embedding_loss CTCLoss:ctc_loss
+""".split()
+_BY_DIM = "Softmax:softmax LogSoftmax:log_softmax Softmin:softmin GLU:glu CosineSimilarity:cosine_similarity".split()
+_RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
+
+MODULES: dict[str, tuple[Rule, tuple[str, ...], dict[str, Argument]]] = {
+    **{name: _module(rule) for name, _, rule in (pair.partition(":") for pair in (*_ACTIVATIONS, *_LOSS_MODULES))},
+    **{name: _module(rule, "dim") for name, _, rule in (pair.partition(":") for pair in _BY_DIM)},
+    **{f"{kind}{n}d": _module(f"conv{'_transpose' * ('T' in kind)}{n}d") for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3)},
+    **{
+        f"{kind}Pool{n}d": _module(f"{kind[:-3].lower()}_{kind[-3:].lower()}_pool{n}d" if kind[:-3] else f"{kind.lower()}_pool{n}d")
+        for kind in ("Max", "Avg", "AdaptiveMax", "AdaptiveAvg")
+        for n in (1, 2, 3)
+    },
+    **{f"BatchNorm{n}d": _module(partial(layer, ((2, 3), (4,), (5,))[n - 1], None)) for n in (1, 2, 3)},
+    **{f"InstanceNorm{n}d": _module(partial(layers.instance_norm, n + 2)) for n in (1, 2, 3)},
+    **{f"{how}Pad{n}d": _module(partial(of_last, dims=n)) for how in ("Zero", "Constant", "Reflection", "Replication") for n in (1, 2, 3)},
+    **{f"Dropout{n}d": _module("dropout") for n in (1, 2, 3)},
+    "SyncBatchNorm": _module(partial(layer, (2, 3, 4, 5), None)),
+    "GroupNorm": _module("group_norm"),
+    "LocalResponseNorm": _module("local_response_norm"),
+    "LayerNorm": _module("layer_norm", "normalized_shape"),
+    "RMSNorm": _module("layer_norm", "normalized_shape"),
+    "Identity": _module(layers.identity),
+    "Linear": _module("linear", "in_features out_features"),
+    "LazyLinear": _module(layers.lazy_linear, "out_features"),
+    "Bilinear": _module("bilinear"),
+    "Embedding": _module("embedding"),
+    "EmbeddingBag": _module("embedding_bag"),
+    "Flatten": _module("flatten", "start_dim end_dim", start_dim=1),
+    "Unflatten": _module("unflatten", "dim unflattened_size"),
+    "Softmax2d": _module(partial(along, default=-3)),
+    "PairwiseDistance": _module("pairwise_distance"),
+    "PixelShuffle": _module("pixel_shuffle"),
+    "PixelUnshuffle": _module("pixel_unshuffle"),
+    "ChannelShuffle": _module("channel_shuffle"),
+    "Upsample": _module("interpolate"),
+    "UpsamplingNearest2d": _module("interpolate"),
+    "UpsamplingBilinear2d": _module("interpolate"),
+    "Unfold": _module(FUNCTIONAL["unfold"]),
+    "Fold": _module(FUNCTIONAL["fold"]),
+    "LSTM": _module(partial(layers.recurrent, cell_state=True), _RECURRENT),
+    "GRU": _module(layers.recurrent, _RECURRENT),
+    "RNN": _module(layers.recurrent, _RECURRENT.replace("bias", "nonlinearity bias")),
+    "LSTMCell": _module(partial(layers.cell, cell_state=True)),
+    "GRUCell": _module(layers.cell),
+    "RNNCell": _module(layers.cell),
+    "Rearrange": _module(patterns.rearranged, "pattern"),
+    "Reduce": _module(patterns.reduced, "pattern reduction"),
+    "MultiheadAttention": _module(
+        layers.multihead_attention, "embed_dim num_heads dropout bias add_bias_kv add_zero_attn kdim vdim batch_first"
+    ),
+    **{
+        name: _module(layers.transformer)
+        for name in "Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer".split()
+    },
+}
+
+
+def function(name: str, args: Iterable[Argument], keywords: Mapping[str, Argument], particular: Mapping[str, Rule] = {}) -> Result:
+    """What `name(...)` gives: a function of torch, or a method, then with the tensor in front of `args`.
+
+    `particular` are the rows of a place where some names mean something else.
+    """
+    rule = particular.get(name) or NAMES.get(name) or (NAMES.get(name[:-1]) if name.endswith("_") else None)
+    return _claimed(rule or unknown, Use(args, keywords))
+
+
+def module(name: str, settings: Mapping[str, Argument], args: Iterable[Argument], keywords: Mapping[str, Argument]) -> Result | None:
+    """What a module of torch.nn gives; None where it has no row. Settings given by place are named by it ("0", "1", ...)."""
+    row = MODULES.get(name)
+    if row is None:
+        return None
+    rule, names, defaults = row
+    named = {names[int(k)] if k.isdigit() and int(k) < len(names) else k: v for k, v in settings.items()}
+    return _claimed(rule, Use(args, {**defaults, **named, **keywords}))
+
+
+def index(x: Argument, entries: Iterable[Argument]) -> Result:
+    """What `x[...]` gives, by the entries of the index."""
+    return _claimed(indexing.indexed, Use((x, *entries), {}))
+
+
+def size(x: Argument, dim: Argument) -> Result:
+    """What `x.size(dim)` gives."""
+    return _claimed(indexing.size, Use((x, dim), {}))
+
+
+def unknown(use: Use) -> Result:
+    """What a function without a row gives: nothing is known of it where it is given something of a batch."""
+    return transfer.without_rows([a.scale for a in use.operands()]) or NO_CLAIM
+
+
+def _claimed(rule: Rule, use: Use) -> Result:
+    found = rule(use)
+    held = tuple(use.needs) if found.scale != "other" else ()
+    return found._replace(needs=held, shows=tuple(use.shows))

@@ -1,0 +1,436 @@
+"""Transfer rules: how the result of an operation depends on the samples of a batch, given how its operands do.
+
+Each is a pure function of one use of an operation. Which names they are for stands in `rows.py`; what has no row there is unknown.
+Every row is checked against torch on whole tensors and on shares of them (tests/test_transfer.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ddpify.placement.shape import (
+    COUPLED,
+    MISSING,
+    NO_CLAIM,
+    ROWS,
+    UNKNOWN,
+    Argument,
+    Result,
+    Scale,
+    Shape,
+    Use,
+    broadcast,
+    literals,
+    shape_of,
+)
+
+Rule: TypeAlias = "Callable[[Use], Result]"
+TURNED = frozenset(("turned",))
+OFFSET = frozenset(("offset",))  # a total and a constant, which totals over ranks would count several times
+_OF_ALL = frozenset(("mean", "sum", "total", "weighted", "count"))
+
+
+def without_rows(scales: Sequence[Scale | None]) -> Result | None:
+    """What any function of numbers none of which has a row for each sample gives; None where one has."""
+    seen = set(scales) - {None}
+    if not seen:
+        return Result()
+    return None if seen & set(ROWS) else NO_CLAIM
+
+
+def together(use: Use, parts: Sequence[Argument]) -> Result:
+    """What depends on each entry of `parts` alone: rows stay rows, and a number made of all samples makes them meet."""
+    rows = [p for p in parts if p.scale in ROWS]
+    others = [p for p in parts if p.scale is None]
+    if not rows:
+        known = [p.shape for p in others if p.shape is not None and p.shape.base is None]
+        shape = max(known, key=lambda s: s.dims)._replace(several=False) if len(known) == len(others) and known else None
+        return (without_rows([p.scale for p in parts]) or NO_CLAIM) if len(others) < len(parts) else Result(None, shape)
+    if len(rows) + len(others) < len(parts):
+        met = any(p.scale in ("mean", "sum", "total", "weighted") for p in parts)
+        return COUPLED if met else NO_CLAIM
+    if len({r.scale for r in rows}) > 1:
+        return NO_CLAIM
+    shape = broadcast(rows, others)
+    return COUPLED if shape is None else Result(rows[0].scale, shape)
+
+
+def elementwise(use: Use) -> Result:
+    """Entry by entry, bent: rows stay rows, and a function of an average is not the average of it."""
+    return together(use, [o for o in use.operands() if o.scale is not None or o.shape is not None])
+
+
+def masked_fill(use: Use) -> Result:
+    """Entry by entry; an average by weights stays one where a rank that has no weights puts 0 in its place."""
+    x, value = use.get(0, "input"), use.get(2, "value")
+    return _same(x) if x.scale == "weighted" and value.literal == 0 else elementwise(use)
+
+
+def kept(use: Use) -> Result:
+    """The same numbers, elsewhere or of another kind: `.float()`, `.detach()`, `.clone()`."""
+    return _same(use.get(0, "input"))
+
+
+def _same(x: Argument) -> Result:
+    return Result(x.scale, x.shape)
+
+
+def rounded(use: Use) -> Result:
+    """Whole numbers: those of an average are not the average of them; counts are whole already."""
+    x = use.get(0, "input")
+    return _same(x) if x.scale in (None, "count", "total", "sum", *ROWS) else NO_CLAIM
+
+
+def random(use: Use) -> Result:
+    """Entries drawn for each entry of a tensor."""
+    x = use.get(0, "input")
+    return Result(x.scale, x.shape) if x.scale in (None, *ROWS) else NO_CLAIM
+
+
+def filled(use: Use) -> Result:
+    """A tensor as large as another, of one number: `zeros_like`, `full_like`, `fill_`."""
+    x = use.get(0, "input")
+    if use.get(1, "fill_value", "value").scale is not None:
+        return NO_CLAIM
+    return Result(x.scale, x.shape) if x.scale in ROWS else Result(None, x.shape)
+
+
+def copied(use: Use) -> Result:
+    """`here.copy_(there)`: what is there."""
+    here, there = use.get(0), use.get(1, "src")
+    return Result(there.scale, there.shape if here.shape is None or there.scale in ROWS else here.shape)
+
+
+# ------------------------------------------------------------------------------------------------ arithmetic
+
+
+def added(use: Use, subtracted: bool = False) -> Result:
+    """`a + b`, `a - b`: averages and averages, totals and totals, or rows and rows; a constant beside an average."""
+    left, right = use.get(0, "input"), use.get(1, "other")
+    if use.get(2, "alpha").scale is not None:
+        return NO_CLAIM
+    scales = {left.scale, right.scale}
+    if scales & {*ROWS} or scales == {None}:
+        return together(use, (left, right))
+    if "other" in scales:
+        return NO_CLAIM
+    if scales <= {None, "count", "total"} and not subtracted:
+        return Result("total", marks=OFFSET if None in scales else frozenset())
+    if left.scale == right.scale:
+        return _same(left)
+    if None in scales:
+        found = left if left.scale else right
+        return Result(found.scale, found.shape, OFFSET if found.scale in ("sum", "count", "total") else frozenset())
+    return NO_CLAIM
+
+
+def multiplied(use: Use) -> Result:
+    """`a * b`: by a constant, what it was; an average times the number of samples is a total."""
+    left, right = (_counted(a) for a in (use.get(0, "input"), use.get(1, "other")))
+    scales = {left.scale, right.scale}
+    if scales & {*ROWS} or scales == {None}:
+        return together(use, (left, right))
+    if None in scales:
+        return _same(left if left.scale else right)
+    return Result("sum", (left if left.scale == "mean" else right).shape) if scales == {"mean", "count"} else NO_CLAIM
+
+
+def divided(use: Use) -> Result:
+    """`a / b`: by a constant, what it was; a total over the number of samples is an average."""
+    left, right = (_counted(a) for a in (use.get(0, "input"), use.get(1, "other")))
+    if use.get(2, "rounding_mode").literal is not None and left.scale not in (None, *ROWS):
+        return NO_CLAIM
+    if {left.scale, right.scale} & {*ROWS} or left.scale is right.scale is None:
+        return together(use, (left, right))
+    if right.scale is None:
+        return _same(left)
+    return Result("mean", left.shape) if left.scale in ("sum", "count") and right.scale == "count" else NO_CLAIM
+
+
+def negated(use: Use) -> Result:
+    """`-a`."""
+    return _same(use.get(0, "input"))
+
+
+def floored(use: Use) -> Result:
+    """`a // b`: of rows entry by entry; of a count by a constant, a count (what is left over is taken to be none)."""
+    left, right = (_counted(a) for a in (use.get(0, "input"), use.get(1, "other")))
+    if {left.scale, right.scale} == {"count", None} and left.scale == "count":
+        return Result("count")
+    return together(use, (left, right))
+
+
+def remainder(use: Use) -> Result:
+    """`a % b`."""
+    return together(use, (use.get(0, "input"), use.get(1, "other")))
+
+
+def _counted(operand: Argument) -> Argument:
+    return operand._replace(scale="count") if operand.scale == "total" else operand
+
+
+# ------------------------------------------------------------------------------------------------ reductions
+
+
+def reduction(
+    over_batch: Scale | None,
+    use: Use,
+    default: object = None,
+    several: bool = False,
+    binary: bool = False,
+    dim_at: int = 1,
+    keep_at: int = 2,
+) -> Result:
+    """Over the samples, what `over_batch` says (None: they meet); over other dimensions, a number for each sample.
+
+    `default` is the dimension that is meant where none is given (None: all), `several` whether a second tensor comes with the result,
+    `binary` whether another tensor may stand in the place of the dimension; `dim_at` and `keep_at` are where these are given by place.
+    """
+    x, given = use.get(0, "input"), use.get(dim_at, "dim", "axis")
+    if binary and given.is_tensor:
+        return elementwise(use)
+    if x.scale not in ROWS:
+        known = x.scale is None and x.shape is not None and type(given.literal) is int and use.get(keep_at, "keepdim").literal is None
+        left = x.shape.resized(-1)._replace(several=several) if known and x.shape is not None else None
+        return Result(x.scale, left) if x.scale is None or over_batch in ("mean", "sum") else NO_CLAIM
+    dims = (default,) if given is MISSING or given.literal is None else literals(given)
+    keep = use.get(keep_at, "keepdim", "keepdims").literal
+    shape = shape_of(x)
+    if dims in ((None,), ()):
+        left, sides = Shape(), [0]
+    else:
+        sides = [side for d in dims or (UNKNOWN,) if (side := use.side(shape, d)) is not None]
+        if dims is None or len(sides) < len(dims):
+            return NO_CLAIM
+        left = shape.resized(0 if keep else -len(sides), shape.axis - (0 if keep else sides.count(-1)))
+    if keep is UNKNOWN:
+        left = Shape(UNKNOWN)
+    if 0 in sides:
+        ragged = over_batch == "mean" and x.scale == "chosen"
+        return COUPLED if over_batch is None else Result("weighted" if ragged else over_batch, left._replace(axis=0))
+    return Result(x.scale, left._replace(several=several, single=keep is True and -1 in dims))
+
+
+def along(use: Use, position: int = 1, default: object = UNKNOWN, grow: int = 0, several: bool = False) -> Result:
+    """A function of the entries along one dimension, that keeps it: `softmax`, `cumsum`, `sort`; over the samples, they meet."""
+    x, given = use.get(0, "input"), use.get(position, "dim", "dims", "axis")
+    if x.scale not in ROWS:
+        return _same(x) if x.scale is None else NO_CLAIM
+    if any(a.scale is not None for a in use.operands() if a is not x and a.scale != "count"):
+        return NO_CLAIM
+    shape = shape_of(x)
+    dims = (default,) if given is MISSING else literals(given)
+    if dims == ("implicit",):
+        dims = (_implicit(shape),)
+    sides = [use.side(shape, d) for d in dims or (None,)]
+    if None in sides:
+        return NO_CLAIM
+    return COUPLED if 0 in sides else Result(x.scale, shape.resized(grow)._replace(several=several))
+
+
+def _implicit(shape: Shape) -> int | None:
+    """The dimension that a softmax without one goes over."""
+    return None if shape.base is not None else 0 if shape.dims in (0, 1, 3) else 1
+
+
+def softmax(use: Use) -> Result:
+    """Over one dimension, or over that which torch chooses where none is given."""
+    return along(use, default="implicit")
+
+
+def normalize(use: Use) -> Result:
+    """`normalize(x, p, dim)`: over one dimension, the second where none is given."""
+    return along(use, 2, 1)
+
+
+def of_last(use: Use, dims: int = 1, grow: int = 0) -> Result:
+    """A function of the last `dims` dimensions of each sample."""
+    given = [a for a in use.operands() if a.scale is not None or a.shape is not None]
+    found = together(use, given)
+    if found.scale not in ROWS or found.shape is None:
+        return found
+    if not use.at_least(found.shape, found.shape.axis + dims + 1):
+        return COUPLED
+    return Result(found.scale, found.shape.resized(grow))
+
+
+def pairwise_distance(use: Use) -> Result:
+    """The distance of two rows each: over the last dimension."""
+    found = together(use, use.args[:2])
+    if found.scale not in ROWS:
+        return found
+    return reduction(None, use.over(Argument(found.scale, found.shape), Argument(literal=-1), use.get(4, "keepdim")))
+
+
+def cosine_similarity(use: Use) -> Result:
+    """Of two rows each: over one dimension, the second where none is given."""
+    found = together(use, [use.get(0, "x1"), use.get(1, "x2")])
+    if found.scale not in ROWS:
+        return found
+    dim = use.get(2, "dim")
+    return reduction(None, use.over(Argument(found.scale, found.shape), Argument(literal=1) if dim is MISSING else dim))
+
+
+def cross(use: Use) -> Result:
+    """`cross(a, b, dim)`: of the vectors along one dimension."""
+    found, dim = together(use, [use.get(0, "input"), use.get(1, "other")]), use.get(2, "dim")
+    if found.scale not in ROWS:
+        return found
+    return along(use.over(Argument(found.scale, found.shape), Argument(literal=-1) if dim is MISSING else dim))
+
+
+def counted(use: Use) -> Result:
+    """How many entries a tensor has."""
+    x = use.get(0, "input")
+    scales: dict[Scale, Scale] = {"sample": "count", "chosen": "sum"}
+    return Result(scales.get(x.scale) if x.scale is not None else None)
+
+
+# ------------------------------------------------------------------------------------------------ products
+
+
+def matmul(use: Use) -> Result:
+    """A matrix product: samples stay apart where their dimension is not multiplied out, and only one operand has it."""
+    a, b = use.get(0, "input", "mat1", "self"), use.get(1, "other", "mat2", "tensor", "vec")
+    if a.scale not in ROWS and b.scale not in ROWS:
+        linear = None in (a.scale, b.scale) and {a.scale, b.scale} <= {None, "mean", "sum", "weighted"}
+        return Result(a.scale or b.scale) if linear else NO_CLAIM
+    if {a.scale, b.scale} - {None, "sample"}:
+        return COUPLED if {a.scale, b.scale} & _OF_ALL else NO_CLAIM
+    if a.scale is None:
+        return _product_beside(use, shape_of(b), first=False, other=a)
+    if b.scale is None:
+        return _product_beside(use, shape_of(a), first=True, other=b)
+    return _product_of_both(use, shape_of(a), shape_of(b))
+
+
+def _product_beside(use: Use, x: Shape, first: bool, other: Argument) -> Result:
+    """The product of samples and a constant matrix; `first`: the samples stand on its left."""
+    multiplied_out = 0 if first else 1  # counted from the right: the last dimension on the left, the one before it on the right
+    beside = other.shape.ndim if other.shape is not None else None
+    if x.base is not None:
+        if (beside or 0) > 2:
+            return NO_CLAIM
+        use.at_least(x, x.axis + multiplied_out + 2)
+    elif x.dims == 1 or x.dims - 1 - x.axis == multiplied_out:
+        return COUPLED
+    lost = 1 if beside == 1 else 0
+    more = max((beside or 0) - x.dims, 0) if x.base is None else 0
+    before = lost if not first and x.base is None and x.axis == x.dims - 1 else 0
+    if beside is None and first:
+        return Result("sample", Shape(UNKNOWN, 0, x.axis))  # one fewer where the other is a vector
+    return Result("sample", x.resized(more - lost, x.axis + more - before))
+
+
+def _product_of_both(use: Use, a: Shape, b: Shape) -> Result:
+    """The product of two tensors of samples: apart along dimensions in front, or multiplied out and added up."""
+    if a.base is not None or b.base is not None:
+        if a.axis != b.axis:
+            return COUPLED
+        use.at_least(a, a.axis + 3)
+        use.at_least(b, b.axis + 3)
+        return Result("sample", (a if a.base is not None else b).resized())
+    left, right = a.dims - 1 - a.axis, b.dims - 1 - b.axis  # counted from the right
+    if left == 0 and right == min(b.dims - 1, 1):
+        return Result("sum")
+    ndim = max(a.dims, b.dims)
+    return Result("sample", Shape(None, ndim, ndim - 1 - left)) if left >= 2 and left == right else COUPLED
+
+
+def vecdot(use: Use) -> Result:
+    """The product of two one-dimensional tensors, added up."""
+    scales = {a.scale for a in use.args[:2]}
+    return Result("sum", Shape()) if scales == {"sample"} else without_rows([a.scale for a in use.args]) or NO_CLAIM
+
+
+def inner(use: Use) -> Result:
+    """The same, and of tensors of more dimensions the products of all their rows."""
+    rows = [a for a in use.args[:2] if a.scale in ROWS]
+    return vecdot(use) if not rows or all(shape_of(a).ndim == 1 for a in rows) else NO_CLAIM
+
+
+def chosen_by(use: Use) -> Result:
+    """`where(condition, one, other)`: entry by entry; `where(condition)`: the places of what is true, in this rank's batch."""
+    return elementwise(use) if len(use.args) + len(use.keywords) > 1 else without_rows([a.scale for a in use.args]) or NO_CLAIM
+
+
+def linear(use: Use) -> Result:
+    """Each row times a matrix that is the same for all."""
+    x = use.get(0, "input")
+    more = [a for a in use.operands() if a is not x]
+    if x.scale not in ROWS or any(a.scale is not None for a in more):
+        return without_rows([a.scale for a in use.operands()]) or NO_CLAIM
+    shape = shape_of(x)
+    if not use.proves(shape, shape.axis + 2):
+        return COUPLED
+    single = use.get(-1, "out_features").literal == 1
+    return Result(x.scale, shape._replace(single=single, several=False))
+
+
+def outer(use: Use) -> Result:
+    """All products of the entries of two tensors of one dimension."""
+    a, b = use.get(0, "input"), use.get(1, "vec2")
+    if {a.scale, b.scale} == {"sample", None}:
+        return Result("sample", Shape(None, 2, 0 if a.scale else 1))
+    return COUPLED if a.scale == b.scale == "sample" else without_rows([a.scale, b.scale]) or NO_CLAIM
+
+
+def cdist(use: Use) -> Result:
+    """All distances between two sets of rows: of each sample, or between the samples."""
+    a, b = use.get(0, "x1"), use.get(1, "x2")
+    if a.scale not in ROWS and b.scale not in ROWS:
+        return without_rows([a.scale, b.scale]) or NO_CLAIM
+    if {a.scale, b.scale} == {"sample"}:
+        return of_last(use.over(a, b), 2)
+    shape = shape_of(a if a.scale else b)
+    if {a.scale, b.scale} != {"sample", None} or not use.proves(shape, shape.axis + 2):
+        return NO_CLAIM
+    if a.scale is None and (shape.base is not None or shape.axis == shape.dims - 2):
+        return Result("sample", shape.resized(0, shape.dims - 1)) if shape.base is None else NO_CLAIM
+    return Result("sample", shape.resized())
+
+
+def einsum(use: Use) -> Result:
+    """Samples stay apart where all operands name them by one letter; where that is not in the result, they are added up."""
+    equation = use.get(0, "equation").literal
+    operands = [a for a in use.operands() if a.literal != equation or a.scale is not None]
+    rows = [a for a in operands if a.scale in ROWS]
+    if not rows or not isinstance(equation, str) or any(a.scale not in (None, "sample") for a in operands):
+        return without_rows([a.scale for a in operands]) or NO_CLAIM
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(operands):
+        return NO_CLAIM
+    if not arrow:
+        letters = inputs.replace(",", "").replace(".", "")
+        output = ("..." if "..." in inputs else "") + "".join(sorted(x for x in set(letters) if letters.count(x) == 1))
+    names = {_letter(use, term, shape_of(a)) for term, a in zip(terms, operands, strict=True) if a.scale in ROWS}
+    if len(names) != 1 or None in names:
+        return COUPLED
+    (name,) = names
+    places = _letters(output)
+    if name not in places:
+        return Result("sum")
+    axis, known = places.index(name), "." not in places
+    if not known and axis > places.index("."):
+        return NO_CLAIM
+    return Result("sample", Shape(None, len(places), axis) if known else Shape(UNKNOWN, 0, axis))
+
+
+def _letters(term: str) -> list[str]:
+    return list(term.replace("...", "."))
+
+
+def _letter(use: Use, term: str, shape: Shape) -> str | None:
+    """What a term of an equation calls the dimension of the samples."""
+    names = _letters(term)
+    if "." not in names:
+        if shape.base is None and shape.dims != len(names):
+            return None
+        return names[shape.axis] if shape.axis < len(names) and use.proves(shape, len(names)) else None
+    at = names.index(".")
+    if shape.axis < at:
+        return names[shape.axis]
+    behind = len(names) - 1 - at
+    return "." if shape.axis == at and use.at_least(shape, shape.axis + behind + 1) else None

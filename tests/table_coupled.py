@@ -1,0 +1,216 @@
+"""Scripts in which the samples of a batch meet, or only seem to: by the shapes of a loss's operands, or inside a model's forward."""
+
+from scripts import Script
+
+
+def _trained(
+    model: str, loss: str = "F.cross_entropy(net(rows), kinds)", data: str = "x, y", more: str = "", told: tuple[str, ...] = ()
+) -> Script:
+    """A model that is trained on a loss, in a plain loop."""
+    body = f"""\
+{model}
+{more}
+feed = DataLoader(TensorDataset({data}), batch_size=4, shuffle=True)
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in feed:
+        loss = {loss}
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+    return Script(body, told=told)
+
+
+_PLAIN = "def Net():\n    return nn.Linear(8, 1)\n"
+
+
+def _net(init: str, forward: str) -> str:
+    """A module, of the lines of its constructor and of its forward."""
+    lines = [f"        {line}" for line in init.strip().splitlines()]
+    body = [f"        {line}" for line in forward.strip().splitlines()]
+    return "\n".join(
+        [
+            "class Net(nn.Module):",
+            "    def __init__(self):",
+            "        super().__init__()",
+            *lines,
+            "",
+            "    def forward(self, rows):",
+            *body,
+            "",
+        ]
+    )
+
+
+SCRIPTS: dict[str, Script] = {
+    # --- losses: every rank computes that of the whole batch -----------------------------------------------------------
+    "weights by a softmax over the only dimension": _trained(
+        _PLAIN,
+        "weighed(net(rows), kinds)",
+        more="def weighed(scores, kinds):\n    each = scores.squeeze(-1)\n    return (each.softmax(-1) * (each - kinds) ** 2).sum()\n",
+    ),
+    "weights by a softmax over each sample's entries": _trained(
+        _PLAIN.replace("1", "3"),
+        "weighed(net(rows), kinds)",
+        more="def weighed(scores, kinds):\n    return (scores.softmax(-1) * (scores - kinds[:, None]) ** 2).sum(-1).mean()\n",
+    ),
+    "differences of all pairs": _trained(
+        _PLAIN,
+        "pairs(net(rows), kinds)",
+        more="def pairs(scores, kinds):\n    a, b = scores.view(-1), kinds.double()\n"
+        "    return ((a.unsqueeze(0) - a.unsqueeze(1)) - (b.unsqueeze(0) - b.unsqueeze(1))).pow(2).mean()\n",
+    ),
+    "a column less a row": _trained(_PLAIN, "spread(net(rows), kinds)", more="def spread(a, b):\n    return (a - b).pow(2).mean()\n"),
+    "a norm of what has one dimension": _trained(
+        _PLAIN, "far(net(rows), kinds)", more="def far(scores, kinds):\n    return (scores.flatten() - kinds).norm(dim=-1)\n"
+    ),
+    # --- divisors ----------------------------------------------------------------------------------------------------
+    "a total over the length of a row": Script(
+        """
+        feed = DataLoader(x, batch_size=4, shuffle=True)
+        net = nn.Linear(8, 8)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            for data in feed:
+                loss = F.mse_loss(net(data), data, reduction="sum") / len(data[0])
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "a total over the length of the first of two": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            for data in feed:
+                loss = F.cross_entropy(net(data[0]), data[1], reduction="sum") / len(data[0])
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    # --- inside a forward, which sees a rank's rows alone -----------------------------------------------------------
+    "attention among the samples": _trained(
+        _net("self.fc = nn.Linear(8, 2)", "h = self.fc(rows)\nreturn torch.softmax(h @ h.t(), dim=-1) @ h"), told=("DDP402",)
+    ),
+    "a recurrence over the samples": _trained(
+        _net("self.rnn = nn.LSTM(2, 4)\nself.fc = nn.Linear(4, 2)", "out, _ = self.rnn(rows.view(-1, 4, 2))\nreturn self.fc(out[:, -1])"),
+        told=("DDP402",),
+    ),
+    "a transformer over the samples": _trained(
+        _net(
+            "self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0), 1)\nself.fc = nn.Linear(4, 2)",
+            "out = self.layers(rows.view(rows.size(0), 2, 4))\nreturn self.fc(out.mean(1))",
+        ),
+        told=("DDP402",),
+    ),
+    "batch norm by hand": _trained(
+        _net("self.fc = nn.Linear(8, 2)", "return F.batch_norm(self.fc(rows), None, None, training=True)"), told=("DDP402",)
+    ),
+    "a standard score over the batch": _trained(
+        _net("self.fc = nn.Linear(8, 2)", "h = self.fc(rows)\nreturn (h - h.mean(0, keepdim=True)) / (h.std(0, keepdim=True) + 1)"),
+        told=("DDP402",),
+    ),
+    "a softmax over the samples": _trained(
+        _net("self.fc = nn.Linear(8, 2)", "h = self.fc(rows)\nreturn h * h.sum(1).softmax(-1)[:, None]"), told=("DDP402",)
+    ),
+    # --- what only looks so -----------------------------------------------------------------------------------------
+    "a recurrence, steps first": _trained(
+        _net(
+            "self.rnn = nn.LSTM(2, 4)\nself.fc = nn.Linear(4, 2)",
+            "out, (last, _) = self.rnn(rows.view(rows.size(0), 4, 2).transpose(0, 1))\nreturn self.fc(out[-1] + last[-1])",
+        )
+    ),
+    "a recurrence, samples first": _trained(
+        _net(
+            "self.rnn = nn.GRU(2, 4, batch_first=True)\nself.fc = nn.Linear(4, 2)",
+            "out, last = self.rnn(rows.view(-1, 4, 2))\nreturn self.fc(out[:, -1, :] + last.squeeze(0))",
+        )
+    ),
+    "a transformer, steps first": _trained(
+        _net(
+            "layer = nn.TransformerEncoderLayer(d_model=4, nhead=2, dim_feedforward=8, dropout=0.0)\n"
+            "self.layers = nn.TransformerEncoder(layer, num_layers=1, enable_nested_tensor=False)\nself.fc = nn.Linear(4, 2)",
+            "steps = rows.reshape(len(rows), 2, 4).permute(1, 0, 2)\nreturn self.fc(self.layers(steps).mean(dim=0))",
+        ),
+    ),
+    "attention written out, head by head": _trained(
+        _net(
+            "self.qkv, self.out = nn.Linear(4, 12), nn.Linear(4, 2)",
+            "b, n, c = rows.view(-1, 2, 4).shape\n"
+            "q, k, v = self.qkv(rows.view(b, n, c)).reshape(b, n, 3, 2, c // 2).permute(2, 0, 3, 1, 4)\n"
+            "weights = (q @ k.transpose(-2, -1) * (c // 2) ** -0.5).softmax(dim=-1)\n"
+            "return self.out((weights @ v).transpose(1, 2).reshape(b, n, c)).mean(1)",
+        ),
+    ),
+    "attention by two einsums": _trained(
+        _net(
+            "self.qkv, self.out = nn.Linear(4, 12), nn.Linear(4, 2)",
+            "words = rows.view(rows.shape[0], 2, 4)\n"
+            "q, k, v = (part.reshape(rows.shape[0], 2, 2, 2).transpose(1, 2) for part in self.qkv(words).chunk(3, dim=-1))\n"
+            "alike = torch.einsum('bhid,bhjd->bhij', q, k).softmax(-1)\n"
+            "mixed = torch.einsum('bhij,bhjd->bhid', alike, v)\n"
+            "return self.out(mixed.transpose(1, 2).flatten(2)).mean(1)",
+        ),
+    ),
+    "a class token in front of the words": _trained(
+        _net(
+            "self.token = nn.Parameter(torch.zeros(1, 1, 4))\nself.place = nn.Parameter(torch.zeros(1, 3, 4))\n"
+            "self.attend = nn.MultiheadAttention(4, 2, batch_first=True)\nself.norm, self.fc = nn.LayerNorm(4), nn.Linear(4, 2)",
+            "words = rows.view(rows.size(0), 2, 4)\n"
+            "words = torch.cat((self.token.expand(words.shape[0], -1, -1), words), dim=1) + self.place\n"
+            "seen, _ = self.attend(words, words, words)\nreturn self.fc(self.norm(words + seen)[:, 0])",
+        ),
+    ),
+    "statistics of each sample": _trained(
+        _net(
+            "self.fc = nn.Linear(8, 4)\nself.head = nn.Linear(4, 2)",
+            "h = self.fc(rows)\nh = (h - h.mean(-1, keepdim=True)) / (h.std(-1, keepdim=True) + 1)\nreturn self.head(h)",
+        )
+    ),
+    "neighbours of each point, gathered by places in one flat list": _trained(
+        _net(
+            "self.fc = nn.Linear(4, 2)",
+            "b, n = rows.size(0), 4\n"
+            "points = rows.view(b, n, 2)\n"
+            "near = -torch.cdist(points, points).topk(2, dim=-1, largest=False)[1].neg()\n"
+            "places = (near + torch.arange(0, b).view(-1, 1, 1) * n).view(-1)\n"
+            "found = points.view(b * n, -1)[places, :].view(b, n, 2, 2)\n"
+            "return self.fc(torch.cat((found - points.unsqueeze(2), found), dim=3)).amax((1, 2))",
+        )
+    ),
+    "the next sample's row beside each": _trained(
+        _net(
+            "self.fc = nn.Linear(16, 2)",
+            "after = rows[(torch.arange(rows.size(0)) + 1) % rows.size(0)]\nreturn self.fc(torch.cat((rows, after), 1))",
+        ),
+        told=("DDP402",),
+    ),
+    "patterns of einops": _trained(
+        _net(
+            "self.token = nn.Parameter(torch.zeros(1, 1, 4))\nself.qkv, self.fc = nn.Linear(4, 12), nn.Linear(4, 2)\n"
+            "self.cut = Rearrange('b (n c) -> b n c', c=4)",
+            "words = self.cut(rows)\n"
+            "words = torch.cat((repeat(self.token, '1 1 c -> b 1 c', b=rows.shape[0]), words), dim=1)\n"
+            "q, k, v = (rearrange(part, 'b n (h c) -> b h n c', h=2) for part in self.qkv(words).chunk(3, dim=-1))\n"
+            "mixed = (q @ k.transpose(-1, -2)).softmax(-1) @ v\n"
+            "return self.fc(reduce(rearrange(mixed, 'b h n c -> b n (h c)'), 'b n c -> b c', 'mean'))",
+        ).replace("class Net", "from einops import rearrange, reduce, repeat\nfrom einops.layers.torch import Rearrange\n\nclass Net")
+    ),
+    "an average over the samples by einops": _trained(
+        _net("self.fc = nn.Linear(8, 2)", "return self.fc(rows - reduce(rows, 'b c -> 1 c', 'mean'))").replace(
+            "class Net", "from einops import reduce\n\nclass Net"
+        ),
+        told=("DDP402",),
+    ),
+    "each sample's number of its own class, by a list of places": _trained(
+        _net("self.fc = nn.Linear(8, 2)", "return self.fc(rows)"),
+        "(-F.log_softmax(net(rows), 1)[torch.LongTensor(range(rows.size(0))), kinds]).mean()",
+    ),
+    "a sum of products over the batch": _trained(_PLAIN, "0.01 * (net(rows)[:, 0] @ kinds.float())"),
+}
