@@ -619,7 +619,7 @@ def _convert(path: str, options: Options) -> Conversion:
 
     if not path:
         raise DdpifyError("PATH is empty", "give the path of the training script")
-    gc.disable()  # nearly all that is made is needed to the end: looking for what is not takes a fifth of the time
+    gc.disable()  # as `convert` does, until what it has made is frozen
     try:
         with progress.shown():
             return run(sys.stdin.buffer.read(), options, shown="<stdin>") if path == "-" else run(Path(path), options)

@@ -196,6 +196,8 @@ class Definitions:
     def _forward(self, steps: dict[int, list[Step]], inside: bytearray, written: Collection[ast.AST]) -> Iterator[Step]:
         """The uses outside a loop that are reached by the definitions inside it."""
         left = {s.at for p in steps if not inside[p] for s in steps[p] if s.effect in _READING}
+        if not left:
+            return
         todo = [(p, s.at + 1, False) for p in steps if inside[p] for s in steps[p] if s.effect in _WRITING or s.node in written]
         seen = bytearray(2 * len(inside))  # for each point: whether it was come to before the loop was over, and after
         following = self._following

@@ -103,6 +103,13 @@ def to_nowhere(run: Run, node: ast.AST) -> bool:
     return "os.devnull" in value.paths() or any(isinstance(o, Lit) and o.value == "/dev/null" for o in value.objs)
 
 
+def touched(run: Run) -> list[Touch]:
+    """What a run does to files, in its order."""
+    if touched not in run.known:
+        run.known[touched] = [touch for call in run.trace.calls for touch in touches(call)]
+    return run.known[touched]  # type: ignore[return-value]
+
+
 def touches(call: Call) -> Iterator[Touch]:
     """What a call does to files whose path it is given."""
     for path in sorted(call.func.paths()):

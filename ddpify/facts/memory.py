@@ -58,18 +58,19 @@ class Reads:
         if key not in self.required and value is self.saved.setdefault(key, value):
             self.blended.setdefault(key, None)
 
-    def asked_for(self) -> set[Key]:
-        """All that was read of what was there before, on some way."""
-        return self.required | {key for key, seen in self.blended.items() if seen is not None}
+    def overwritten(self) -> list[Key]:
+        """All that was read of what was there before, on some way, and written."""
+        return [key for key in self.written if key in self.required or self.blended.get(key) is not None]
 
     def include(self, inner: Reads, before: Callable[[Key], Value | None]) -> None:
         """Note what something inside has read and written; `before` gives what was held before it."""
         mine = self.saved
-        for key in inner.saved.keys() - self.required:
+        new = inner.saved.keys() - mine.keys()
+        mine.update(zip(new, map(before, new), strict=True))
+        self.required |= inner.required & new
+        for key in (inner.required | inner.blended.keys()) - self.required:
             value = before(key)
-            if key not in mine:
-                mine[key] = value
-            elif value is not mine[key]:
+            if value is not mine[key]:
                 continue
             if key in inner.required:
                 self.required.add(key)
@@ -92,6 +93,7 @@ class Memory(dict[Key, Value]):
     """What each (object, name) holds in the current version; the others are told by what differs on the way there."""
 
     __slots__ = ("_owned", "_version", "record", "watch")
+    held = dict.get  # what is held, which nobody has read by that
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,10 +154,6 @@ class Memory(dict[Key, Value]):
             self.watch.blend(key, old)
         self[key] = value if old is None else old | value
 
-    def held(self, key: Key) -> Value | None:
-        """What is held, which nobody has read by that."""
-        return _get(self, key)
-
     def of(self, owner: object) -> list[tuple[str, Value]]:
         """All that one object, or module, holds."""
         names = self._owned.get(owner, ())
@@ -169,10 +167,8 @@ class Memory(dict[Key, Value]):
     def holds(self, reads: Reads, writes: Mapping[Key, Value]) -> bool:
         """Whether all that was read is now as it was, or makes no difference to what was written then."""
         saved = reads.saved
-        for key in reads.required:
-            value, then = _get(self, key), saved[key]
-            if value is not then and value != then:
-                return False
+        if list(map(super().get, reads.required)) != list(map(saved.get, reads.required)):
+            return False
         for key, seen in reads.blended.items():
             value, then = _get(self, key), saved[key]
             if value is not then and value != then and not _within(value, then, writes.get(key), seen):

@@ -57,7 +57,7 @@ def _loop(
         run.memory.watch = around
         if isinstance(around, Recording):
             around.add(reads)
-        carries = not reads.sound or _carries(run, node, reads, before)
+        carries = not again and (not reads.sound or _carries(run, node, reads, before))
     run.breaks.pop()
     run.record.ran(node, first)
     return run.block(orelse) if orelse else True
@@ -65,7 +65,7 @@ def _loop(
 
 def _carries(run: Interpreter, node: ast.stmt, reads: Recording, before: Mapping[str, Value] | None) -> bool:
     """Whether something that a pass of a loop has read from before it has another value for the next pass."""
-    if any(run.memory.held(key) != reads.saved[key] for key in reads.asked_for()):
+    if any(run.memory.held(key) != reads.saved[key] for key in reads.overwritten()):
         return True
     if any(run.asked(key) != value for key, value in reads.other.items()):
         return True

@@ -135,7 +135,7 @@ def _found(context: Context) -> Preparation:
     out = Preparation(context)
     run, tree = context.facts.after, context.tree
     out.waiting = [n for n in tree.nodes() if isinstance(n, ast.With) and any(_lets_first(context, i.context_expr) for i in n.items)]
-    touched = [t for call in run.trace.calls for t in disk.touches(call)]
+    touched = disk.touched(run)
     paths = Paths(context.facts)
     for node in tree.nodes():  # outermost first
         if isinstance(node, ast.stmt) and node in run.trace.visited and not _inside(context, node, [*out.waiting, *out.turns]):

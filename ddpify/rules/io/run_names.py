@@ -83,7 +83,7 @@ class Names:
 def shared(context: Context) -> Names:
     """Which names must be rank 0's."""
     out = Names()
-    touched = [t for call in context.facts.after.trace.calls for t in disk.touches(call)]
+    touched = disk.touched(context.facts.after)
     for loop in _searches(context):
         names = _read_after(context, loop)
         if names and any(_leads_to(context, t.path, loop, names, 0) for t in touched):

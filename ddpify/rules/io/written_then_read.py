@@ -101,7 +101,7 @@ _READERS = frozenset("load open imread fromfile memmap read_csv read_pickle read
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """A barrier between what rank 0 does to a file and what all ranks then do with it."""
     paths = Paths(context.facts)
-    touched = [t for call in context.facts.after.trace.calls for t in disk.touches(call)]
+    touched = disk.touched(context.facts.after)
     alone = [t for t in touched if t.kind in ("write", "remove") and _by_rank_zero(context, t)]
     barriers = [c for c in context.facts.after.trace.calls if "torch.distributed.barrier" in c.func.paths()]
     placed: dict[ast.stmt, int] = {}

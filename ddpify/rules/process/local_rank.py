@@ -63,13 +63,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Each parser that reads the command line."""
     if context.options.starts == "launch":
         for tree in context.tree.trees:
-            yield from accepting(tree.root, tree.shown, context.facts.after.trace.visited)
+            yield from accepting(tree, context.facts.after.trace.visited)
 
 
-def accepting(root: ast.Module, shown: str, visited: Collection[ast.AST] | None = None) -> Iterator[Change]:
+def accepting(tree: Tree, visited: Collection[ast.AST] | None = None) -> Iterator[Change]:
     """The changes that make the parsers of one file accept the local rank; of those that are read in `visited` statements."""
-    declared = known(root)
-    for statement in _parsers(root, visited):
+    declared = known(tree)
+    for statement in _parsers(tree, visited):
         parser = _target(statement)
         if declared:
             call = declared[0]
@@ -79,11 +79,11 @@ def accepting(root: ast.Module, shown: str, visited: Collection[ast.AST] | None 
         elif parser is None:
             continue
         else:
-            last = _last_argument(root, statement, parser)
+            last = _last_argument(tree, statement, parser)
             line = f'{ast.unparse(parser)}.add_argument("--local-rank", "--local_rank", type=int, help="set by torch.distributed.launch")\n'
             edits, node = [InsertAfter(last, line)], statement
         if edits:
-            yield Change(CODE, "torch.distributed.launch passes the local rank as an argument", shown, node, tuple(edits))
+            yield Change(CODE, "torch.distributed.launch passes the local rank as an argument", tree.shown, node, tuple(edits))
 
 
 def needs_environment(project: Project, edited: Collection[str], visited: Collection[ast.AST] | None = None) -> bool:
@@ -97,7 +97,7 @@ def needs_environment(project: Project, edited: Collection[str], visited: Collec
             return True
         reads = [n for n in tree.of(ast.Call) if _parses(n) and _runs(tree, n, visited)]
         mine = file is project.entry or file.name in edited
-        if reads and not (known(file.tree) and len(_strings(known(file.tree)[0])) > 1) and not (mine and any(_parsers(file.tree, visited))):
+        if reads and not any(len(_strings(n)) > 1 for n in known(tree)[:1]) and not (mine and any(_parsers(tree, visited))):
             return True
     return False
 
@@ -122,46 +122,29 @@ def _runs(tree: Tree, node: ast.AST, visited: Collection[ast.AST] | None) -> boo
     return not hasattr(statement, "body") and (visited is None or statement in visited)
 
 
-def known(root: ast.AST) -> list[ast.Call]:
+def known(tree: Tree) -> list[ast.Call]:
     """The calls that declare a local rank."""
-    return [
-        n
-        for n in ast.walk(root)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Attribute)
-        and n.func.attr == "add_argument"
-        and any(s in _SPELLINGS for s in _strings(n))
-    ]
+    adding = (n for n in tree.of(ast.Call) if isinstance(n.func, ast.Attribute) and n.func.attr == "add_argument")
+    return [n for n in adding if any(s in _SPELLINGS for s in _strings(n))]
 
 
 def _strings(call: ast.Call) -> list[str]:
     return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 
-def _run(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.AST]:
-    """The nodes of the statements that run, as far as it is known which do."""
-    for node in ast.walk(root):
-        if isinstance(node, ast.stmt) and not hasattr(node, "body") and (visited is None or node in visited):
-            yield from ast.walk(node)
-
-
-def _parsers(root: ast.Module, visited: Collection[ast.AST] | None) -> Iterator[ast.stmt]:
+def _parsers(tree: Tree, visited: Collection[ast.AST] | None) -> Iterator[ast.stmt]:
     """The statements that make a parser which then reads the command line."""
-    made = [s for s in ast.walk(root) if isinstance(s, ast.stmt) and _makes(s)]
-    read = {structure(n.func.value) for n in _run(root, visited) if _parses(n)}  # type: ignore[attr-defined]
+    assigned: list[ast.Assign | ast.AnnAssign] = tree.of(ast.Assign, ast.AnnAssign)
+    made = list(filter(_makes, assigned))
+    read = {structure(n.func.value) for n in tree.of(ast.Call) if _parses(n) and _runs(tree, n, visited)}  # type: ignore[attr-defined]
     named = [s for s in made if (target := _target(s)) is not None and structure(target) in read]
     # a parser that is read under another name: where there is one in all, that
     yield from named or (made if len(made) == 1 and read else [])
 
 
-def _makes(statement: ast.stmt) -> bool:
-    value = getattr(statement, "value", None)
-    return (
-        isinstance(statement, (ast.Assign, ast.AnnAssign))
-        and _target(statement) is not None
-        and isinstance(value, ast.Call)
-        and last_name(value.func).endswith(("ArgumentParser", "ArgParser"))
-    )
+def _makes(statement: ast.Assign | ast.AnnAssign) -> bool:
+    made = last_name(statement.value.func) if isinstance(statement.value, ast.Call) else ""
+    return _target(statement) is not None and made.endswith(("ArgumentParser", "ArgParser"))
 
 
 def _target(statement: ast.stmt) -> ast.expr | None:
@@ -175,13 +158,8 @@ def _adds(node: ast.expr, parser: ast.expr) -> bool:
     return isinstance(func, ast.Attribute) and func.attr == "add_argument" and same(func.value, parser)
 
 
-def _last_argument(root: ast.Module, made: ast.stmt, parser: ast.expr) -> ast.stmt:
+def _last_argument(tree: Tree, made: ast.stmt, parser: ast.expr) -> ast.stmt:
     """The statement after which an argument is added: the parser's last in the block that makes it."""
-    for node in ast.walk(root):
-        for block in ("body", "orelse", "finalbody"):
-            statements = getattr(node, block, None)
-            if isinstance(statements, list) and made in statements:
-                later = statements[statements.index(made) :]
-                adds = [s for s in later if isinstance(s, ast.Expr) and _adds(s.value, parser)]
-                return adds[-1] if adds else made
-    return made
+    block = tree.block(made)
+    adds = [s for s in block[block.index(made) :] if isinstance(s, ast.Expr) and _adds(s.value, parser)]
+    return adds[-1] if adds else made

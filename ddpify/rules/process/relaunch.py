@@ -113,7 +113,7 @@ def move(project: Project, asked: Launcher) -> Move | None:
     if old == "spawn" or asked != "spawn":
         made.changes += _left_to_the_launcher(entry)
     if asked == "launch":
-        made.changes += local_rank.accepting(entry.tree, entry.shown)
+        made.changes += local_rank.accepting(entry.standing)
     if asked == "spawn":
         texts = [file.source.text for file in (entry, *project.files.values())]
         made.spawned = Spawned(workers=any("num_workers" in text or "multiprocessing" in text for text in texts), argument=_argument(entry))
@@ -145,7 +145,7 @@ def _spawns(file: SourceFile) -> Iterator[ast.Call]:
 
 def _passed(file: SourceFile) -> list[ast.Call]:
     """The declarations of a local rank that comes as an argument, and is read."""
-    calls = local_rank.known(file.tree)
+    calls = local_rank.known(file.standing)
     read = {n.attr for n in ast.walk(file.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
     return [c for c in calls if not any(last_name(n) == "environ" for n in ast.walk(c)) and _destination(c) in read]
 
