@@ -658,6 +658,49 @@ SCRIPTS: dict[str, Script] = {
         """
     ),
     # --- TensorBoard ----------------------------------------------------------------------------------------------------
+    "a summary writer that is made when it is first asked for": Script(
+        """
+        from tensorboardX import SummaryWriter
+
+
+        class Log:
+            def __init__(self):
+                self.steps, self.total, self.writer = 0, 0.0, None
+
+            def show(self):
+                if self.writer is None:
+                    self.writer = SummaryWriter("log")
+                self.writer.add_scalar("loss", self.total / 4, self.steps)
+
+            def push(self, loss):
+                self.steps += 1
+                self.total += loss
+                if self.steps % 4 == 3:
+                    self.show()
+                    self.total = 0.0
+
+            def write(self, results):
+                if self.writer is None:
+                    self.writer = SummaryWriter("log")
+                for key in results:
+                    self.writer.add_scalar(key, results[key], self.steps)
+
+
+        log = Log()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                log.push(loss.item())
+            log.write({"epoch": epoch})
+        """,
+        stand_ins={"tensorboardX.py": TENSORBOARDX},
+    ),
     "a summary writer at the top level": Script(
         """
         from torch.utils.tensorboard import SummaryWriter

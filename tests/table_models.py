@@ -2381,6 +2381,104 @@ def create(name, **kwargs):
 """,
         same=("seen",),
     ),
+    "a head whose layers are added to it by name": Script("""
+    class Head(nn.Module):
+        def __init__(self, kinds, width=8):
+            super().__init__()
+            self.head = nn.Sequential()
+            if width > 4:
+                self.head.add_module("act", nn.ReLU())
+            self.head.add_module("out", nn.Linear(width, kinds))
+            self.start()
+
+        def start(self):
+            for m in self.modules():
+                if isinstance(m, nn.Linear):
+                    m.weight.data.fill_(0.01)
+                    m.bias.data.fill_(0.0)
+
+        def forward(self, rows):
+            return self.head(rows)
+
+
+    encoder, head = nn.Linear(8, 8), Head(2)
+    encoder.eval()
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            with torch.no_grad():
+                found = encoder(data)
+            loss = F.cross_entropy(head(found), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    torch.save(head.state_dict(), "head.pt")
+"""),
+    "a model that is made anew for each run, or once to be tested": Script(
+        """
+    class Encoder(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.inner = nn.Linear(8, width)
+
+        def forward(self, rows):
+            return torch.tanh(self.inner(rows))
+
+
+    class Model(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.encoder = Encoder(width)
+            self.out = nn.Linear(width, 2)
+
+        def forward(self, rows):
+            return self.out(self.encoder(rows))
+
+
+    class Experiment:
+        def __init__(self, args):
+            self.args = args
+            self.model = self.build().float()
+
+        def build(self):
+            return {"plain": Model}[self.args.model](6)
+
+        def train(self, setting):
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            for epoch in range(2):
+                for data, target in loader:
+                    loss = F.cross_entropy(self.model(data), target)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+            torch.save(self.model.state_dict(), setting + ".pt")
+
+        def test(self, setting, load=False):
+            if load:
+                self.model.load_state_dict(torch.load(setting + ".pt"))
+            self.model.eval()
+            with torch.no_grad():
+                print(f"tested {F.cross_entropy(self.model(x), y).item():.6f}")
+
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default="plain")
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--only_test", action="store_true")
+    args = parser.parse_args()
+    if not args.only_test:
+        for turn in range(args.runs):
+            exp = Experiment(args)
+            exp.train(f"run{turn}")
+            exp.test(f"run{turn}")
+    else:
+        exp = Experiment(args)
+        exp.test("run0", load=True)
+""",
+        same=("tested",),
+    ),
 }
 
 for _title in (

@@ -255,6 +255,17 @@ def start(number):
     np.random.seed(number)
     torch.manual_seed(number)
 """
+BOARDS = """\
+class Board:
+    def __init__(self):
+        self.shown = 0
+
+    def show(self, settings):
+        for key in sorted(settings):
+            print(key, settings[key])
+        with open("settings.txt", "w") as file:
+            file.write(str(settings))
+"""
 SCRIPTS: dict[str, Script] = {
     "loaders, loops and meters in three modules": Script(
         MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
@@ -810,5 +821,38 @@ class Trainer:
         Runner(nn.Linear(8, 2), feed).run(3)
         """,
         files={"runner.py": LOOP, "seeds.py": SEEDS},
+    ),
+    "a module that shows the settings before the devices are chosen": Script(
+        """
+        from boards import Board
+
+
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--gpu_id", default="0")
+            opts = parser.parse_args()
+            board = Board()
+            board.show(vars(opts))
+            os.environ["CUDA_VISIBLE_DEVICES"] = opts.gpu_id
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            print(f"device {device}")
+            loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            model = nn.Linear(8, 2).to(device)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(2):
+                for data, target in loader:
+                    loss = F.cross_entropy(model(data.to(device)), target.to(device))
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                board.shown += 1
+                print(f"epoch {epoch} shown {board.shown}")
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        files={"boards.py": BOARDS},
+        same=("epoch", "gpu_id"),
     ),
 }

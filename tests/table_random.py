@@ -24,6 +24,50 @@ SCRIPTS: dict[str, Script] = {
             loss.backward()
             optimizer.step()
 """),
+    "lines that a data set shuffles by a seed of its own, before the model draws noise": Script("""
+    import random
+
+
+    class Lines(Dataset):
+        def __init__(self, mode):
+            self.train, self.test = [], []
+            self.split()
+            self.rows = self.train if mode == "train" else self.test
+
+        def split(self):
+            order = list(range(44))
+            random.seed(1234)
+            random.shuffle(order)
+            for i, at in enumerate(order):
+                (self.test if i < 8 else self.train).append(at)
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, i):
+            return x[self.rows[i]], y[self.rows[i]]
+
+
+    def main(args):
+        torch.manual_seed(3)
+        rows = Lines("train") if args.kind in ["lines", "both"] else None
+        data = rows if rows is not None else TensorDataset(x, y)
+        loader = DataLoader(data, batch_size=6, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for values, kinds in loader:
+                loss = F.cross_entropy(model(values), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+    if __name__ == "__main__":
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--kind", default="lines", choices=["lines", "both", "plain"])
+        main(parser.parse_args())
+"""),
     "how many updates a batch gets is drawn": Script("""
     import random
 

@@ -649,8 +649,10 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
         return Value(held, frozenset((Origin("parameters", obj),)))
     if name in ("add_module", "register_module", "register_parameter") and len(args) == 2:
         names = [str(o.value) for o in args[0].objs if isinstance(o, Lit)]
-        for at in names or ["[]"]:
-            run.set_attribute(obj, at, args[1], bool(names))
+        for at in names:
+            run.set_attribute(obj, at, args[1], True)
+        if not names or run.is_a(obj, *CONTAINERS):  # what holds its parts by name runs over them, too
+            run.set_attribute(obj, "[]", args[1], False)
         return NOTHING
     if name == "state_dict":
         return Value(frozenset(), frozenset((Origin("state", obj),)))

@@ -36,13 +36,14 @@ _DEVICES = "torch.cuda.device_count() or 1"
 class Spawned:
     """What the move has to know of a script: `devices` is an expression for the list of GPUs that it names, empty where it has none.
 
-    `workers` says that it starts processes of its own, such as loader workers, `local_rank` that a module asks the environment for the
-    local rank, `own_classes` that it pickles objects of its own classes. `argument` is the parsed argument that holds the local rank.
+    `workers` says that it starts processes of its own, such as loader workers, `environment` what a module asks the environment for, of
+    the rank and the local rank, `own_classes` that it pickles objects of its own classes. `argument` is the parsed argument that holds
+    the local rank.
     """
 
     devices: str = ""
     workers: bool = False
-    local_rank: bool = False
+    environment: tuple[str, ...] = ()
     own_classes: bool = False
     argument: str = ""
 
@@ -587,8 +588,8 @@ class _Move:
         return text.replace(own, new, 1)
 
     def _asked_for(self) -> Iterable[str]:
-        if self.asked.local_rank:
-            yield f'os.environ["LOCAL_RANK"] = str({self.process})'
+        for name in self.asked.environment:
+            yield f'os.environ["{name}"] = str({self.process})'
         if self.asked.workers:
             yield _WORKERS
 

@@ -20,6 +20,10 @@ _TORCH = frozenset(
 _IN_PLACE = frozenset(("random_", "normal_", "uniform_", "exponential_", "bernoulli_", "geometric_", "cauchy_", "log_normal_"))
 _SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"numpy.random.{n}" for n in _OWN), "random.Random"))
 _UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
+_COMPUTES = (
+    *(f"sklearn.{n}." for n in ("preprocessing", "metrics", "feature_extraction", "base", "utils.class_weight")),
+    *(f"scipy.{n}." for n in ("io", "signal", "ndimage", "special", "spatial", "interpolate", "linalg", "fft", "misc", "integrate")),
+)
 
 
 @dataclass
@@ -104,7 +108,7 @@ class Draws:
             self.generators.add("numpy")
         elif root == "random" and last not in _OWN:
             self.generators.add("random")
-        elif root in ("sklearn", "scipy"):
+        elif root in ("sklearn", "scipy") and not path.startswith(_COMPUTES):
             self.generators.add("numpy")
         elif root == "torch" and last in _TORCH and not self._seeded(node):
             self.generators.add("torch")

@@ -226,12 +226,26 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
             return True
         return isinstance(parent, ast.Attribute) and _called_by_output(context, guards, parent, tree.parent[parent])
     statement = tree.statement(use)
-    if guards.silent(use) or (isinstance(statement, ast.Expr) and guards.utters(statement)):
+    if guards.silent(use) or (isinstance(statement, ast.Expr) and guards.utters(statement)) or _made_on_demand(context, guards, use):
         return True
     if isinstance(statement, ast.Assign) and _result(guards, statement, use) and statement.value is tree.parent[parent]:
         wins += [] if statement in wins else [statement]
         return True
     return False
+
+
+def _made_on_demand(context: Context, guards: Guards, use: ast.expr) -> bool:
+    """Whether a use only asks if the writer is there, to make it where it is not: where it stays None, it is asked again."""
+    tree = context.facts.tree_of(use)
+    test = tree.parent[use]
+    asks = isinstance(test, ast.Compare) and test.left is use and isinstance(test.ops[0], ast.Is) and is_none(test.comparators[0])
+    branch = tree.parent[test]
+    if not (asks or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))) or not isinstance(branch, ast.If):
+        return False
+    given = {s: context.facts.after.value(s.value).made() for s in branch.body if isinstance(s, ast.Assign)}
+    made = [s for s, objs in given.items() if any(map(guards.effects.is_writer, objs))]
+    others = [s for s in branch.body if s not in made]
+    return branch.test is test and not branch.orelse and bool(made) and all(guards.only_speaks(s) for s in others)
 
 
 def _within(context: Context, use: ast.Name, obj: New) -> bool:

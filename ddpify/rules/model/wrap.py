@@ -104,11 +104,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         statement, target = model.wrap
         text = ast.unparse(target)
         name = text.replace("'", '"') if context.quoted("") == '""' else text
-        moved, needs = placed.move(context, model.objs, name, statement) if not model.kept_in else ("", ())
-        code = moved + _code(context, model, name)
+        code = _code(context, model, name)
         if not facts.is_edited(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
+        moved, needs = placed.move(context, model.objs, name, statement) if not model.kept_in else ("", ())
         why = "gradients are averaged over the ranks; parameters start as rank 0's"
         why += "; DDP looks for the parameters that a step leaves without gradient" * ("find_unused_parameters=True" in code)
         yield Change(
@@ -116,7 +116,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             why,
             context.tree.shown,
             statement,
-            (InsertAfter(statement, code),),
+            (InsertAfter(statement, moved + code),),
             context.wrapper_imports,
             Safety.SAFE,
             discharges=discharged,

@@ -22,7 +22,7 @@ _USUAL = ("ddp_utils", "ddp_ranks", "distributed_utils")
 _ASKED = {
     "rank": (
         "get_rank",
-        'def get_rank():\n    """This process\'s place among the ranks."""\n    return dist.get_rank() if dist.is_initialized() else 0\n',
+        'def get_rank():\n    """This process\'s place among the ranks."""\n    return int(os.environ.get("RANK", 0))\n',
     ),
     "world_size": (
         "get_world_size",

@@ -141,6 +141,7 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
                 _seeded(context, _SEEDS[root], call)
                 or any(k in call.keywords for k in ("generator", "random_state"))
                 or (_inside_module(context, call) and not _in_a_buffer(context, call))
+                or any(o.kind == "rank" for _, value in call.tests for o in value.origins)  # drawn by some ranks, for themselves
             ):
                 continue
             if (
@@ -362,7 +363,9 @@ def _reordered(context: Context) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for call in run.trace.calls:
         around = {loop.node for loop in call.loops}
-        methods = frozenset(o for o in call.func.objs if isinstance(o, Func) and o.owner in held)
+        methods = frozenset(
+            o for o in call.func.objs if isinstance(o, Func) and o.owner in held and getattr(o.owner, "node", None) not in call.stack
+        )  # not those that the making of the object runs
         if call.node in seen or not around & training or around & batches or not methods:
             continue
         if draws.of(context, methods).generators:

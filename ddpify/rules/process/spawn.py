@@ -85,8 +85,8 @@ def asked(context: Context, added: NewFile | None) -> Spawned:
     """What the move has to know of the script."""
     texts = [context.facts.project.entry.source.text, *(file.source.text for file in context.facts.project.files.values())]
     workers = any("num_workers" in text or "multiprocessing" in text for text in texts)
-    local_rank = added is not None and "LOCAL_RANK" in added.text
-    return Spawned(devices(context), workers, local_rank, saves_own_classes(context))
+    environment = tuple(name for name in ("RANK", "LOCAL_RANK") if added is not None and f'"{name}"' in added.text)
+    return Spawned(devices(context), workers, environment, saves_own_classes(context))
 
 
 def devices(context: Context) -> str:
