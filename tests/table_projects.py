@@ -544,6 +544,35 @@ def loader_for(train):
         },
         stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": WAVES},
     ),
+    "a data set of the project that hands `download` on by its place": Script(
+        """
+        from few import Few
+
+        train_data = Few(root="waves", every=2, train=True, download=True)
+        print("kinds", sum(kind for _, kind in train_data))
+        loader = DataLoader(train_data, batch_size=2, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+""",
+        same=("kinds",),
+        files={
+            "few.py": """\
+import torchvision
+
+
+class Few(torchvision.datasets.MNIST):
+    def __init__(self, root, every=2, train=True, download=False):
+        super(Few, self).__init__(root, train, download)
+        self.x = self.x[::every]
+""",
+        },
+        stand_ins={"torchvision/__init__.py": "from . import datasets\n", "torchvision/datasets.py": WAVES},
+    ),
     "a data set that makes its files, in what makes the trainer, model and all": Script(
         """
     from coach import Coach

@@ -61,7 +61,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if not _downloads(node) or node in extracted or tree.statement(node) not in context.facts.after.trace.visited:
                 continue
             statement = tree.statement(node)
-            if any(isinstance(o, (Class, Func)) for o in context.facts.after.value(node.func).objs):
+            own = [o for o in context.facts.after.value(node.func).objs if isinstance(o, (Class, Func))]
+            if own and not all(_hands_on(context, o) for o in own):
                 continue  # the project's own: the call inside it is the one to guard
             if any(_guarded(up) for up in tree.ancestors(node)) or any(
                 _guarded(up)
@@ -109,6 +110,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _downloads(node: ast.Call) -> bool:
     value = argument(node, None, "download")
     return value is not None and not (isinstance(value, ast.Constant) and not value.value)
+
+
+def _hands_on(context: Context, own: Class | Func) -> bool:
+    """Whether a class of the project is a library's data set with `download` among what it hands on by position, so that none stands in it."""
+    if not isinstance(own, Class) or any(_downloads(n) for n in ast.walk(own.node) if isinstance(n, ast.Call)):
+        return False
+    return any(".datasets." in base for base in context.facts.after.interpreter.library_bases(own))
 
 
 def downloads(node: ast.expr) -> bool:
