@@ -113,7 +113,7 @@ def _downloads(node: ast.Call) -> bool:
 
 
 def _hands_on(context: Context, own: Class | Func) -> bool:
-    """Whether a class of the project is a library's data set with `download` among what it hands on by position, so that none stands in it."""
+    """Whether a class of the project is a data set of a library, and hands `download` on by its place, so that none stands in it."""
     if not isinstance(own, Class) or any(_downloads(n) for n in ast.walk(own.node) if isinstance(n, ast.Call)):
         return False
     return any(".datasets." in base for base in context.facts.after.interpreter.library_bases(own))
