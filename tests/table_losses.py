@@ -39,6 +39,38 @@ class BertForSequenceClassification(torch.nn.Module):
 """
 
 SCRIPTS: dict[str, Script] = {
+    "pairs of views whose own places are masked by the batch size": Script("""
+    def train(net, loader, optimizer, epoch):
+        net.train()
+        total, seen = 0.0, 0
+        for one, two in loader:
+            out_1, out_2 = F.normalize(net(one), dim=-1), F.normalize(net(two), dim=-1)
+            out = torch.cat([out_1, out_2], dim=0)
+            alike = torch.exp(torch.mm(out, out.t().contiguous()) / 0.5)
+            others = (torch.ones_like(alike) - torch.eye(2 * batch_size, device=alike.device)).bool()
+            alike = alike.masked_select(others).view(2 * batch_size, -1)
+            same = torch.exp(torch.sum(out_1 * out_2, dim=-1) / 0.5)
+            same = torch.cat([same, same], dim=0)
+            loss = (-torch.log(same / alike.sum(dim=-1))).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            seen += batch_size
+            total += loss.item() * batch_size
+        print(f"epoch {epoch} loss {total / seen:.6f}")
+
+
+    if __name__ == "__main__":
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch_size", type=int, default=6)
+        args = parser.parse_args()
+        batch_size = args.batch_size
+        loader = DataLoader(TensorDataset(x[:42], x[:42].flip(1)), batch_size=batch_size, shuffle=True, drop_last=True)
+        model = nn.Linear(8, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            train(model, loader, optimizer, epoch)
+""", same=("epoch",)),
     # --- losses that couple the samples of a batch: every rank computes that of the whole batch ---------------------------
     "two views of each sample, told from all others": Script(
         """

@@ -280,13 +280,14 @@ class Context:
 
     @property
     def whole(self) -> set[ast.AST]:
-        """The calls that are given all ranks' rows, and those that made what is called: there, a batch is the whole batch."""
+        """The calls that are given all ranks' rows, and those that made what is called or given beside: there, a batch is the whole batch."""
         out: set[ast.AST] = set()
         for call in self.facts.after.trace.calls:
-            given = [*call.args, *call.keywords.values()]
+            given = [call.receiver, *call.args, *call.keywords.values()]
             if any(v.of_kind("whole") for v in given) and not any(self.local(v) for v in given):
                 called = self.facts.after.unwrap(call.func)
                 out |= {call.node, *(o.node for o in called if isinstance(o, New) and o.cls is not None)}
+                out |= {n for v in given for n in v.of_kind("sized") if isinstance(n, ast.AST)}
         return out
 
     @cached_property
