@@ -658,6 +658,42 @@ SCRIPTS: dict[str, Script] = {
         """
     ),
     # --- TensorBoard ----------------------------------------------------------------------------------------------------
+    "one loop that trains and evaluates, over a bar that is made beside its totals": Script(
+        """
+        from tqdm import tqdm
+
+
+        def run(net, batches, sgd):
+            train = sgd is not None
+            net.train() if train else net.eval()
+            total, right, count, bar = 0.0, 0.0, 0, tqdm(batches)
+            with (torch.enable_grad() if train else torch.no_grad()):
+                for rows, kinds in bar:
+                    scores = net(rows)
+                    loss = F.cross_entropy(scores, kinds)
+                    if train:
+                        sgd.zero_grad()
+                        loss.backward()
+                        sgd.step()
+                    count += rows.size(0)
+                    total += loss.item() * rows.size(0)
+                    right += (scores.argmax(dim=1) == kinds).float().sum().item()
+                    bar.set_description("{} {:.4f} {:.2f}".format("train" if train else "test", total / count, right / count))
+            return total / count, right / count
+
+
+        model = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        train_batches = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=4, shuffle=True)
+        test_batches = DataLoader(TensorDataset(x[36:], y[36:]), batch_size=4)
+        for epoch in range(2):
+            loss, right = run(model, train_batches, sgd)
+            print(f"train {loss:.6f} {right:.4f}")
+            loss, right = run(model, test_batches, None)
+            print(f"test {loss:.6f} {right:.4f}")
+        """,
+        same=("train", "test"),
+    ),
     "a summary writer that is made when it is first asked for": Script(
         """
         from tensorboardX import SummaryWriter

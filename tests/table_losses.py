@@ -39,7 +39,8 @@ class BertForSequenceClassification(torch.nn.Module):
 """
 
 SCRIPTS: dict[str, Script] = {
-    "pairs of views whose own places are masked by the batch size": Script("""
+    "pairs of views whose own places are masked by the batch size": Script(
+        """
     def train(net, loader, optimizer, epoch):
         net.train()
         total, seen = 0.0, 0
@@ -70,7 +71,9 @@ SCRIPTS: dict[str, Script] = {
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for epoch in range(2):
             train(model, loader, optimizer, epoch)
-""", same=("epoch",)),
+""",
+        same=("epoch",),
+    ),
     # --- losses that couple the samples of a batch: every rank computes that of the whole batch ---------------------------
     "two views of each sample, told from all others": Script(
         """

@@ -280,7 +280,7 @@ class Context:
 
     @property
     def whole(self) -> set[ast.AST]:
-        """The calls that are given all ranks' rows, and those that made what is called or given beside: there, a batch is the whole batch."""
+        """The calls given all ranks' rows, and those that made what is called or given beside: there, a batch is the whole batch."""
         out: set[ast.AST] = set()
         for call in self.facts.after.trace.calls:
             given = [call.receiver, *call.args, *call.keywords.values()]

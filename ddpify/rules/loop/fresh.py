@@ -27,12 +27,12 @@ def _is_empty(tree: Tree, definition: ast.AST) -> bool:
     if isinstance(definition, (ast.Name, ast.Attribute, ast.Subscript)):
         if isinstance(definition.ctx, ast.Load):
             return True  # `total.zero_()`
-        value = _given(tree, definition)
+        value = assigned(tree, definition)
         return value is not None and _nothing(value)
     return isinstance(definition, ast.expr) and _nothing(definition)
 
 
-def _given(tree: Tree, target: ast.expr) -> ast.expr | None:
+def assigned(tree: Tree, target: ast.expr) -> ast.expr | None:
     """What an assignment gives one of its targets; None where it adds to it or takes it from somewhere unknown."""
     up = tree.parent.get(target)
     if isinstance(up, (ast.Tuple, ast.List)):

@@ -14,7 +14,7 @@ from ddpify.facts.model import Func, Lit, Tup, Value, join
 from ddpify.facts.writes import Batches, Write
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
-from ddpify.rules.loop.fresh import is_fresh
+from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown
 from ddpify.rules.loop.live_out import LiveOut, steered
 from ddpify.rules.loop.meters import is_meter, meter
@@ -50,8 +50,9 @@ def _loader_in(context: Context, over: ast.expr) -> str:
             if made and all(run.is_loader(o) for o in made):
                 return ast.unparse(part)
             reaching = run.definitions.reaching(part).definitions if isinstance(part, ast.Name) and run.feeds(run.value(part)) else []
-            up = context.facts.tree_of(over).parent.get(reaching[0]) if len(reaching) == 1 else None
-            if isinstance(up, ast.Assign) and (found := _loader_in(context, up.value)):  # bar = tqdm(loader)
+            last = reaching[0] if len(reaching) == 1 else None
+            bar = assigned(context.facts.tree_of(over), last) if isinstance(last, ast.expr) else None  # bar = tqdm(loader)
+            if bar is not None and (found := _loader_in(context, bar)):
                 return found
     return ""
 
