@@ -1215,6 +1215,38 @@ SCRIPTS: dict[str, Script] = {
         same=("classifier",),
         stand_ins={"transformers.py": _CLASSIFIER},
     ),
+    "a classifier that is given all of a batch by name": Script(
+        """
+        from transformers import BertForSequenceClassification
+
+
+        class Rows(Dataset):
+            def __len__(self):
+                return len(x)
+
+            def __getitem__(self, i):
+                return {"rows": x[i], "labels": y[i]}
+
+
+        device = torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")
+        feed = DataLoader(Rows(), batch_size=4, shuffle=True)
+        net = BertForSequenceClassification.from_pretrained("small", num_labels=2)
+        net.to(device)
+        adam = torch.optim.AdamW(net.parameters(), lr=1e-3)
+        for epoch in range(2):
+            total = 0.0
+            for batch in feed:
+                batch = {name: part.to(device) for name, part in batch.items()}
+                outputs = net(**batch)
+                outputs.loss.backward()
+                adam.step()
+                adam.zero_grad()
+                total += outputs.loss.item()
+            print("classifier", epoch, round(total / len(feed), 6))
+        """,
+        same=("classifier",),
+        stand_ins={"transformers.py": _CLASSIFIER},
+    ),
     "several rows for each sample, put together again in the loss": Script(
         """
         def best_of(flat, goal):

@@ -189,6 +189,7 @@ SAMPLES: dict[str, list[Call]] = {
     "randint": [call(0, 5, (N, 4))],
     "standard_normal": [call((N, 3))],
     "random_sample": [call((N, 3))],
+    "new_tensor": [call(X, Y), call(X, C((3,))), call(X, 3.0)],
     "new_zeros": [call(X, N, 3), call(X, (N, 3)), call(X, 3)],
     "new_full": [call(X, (N, 3), 1.0)],
     "logsumexp": [call(X, D), call(X, D, True)],

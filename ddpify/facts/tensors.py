@@ -364,7 +364,10 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             found = length(run, base, index, node)
             return Value(frozenset(), origins | found.origins, found.scale)
         lower = run.trace.values.get(node.slice.lower, NOTHING) if node.slice.lower is not None else NOTHING
-        behind = any(isinstance(o, Lit) and type(o.value) is int and o.value > base.shape.axis for o in lower.objs)
+        start = next((o.value for o in lower.objs if isinstance(o, Lit) and type(o.value) is int), 0)
+        if start < 0 and node.slice.upper is None and (found := length(run, base, lower, node)).scale is None:  # x.shape[-2:]
+            return Value(frozenset(), origins | found.origins)
+        behind = start > base.shape.axis
         return Value(frozenset(), origins, None if behind else base.scale, None if behind else base.shape)
     if base.scale == "count":
         return Value(frozenset(), origins, "count" if _is_zero(index) else None)

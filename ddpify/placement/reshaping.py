@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
-from ddpify.placement.transfer import TURNED, together, without_rows
+from ddpify.placement.transfer import TURNED, kept, together, without_rows
 
 LISTED = "unbind chunk split tensor_split hsplit vsplit".split()
 
@@ -471,6 +471,11 @@ def new_data(use: Use) -> Result:
     if len(use.args) == 2 and use.args[1].items is not None:
         return without_rows([a.scale for a in use.args[1].items]) or NO_CLAIM
     return new(use)
+
+
+def new_tensor(use: Use) -> Result:
+    """`x.new_tensor(data)`: what the data is, whatever `x` is."""
+    return kept(use.over(use.get(1, "data")))
 
 
 def drawn(use: Use) -> Result:

@@ -75,6 +75,7 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(_MADE, reshaping.made),
     **dict.fromkeys(("new_zeros", "new_ones", "new_empty"), reshaping.new),
     "new": reshaping.new_data,
+    "new_tensor": reshaping.new_tensor,
     "randint": reshaping.drawn,
     "full": reshaping.full,
     "new_full": reshaping.new_full,

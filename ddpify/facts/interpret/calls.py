@@ -239,7 +239,7 @@ def _call_instance(
     if known is not None:
         return _forwarded(run, obj, call, flow, known, alike)
     scale = flow.scale if flow.scale in (None, "sample") else "other"
-    labelled = isinstance(obj, New) and "labels" in keywords and library.averages(obj.path)
+    labelled = isinstance(obj, New) and ("labels" in keywords or "**" in keywords) and library.averages(obj.path)
     shape = Shape(call.node, several=None) if scale else None
     out = _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins, scale, shape), alike)
     return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale, out.shape) if labelled else out
