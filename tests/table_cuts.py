@@ -455,6 +455,46 @@ SCRIPTS: dict[str, Script] = {
         trainer.epoch()
 """,
     ),
+    "batches that are the first of a new order each": Script(
+        """
+        import numpy as np
+
+        class Graph:
+            def __init__(self, row, kind):
+                self.row, self.kind = row, kind
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(8, 2)
+
+            def forward(self, graphs):
+                return self.out(torch.stack([graph.row for graph in graphs]))
+
+
+        size = 6
+        graphs = [Graph(x[i], int(y[i])) for i in range(len(x))]
+        model = Net()
+        criterion = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        np.random.seed(0)
+        for epoch in range(3):
+            total = 0
+            for step in range(5):
+                chosen = np.random.permutation(len(graphs))[:size]
+                batch = [graphs[i] for i in chosen]
+                out = model(batch)
+                loss = criterion(out, torch.LongTensor([graph.kind for graph in batch]))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                total += loss.item()
+            print(f"epoch {epoch} {total / 5:.6f}")
+        """,
+        same=("epoch",),
+        ranks=(2, 3),
+    ),
     "a permutation from a generator of its own": Script(
         """
     rng = torch.Generator().manual_seed(3)

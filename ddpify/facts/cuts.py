@@ -100,10 +100,21 @@ def _slice(run: Run, tree: Tree, node: ast.Subscript) -> Cut | None:
     if not isinstance(rows, ast.Slice) or rows.upper is None or (rows.step is not None and not is_number(rows.step, 1)):
         return None
     if rows.lower is None or is_number(rows.lower, 0):
-        ordered = isinstance(node.value, ast.Call) and run.value(node.value.func).paths() & ORDERS
-        return Cut("draw", node, rows.upper) if ordered and not measures(rows.upper) and _looped(run, node.value) else None
+        order = _order(run, node.value)
+        return Cut("rows", node, rows.upper) if order is not None and not measures(rows.upper) and _looped(run, order) else None
     size = _tile(run, tree, node, rows.lower, rows.upper)
     return Cut("rows", node, size) if size is not None else None
+
+
+def _order(run: Run, node: ast.expr) -> ast.Call | None:
+    """The call that draws an order, as it is or handed on by what takes nothing else: `list(...)`, what makes it the same on all ranks."""
+    while isinstance(node, ast.Call):
+        if run.value(node.func).paths() & ORDERS:
+            return node
+        if len(node.args) != 1 or node.keywords:
+            break
+        node = node.args[0]
+    return None
 
 
 def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr) -> ast.expr | None:
