@@ -212,5 +212,22 @@ SCRIPTS: dict[str, Script] = {
         _net("self.fc = nn.Linear(8, 2)", "return self.fc(rows)"),
         "(-F.log_softmax(net(rows), 1)[torch.LongTensor(range(rows.size(0))), kinds]).mean()",
     ),
+    "queries that each sample and head chooses by sampled keys": _trained(
+        _net(
+            "self.q, self.k, self.v, self.fc = nn.Linear(2, 4), nn.Linear(2, 4), nn.Linear(2, 4), nn.Linear(16, 2)",
+            "words = rows.view(-1, 4, 2)\n"
+            "b, n, h = words.size(0), words.size(1), 2\n"
+            "q, k, v = (part(words).view(b, n, h, -1).transpose(2, 1) for part in (self.q, self.k, self.v))\n"
+            "keys = torch.zeros((n, 2), dtype=torch.long) + torch.arange(2)\n"
+            "sampled = k.unsqueeze(-3).expand(b, h, n, n, 2)[:, :, torch.arange(n).unsqueeze(1), keys, :]\n"
+            "near = torch.matmul(q.unsqueeze(-2), sampled.transpose(-2, -1)).squeeze(-2)\n"
+            "top = (near.max(-1)[0] - torch.div(near.sum(-1), n)).topk(2, sorted=False)[1]\n"
+            "few = q[torch.arange(b)[:, None, None], torch.arange(h)[None, :, None], top, :]\n"
+            "found = torch.softmax(torch.matmul(few, k.transpose(-2, -1)), dim=-1) @ v\n"
+            "all_ = v.mean(dim=-2).unsqueeze(-2).expand(b, h, n, v.shape[-1]).clone()\n"
+            "all_[torch.arange(b)[:, None, None], torch.arange(h)[None, :, None], top, :] = found\n"
+            "return self.fc(all_.transpose(2, 1).reshape(b, -1))",
+        )
+    ),
     "a sum of products over the batch": _trained(_PLAIN, "0.01 * (net(rows)[:, 0] @ kinds.float())"),
 }

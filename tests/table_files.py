@@ -694,6 +694,32 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("train", "test"),
     ),
+    "results that a loop over the training loader writes for each batch": Script(
+        """
+        def fit(net, batches):
+            sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+            for epoch in range(2):
+                for rows, kinds in batches:
+                    loss = F.cross_entropy(net(rows), kinds)
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+
+
+        def write(net, batches):
+            net.eval()
+            with torch.no_grad():
+                for i, (rows, kinds) in enumerate(batches):
+                    torch.save(net(rows), f"scores-{i}.pt")
+
+
+        batches = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        fit(model, batches)
+        write(model, batches)
+        """,
+        told=("DDP404",),
+    ),
     "a summary writer that is made when it is first asked for": Script(
         """
         from tensorboardX import SummaryWriter

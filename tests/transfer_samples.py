@@ -57,7 +57,9 @@ class NoWeight:
 
 @dataclass(frozen=True)
 class Places:
-    """The places of the samples in the batch: `torch.arange(len(x))`."""
+    """The places of the samples in the batch: `torch.arange(len(x))`, with so many dimensions of one entry behind them."""
+
+    more: int = 0
 
 
 @dataclass(frozen=True)
@@ -447,11 +449,17 @@ INDEX: list[Call] = [
             (slice(1, None),),
             (slice(None), C((3,), "index")),
             (slice(None), slice(None), C((3,), "index")),
+            (slice(None), C((3, 2), "index")),
+            (slice(None), C((3, 1), "index"), C((3, 2), "index")),
+            (slice(None), C((3, 2), "index"), None, C((3, 2), "index")),
+            (slice(None), 0, slice(None), C((3,), "index")),
             (C((3,), "index"),),
             (slice(None), (0, 2)),
             (Places(), 0),
             (Places(), Rows("long", flat=True)),
             (Places(), Places()),
+            (Places(more=1), C((3,), "index")),
+            (Places(more=1), Rows("long", more=-1)),
             (Rows("bool", flat=True),),  # numbers of rows, of which each sample has one, would be of the whole batch's rows
             (slice(None), Rows("bool", flat=True)),
         )

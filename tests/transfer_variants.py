@@ -117,7 +117,7 @@ class Variant:
         if isinstance(given, Size):
             return BATCH if rows_of is None else len(rows_of)
         if isinstance(given, Places):
-            return torch.arange(BATCH if rows_of is None else len(rows_of))
+            return torch.arange(BATCH if rows_of is None else len(rows_of)).view(-1, *[1] * given.more)
         if isinstance(given, Layer):
             return module(given.name, given.args, {"batch_first": given.batch_first})
         if isinstance(given, Sum):
@@ -150,7 +150,7 @@ class Variant:
         if isinstance(given, NoWeight):
             return Argument("other")
         if isinstance(given, Places):
-            return Argument("sample", Shape(None, 1), PLACES)
+            return Argument("sample", Shape(None, 1 + given.more), PLACES)
         if isinstance(given, Layer):
             return Argument()
         if isinstance(given, tuple):

@@ -116,7 +116,7 @@ def given(run: Interpreter, args: Iterable[Value], keywords: Mapping[str, Value]
 def value_of(run: Interpreter, found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
     """What a transfer rule says, as a value made at `node` of what `origins` tell."""
     for base, least in found.shows:
-        run.claims.note("shown", base, least)
+        run.claims.note("shown", node if base is UNKNOWN else base, least)  # of the result itself
     for need in found.needs:
         run.claims.note("needed", *need)
     if found.needs:

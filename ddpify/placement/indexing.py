@@ -45,16 +45,34 @@ def _by_rows(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -
     """Rows chosen by a mask or by numbers that each sample has."""
     first = entries[0]
     tensors = [e for e in entries if e.scale in ROWS]
-    plain = all(shape_of(t).base is not None or shape_of(t).dims == 1 for t in tensors)
-    others = all(e in tensors or e.literal == slice(None) for e in entries)
-    if x.scale == "sample" and first.literal == PLACES and shape.axis == 0 and others and plain and entries[len(tensors) - 1] in tensors:
-        left = shape.resized(1 - len(tensors)) if len(tensors) > 1 else shape
+    if x.scale == "sample" and first.literal == PLACES and shape.axis == 0 and (by := _side_by_side(use, entries)):
+        left = shape.resized(shape_of(first).dims - by) if by > 1 else shape
         return Result("sample", left) if use.proves(shape, len(entries)) else NO_CLAIM
     if first.scale != "sample" or len(tensors) > 1 or shape.axis != 0 or x.scale != "sample":
         return COUPLED if len(tensors) > 1 or first.scale is None else NO_CLAIM
     mask = shape_of(first)
     ndim = shape.dims - mask.dims + 1 if shape.base == mask.base and len(entries) == 1 else None
     return Result("chosen", Shape(None, ndim) if ndim is not None and ndim > 0 else Shape(UNKNOWN))
+
+
+def _side_by_side(use: Use, entries: Sequence[Argument]) -> int:
+    """How many of the entries choose together, one for each place of a sample (`x[arange(B)[:, None], heads, chosen, :]`), whole
+    dimensions after them; 0 where they may choose otherwise."""
+    by = next((i for i, e in enumerate(entries) if isinstance(e.literal, slice)), len(entries))
+    places = shape_of(entries[0])
+    alike = all(
+        e.scale is None or (shape_of(e).axis == 0 and shape_of(e).ndim in (None, places.dims) and use.at_least(shape_of(e), places.dims))
+        for e in entries[:by]
+    )
+    known = places.base is None and places.axis == 0 and not any(e.literal is None or e.literal is ... for e in entries[:by])
+    return by if alike and known and all(e.literal == slice(None) for e in entries[by:]) else 0
+
+
+def _grown(entries: Sequence[Argument], tensors: Sequence[Argument]) -> int | None:
+    """By how many dimensions an index is larger than what it takes; None where the dimensions of its tensors are not known."""
+    if any(e.shape is None or e.shape.base is not None for e in tensors):
+        return None
+    return sum(e.literal is None for e in entries) + max(e.shape.dims for e in tensors if e.shape is not None) - len(tensors)
 
 
 def _walked(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -> Result:
@@ -81,10 +99,15 @@ def _walked(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) ->
             at, new = at + 1, new + keeps
     if shape.base is not None:
         use.shows.append((shape.base, len(taken) - shape.dims))
+    behind = axis is None
     if axis is None:
         axis = new + shape.axis - at
     if unsure:
-        return Result(x.scale, Shape(UNKNOWN, 0, axis))
+        tensors = [i for i, e in enumerate(entries) if e.literal is not None and e.literal is not ... and not isinstance(e.literal, slice)]
+        if tensors[-1] - tensors[0] >= len(tensors):
+            return NO_CLAIM  # what stands apart comes first in the result
+        grown = None if behind else _grown(entries, [entries[i] for i in tensors])
+        return Result(x.scale, Shape(UNKNOWN, 0, axis) if grown is None else shape.resized(grown, axis))
     more = sum(e.literal is None for e in entries) - sum(type(e.literal) is int for e in taken)
     last = any(e.literal is ... for e in entries) or shape.ndim == len(taken)  # a new dimension at the end of the index is the last one
     return Result(x.scale, shape.resized(more, axis)._replace(single=last and entries[-1].literal is None))

@@ -49,7 +49,11 @@ def squeeze(use: Use) -> Result:
         return Result(x.scale, shape.resized(-1))
     if shape.front and given.literal == 0:
         return Result(x.scale, shape.resized(-1, shape.axis - 1))
-    return Result(x.scale, Shape(UNKNOWN, 0, shape.axis, shape.sure)) if side > 0 else NO_CLAIM  # one that has more entries stays
+    if side < 0:
+        return NO_CLAIM
+    if shape.base is None:
+        use.shows.append((UNKNOWN, shape.dims - 1))  # one that has more entries stays
+    return Result(x.scale, Shape(UNKNOWN, 0, shape.axis, shape.sure))
 
 
 def unsqueeze(use: Use) -> Result:

@@ -2,6 +2,7 @@
 
 What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over
     ranks right after the loop; so are meters with sum, count and avg. What is shown inside the loop stays rank 0's own, said once.
+    Files that a loop writes of the batches of a training loader without training on them are a REVIEW: those of other ranks are missing.
 Why: each rank has seen its own share only; printed, compared or scheduled as they are, the numbers are one shard's.
 Safety: safe where the way a number was built is known; MANUAL elsewhere.
 References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce
@@ -103,9 +104,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _divisors(context)
     yield from _sampled(context)
     yield from _progress(context)
-    shown = next((c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)), None)
-    if shown is not None:
-        yield context.manual(CODE, shown.node, "numbers shown inside the loop over batches are rank 0's own", level=Safety.NOTE)
+    within = [c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)]
+    if within:
+        yield context.manual(CODE, within[0].node, "numbers shown inside the loop over batches are rank 0's own", level=Safety.NOTE)
+    evaluating = seen - context.facts.training_loops
+    part = next((c for c in within if effect(c) == "file" and any(loop.node in evaluating for loop in c.loops)), None)
+    if part is not None:
+        why = "this loop goes over the training loader, of which rank 0 has a share: what it writes of the other ranks' batches is missing"
+        yield context.manual(CODE, part.node, why, "give this loop a loader of its own, without a DistributedSampler", level=Safety.REVIEW)
 
 
 def _hidden(context: Context) -> Iterator[Finding]:
