@@ -361,6 +361,7 @@ def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tupl
         if here and (file.shown, here) not in known:
             doing(f"rewriting {file.shown}")
             known[file.shown, here] = rewrite(file.source.text, file.tree, here)
+            ast.parse(known[file.shown, here][0])
         code, left = known[file.shown, here] if here else (file.source.original, ())
         texts.append(code)
         unapplied += left

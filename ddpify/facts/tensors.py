@@ -183,6 +183,8 @@ def function(
     operands, named = given(run, args, {k: v for k, v in keywords.items() if k != "**"})
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
+    if name in ("view", "reshape"):
+        operands[1:] = [Argument("count") if _is_batch_size(run, args[0], v) else o for o, v in zip(operands[1:], args[1:], strict=True)]
     if name in BY_WEIGHT and run.ignores():
         named.setdefault("ignore_index", Argument())
     if name not in _OF_ANYTHING:
@@ -203,6 +205,12 @@ def _scores(value: Value) -> Value:
     """What a network gives for a batch is its rows, where these were not followed through what was made of the batch for it."""
     lost = value.scale is None and value.of_kind("forward") and value.of_kind("batch") and not value.of_kind("whole")
     return Value(value.objs, value.origins, "sample", Shape(Base(value), sure=False)) if lost else value
+
+
+def _is_batch_size(run: Interpreter, rows: Value, size: Value) -> bool:
+    """Whether a size is the number, or the setting, that the loader of some rows was given for its batches."""
+    told = [run.memory.get((o, "batch_size"), NOTHING).objs for o in rows.batches() if isinstance(o, New)]
+    return rows.scale in ROWS and size.scale is None and bool(size.objs) and any(size.objs <= objs for objs in told)
 
 
 def _use(run: Interpreter, operands: list[Argument]) -> None:
