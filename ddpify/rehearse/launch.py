@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import signal
 import socket
 import struct
@@ -145,9 +147,12 @@ def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, 
 
 
 def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """A port that nobody listens on, below those that a system hands out by itself, so that no neighbour is given it meanwhile."""
+    for port in random.SystemRandom().sample(range(20000, 32000), 100):
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise DdpifyError("no port is free for the process group", "end what listens on ports 20000 to 32000")
 
 
 class _Terminal:
