@@ -2479,6 +2479,32 @@ def create(name, **kwargs):
 """,
         same=("tested",),
     ),
+    "layers in a row, named by keywords": Script("""
+    from collections import OrderedDict
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    net = nn.Sequential(OrderedDict(first=nn.Linear(8, 6), bend=nn.ReLU(), last=nn.Linear(6, 2)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    torch.save(net.state_dict(), "net.pt")
+"""),
+    "layers in a row, named in pairs": Script("""
+    from collections import OrderedDict
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    net = nn.Sequential(OrderedDict([("first", nn.Linear(8, 6)), ("bend", nn.ReLU()), ("last", nn.Linear(6, 2))]))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    torch.save(net.state_dict(), "net.pt")
+"""),
 }
 
 for _title in (

@@ -388,8 +388,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         inner = keywords.get("module", args[0] if args else NOTHING)
         run.memory[made, "module"] = Value(inner.objs - {made}, inner.origins)
     elif made.path in CONTAINERS:
-        whole = made.path == "torch.nn.Sequential"
         listed = [o for a in args[:1] for o in a.made() if o.path in COLLECTIONS]
+        whole = made.path == SEQUENTIAL and not listed
         items = args if whole else [run.element(a) if a.objs and not listed else NOTHING for a in args]
         run.memory[made, "[]"] = join([*items, *(run.memory.get((o, "[]"), NOTHING) for o in listed)])
         named = {str(i): item for i, item in enumerate(args)} if whole else {}
@@ -936,22 +936,26 @@ def _super(run: Interpreter, event: Call, args: list[Value], keywords: dict[str,
     return Value(frozenset(Super(o, frame.cls) for o in frame.owners)) if frame.cls is not None else NOTHING
 
 
-def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
-    made = run.objects.new("dict", event.node, run.stack)
+def _dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value], path: str = "dict") -> Value:
+    made = run.objects.new(path, event.node, run.stack)
     run.memory[made, "[]"] = join([v for k, v in keywords.items() if k != "**"])
     for a in args:
         run.update(made, a)
         pairs = [o.items for o in run.element(a).objs if isinstance(o, Tup) and len(o.items) == 2] if a.objs else []
-        for _, value in pairs:  # dict(zip(names, losses))
-            for place in ("[]", "[?]"):
+        for key, value in pairs:  # dict(zip(names, losses)), OrderedDict([("first", layer)])
+            for place in ("[]", *(_texts_of(key) or ("[?]",))):
                 run.set_attribute(made, place, value, False)
         if not a.objs and a.origins:  # dict(model.named_parameters())
             for place in ("[]", "[?]"):
                 run.set_attribute(made, place, a, False)
-    for key, value in keywords.items():
-        if key != "**":
-            run.memory[made, key] = value
+    for name, value in keywords.items():
+        if name != "**":
+            run.memory[made, name] = value
     return just(made)
+
+
+def _ordered_dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+    return _dict(run, event, args, keywords, "collections.OrderedDict")
 
 
 def _map(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -1038,6 +1042,7 @@ _BUILTIN = {
     "setattr": _setattr,
     "super": _super,
     "dict": _dict,
+    "collections.OrderedDict": _ordered_dict,
     "map": _map,
     "filter": _filter,
     "functools.partial": _partial,
