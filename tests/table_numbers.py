@@ -3242,4 +3242,34 @@ def keep_loss(epoch, loss, folder):
         """,
         same=("stopped",),
     ),
+    "totals in a dict of a function that trains and evaluates": Script(
+        """
+        from collections import defaultdict
+
+        def through(net, loader, optimizer=None):
+            net.train(optimizer is not None)
+            totals, seen = defaultdict(float), 0
+            with torch.set_grad_enabled(optimizer is not None):
+                for rows, kinds in loader:
+                    scores = net(rows)
+                    parts = {"kind": F.cross_entropy(scores, kinds), "size": scores.pow(2).mean()}
+                    if optimizer is not None:
+                        optimizer.zero_grad()
+                        sum(parts.values()).backward()
+                        optimizer.step()
+                    for name, part in parts.items():
+                        totals[name] += part.item() * rows.size(0)
+                    seen += rows.size(0)
+            return {name: total / seen for name, total in totals.items()}
+
+
+        learn, check = DataLoader(TensorDataset(x[:32], y[:32]), 8, shuffle=True), DataLoader(TensorDataset(x[32:], y[32:]), 8)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            learned, checked = through(net, learn, optimizer), through(net, check)
+            print("means", epoch, {k: round(v, 6) for k, v in learned.items()}, {k: round(v, 6) for k, v in checked.items()})
+        """,
+        same=("means",),
+    ),
 }

@@ -71,7 +71,7 @@ def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
         if reaching.changes or not reaching.definitions:
             return False
         for definition in reaching.definitions:
-            if definition in seen:
+            if definition in seen or _unbound(part, definition):
                 continue
             seen.add(definition)
             loop, value = _batches(context, definition), _assigned(context, definition)
@@ -82,6 +82,16 @@ def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
             if value is not loop and not _of_one(context, value, seen):
                 return False
     return True
+
+
+def _unbound(read: ast.expr, definition: ast.AST) -> bool:
+    """Whether a definition is the entry of a function that has no value yet for the variable that is read: no pass of a loop has set it."""
+    root = read
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name) or not isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    return all(node.arg != root.id for node in ast.walk(definition.args) if isinstance(node, ast.arg))
 
 
 def _holds_own(context: Context, node: ast.AST) -> bool:

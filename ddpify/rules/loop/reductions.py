@@ -272,7 +272,9 @@ def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, dealt
     run = context.facts.after
     objs = live.value.made()
     keys = [run.value(k) for w in live.writes for k in _subscripts(w.node)]
-    if not dealt and not any(context.shared(v) for v in (element, live.value, *keys)):
+    held = [run.held(o, "[]") for o in objs if o.path in DICTS]  # of each run of the loop, which may have been reduced
+    reduced = bool(held) and len(held) == len(objs) and all(v.origins and not context.shared(v) for v in held)
+    if not dealt and not any(context.shared(v) for v in (*(() if reduced else (element,)), live.value, *keys)):
         return None
     if not is_fresh(context, loop, live):
         return _unknown(live, out)

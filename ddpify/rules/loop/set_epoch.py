@@ -370,9 +370,9 @@ def _untold(context: Context, node: ast.AST, loader: New, held: tuple[Obligation
 
 
 def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
-    """A name in reach at `place` that holds the loader and nothing else."""
+    """A name in reach at `place`, or an attribute of one, that holds the loader and nothing else."""
     run, tree = context.facts.after, context.tree
-    function = tree.function(place)
+    function, attributes = tree.function(place), set[str]()
     for scope in (function, context.facts.tree_of(place).root):
         for node in ast.walk(scope):
             name = (
@@ -384,7 +384,18 @@ def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
             )
             if name is not None and tree.function(node) is scope and run.value(node).made() == {loader}:
                 return _Text(name)
+            if isinstance(node, ast.Attribute) and scope is function and run.value(node).made() == {loader} and _reachable(node, function):
+                attributes.add(context.source(node))
+        if attributes:
+            return _Text(min(attributes))
     return None
+
+
+def _reachable(node: ast.Attribute, function: ast.AST) -> bool:
+    """Whether an attribute that a function reads is that of one of its parameters, and not written by it."""
+    stored = any(isinstance(n, ast.Attribute) and n.attr == node.attr and isinstance(n.ctx, ast.Store) for n in ast.walk(function))
+    given = function.args.args if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+    return not stored and isinstance(node.value, ast.Name) and node.value.id in {p.arg for p in given}
 
 
 def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
