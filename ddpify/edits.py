@@ -144,12 +144,14 @@ class Under:
     """Put the statement `node` into a block `header:` (such as `if rank == 0`); neighbours under the same header share one block.
 
     With `holes`, expressions inside `node`, `header` is a template, filled as that of `InsertBefore`, and the block is shared with none.
+    `along` says that what other edits insert before the statement goes into the block, too.
     """
 
     node: ast.stmt
     header: str
     holes: tuple[ast.expr, ...] = ()
     binds: tuple[FreshName, ...] = ()
+    along: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,6 +48,7 @@ HELPERS: dict[str, Helper] = {
     "with_repeated": Helper((_NUMBER,)),
     "batches_of_rank": Helper((None, _NUMBER)),
     "first_on_node": Helper((), True, (), ("from contextlib import contextmanager",)),
+    "drawn_by_rank_zero": Helper((), True, (), ("from contextlib import contextmanager",)),
     "sum_over_ranks": Helper((_NUMBERS,), True),
     "gather_over_ranks": Helper((_ROWS, _NUMBER), True),
     "reduce_meter": Helper((frozenset(("object",)),), True, ("device",)),

@@ -296,7 +296,6 @@ SCRIPTS: dict[str, Script] = {
                 F.cross_entropy(model(data), target).backward()
                 optimizer.step()
 """,
-        told=("DDP406",),
     ),
     "middles of the classes, moved one by one": Script(
         """

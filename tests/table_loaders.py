@@ -1885,7 +1885,6 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(a), b).backward()
             optimizer.step()
 """,
-        told=("DDP103",),
     ),
     "a list of rows that is shuffled in each epoch": Script(
         """
@@ -1930,7 +1929,6 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
         batches.shuffle(epoch)
 """,
-        told=("DDP103",),
     ),
     "a subset drawn in each epoch": Script(
         """
@@ -2327,6 +2325,29 @@ SCRIPTS: dict[str, Script] = {
             step(a, b)
         for a, b in six:
             step(a, b)
+"""),
+    "a progress bar over the loader of a trainer": Script("""
+    from tqdm import tqdm
+
+    class Trainer:
+        def __init__(self):
+            self.loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+            self.net = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def round(self, number):
+            bar = tqdm(self.loader)
+            for step, (rows, kinds) in enumerate(bar):
+                self.optimizer.zero_grad()
+                loss = F.cross_entropy(self.net(rows), kinds)
+                loss.backward()
+                self.optimizer.step()
+                bar.set_description(f"{loss.item():.3f}")
+            print("round", number, "with rows", step * 6 + rows.shape[0])
+
+    trainer = Trainer()
+    for number in range(3):
+        trainer.round(number)
 """),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -207,5 +207,148 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(data), target).backward()
             optimizer.step()
 """),
+    "items that a user did not choose, drawn anew by the data set in each epoch": Script("""
+    import numpy as np
+
+    np.random.seed(7)
+
+    class Choices(Dataset):
+        def __init__(self):
+            self.chosen = [(user, (user * 2 + k) % 8) for user in range(12) for k in range(2)]
+
+        def draw(self):
+            self.pairs = [(user, item, 1.0) for user, item in self.chosen]
+            self.pairs += [(user, int(np.random.randint(8)), 0.0) for user, _ in self.chosen]
+
+        def __len__(self):
+            return 2 * len(self.chosen)
+
+        def __getitem__(self, i):
+            user, item, wanted = self.pairs[i]
+            return user, item, torch.tensor(wanted).double()
+
+    class Factors(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.users, self.items = nn.Embedding(12, 4), nn.Embedding(8, 4)
+
+        def forward(self, user, item):
+            return (self.users(user) * self.items(item)).sum(1)
+
+    loader = DataLoader(Choices(), batch_size=6, shuffle=True)
+    net = Factors()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader.dataset.draw()
+        for user, item, wanted in loader:
+            optimizer.zero_grad()
+            F.binary_cross_entropy_with_logits(net(user, item), wanted).backward()
+            optimizer.step()
+"""),
+    "a data set of pairs that is made anew in each epoch": Script("""
+    import random
+
+    random.seed(3)
+
+    class Pairs(Dataset):
+        def __init__(self):
+            self.pairs = []
+            for i in range(36):
+                self.pairs.append((i, random.choice(range(36))))
+
+        def __len__(self):
+            return len(self.pairs)
+
+        def __getitem__(self, k):
+            i, j = self.pairs[k]
+            return x[i], x[j], (y[i] == y[j]).double()
+
+    net = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        pairs = Pairs()
+        for one, other, alike in DataLoader(pairs, batch_size=6, shuffle=True):
+            optimizer.zero_grad()
+            apart = F.pairwise_distance(net(one), net(other))
+            (alike * apart + (1 - alike) * F.relu(1 - apart)).mean().backward()
+            optimizer.step()
+"""),
+    "triples in a list that is drawn in the head of the loader": Script("""
+    import numpy as np
+
+    np.random.seed(5)
+
+    class Triples(Dataset):
+        def __init__(self, triples):
+            self.triples = torch.tensor(triples)
+
+        def __len__(self):
+            return len(self.triples)
+
+        def __getitem__(self, i):
+            return self.triples[i]
+
+    def drawn(count):
+        triples = []
+        for i in range(count):
+            other = np.random.randint(36)
+            while other == i:
+                other = np.random.randint(36)
+            triples.append((i, other))
+        return triples
+
+    net = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader = DataLoader(Triples(drawn(36)), batch_size=6, shuffle=True)
+        for rows in loader:
+            optimizer.zero_grad()
+            F.pairwise_distance(net(x[rows[:, 0]]), net(x[rows[:, 1]])).mean().backward()
+            optimizer.step()
+"""),
+    "a split for each of several runs": Script(
+        """
+    def run(number):
+        learn, check = random_split(TensorDataset(x[:42], y[:42]), [30, 12])
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(learn, batch_size=6, shuffle=True):
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+        with torch.no_grad():
+            right = sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in DataLoader(check, batch_size=6))
+        return right / 12
+
+    torch.manual_seed(4)
+    shares = [run(number) for number in range(3)]
+    print("right", [round(share, 4) for share in shares])
+""",
+        same=("right",),
+    ),
+    "folds that are shuffled as the loop over them begins": Script(
+        """
+    import numpy as np
+    from sklearn.model_selection import KFold
+
+    np.random.seed(0)
+    torch.manual_seed(1)
+    rows_of = TensorDataset(x[:36], y[:36])
+    for number, (learn, check) in enumerate(KFold(n_splits=3, shuffle=True).split(x[:36])):
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(torch.utils.data.Subset(rows_of, learn), batch_size=6, shuffle=True):
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+        right = 0
+        for rows, kinds in DataLoader(torch.utils.data.Subset(rows_of, check), batch_size=6):
+            right += (net(rows).argmax(1) == kinds).sum().item()
+        print("fold", number, right)
+""",
+        same=("fold",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -86,6 +86,7 @@ class _Place:
     header: str = ""
     block: Any = None
     filled: _Step | None = None
+    along: bool = False
     opens: list[tuple[Within, Any]] = field(default_factory=list)
     closes: list[Within] = field(default_factory=list)
     gone: bool = False
@@ -230,6 +231,7 @@ class _Rewriter(cst.CSTTransformer):
             place.header = header
             place.block = self._block(header)
             place.filled = step if edit.holes else None
+            place.along = edit.along
 
     def _block(self, header: str) -> Any:
         return cst.parse_statement(f"{header}: pass", config=self.module.config_for_parsing)
@@ -448,7 +450,12 @@ class _Rewriter(cst.CSTTransformer):
             body.hold(above)
             statement = statement.with_changes(leading_lines=own)
         for code, step in place.before:
-            body.insert(self._lifted(code, step))
+            lifted = self._lifted(code, step)
+            if place.along:
+                for part in lifted.body:
+                    body.add(self._moved(part, body.indent, 1), place.block, place.header)
+            else:
+                body.insert(lifted)
         if place.gone:
             body.drop()
         else:

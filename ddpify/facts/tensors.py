@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import NOTHING, Lit, New, Origin, Tup, Value, join
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Origin, Tup, Value, join, just
 from ddpify.placement import rows
 from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
 from ddpify.placement.transfer import Rule
@@ -110,6 +110,21 @@ def given(run: Interpreter, args: Iterable[Value], keywords: Mapping[str, Value]
     return [argument(run, a) for a in args], {k: argument(run, v) for k, v in keywords.items()}
 
 
+def drawn_inside(run: Interpreter, values: Iterable[Value]) -> frozenset[Origin]:
+    """Where what lists hold, and lists in them, was drawn."""
+    todo, seen, found = [o for v in values for o in v.objs], set[Obj](), set[Origin]()
+    while todo:
+        obj = todo.pop()
+        listed = isinstance(obj, New) and obj.path in ("list", "dict", "set")
+        if obj in seen or not (listed or isinstance(obj, Tup)):
+            continue
+        seen.add(obj)
+        for value in obj.items if isinstance(obj, Tup) else [run.element(just(obj))]:
+            found |= {o for o in value.origins if o.kind in ("random", "drawn")}
+            todo += value.objs
+    return frozenset(found)
+
+
 # ------------------------------------------------------------------------------------------------ results
 
 
@@ -177,6 +192,7 @@ def function(
     particular: Mapping[str, Rule] = _NONE,
 ) -> Value:
     """What `torch.name(...)`, or a method called `name` of the first of `args`, gives."""
+    origins |= drawn_inside(run, args)
     if name not in _MAKES and all(map(_is_plain, args)) and all(map(_is_plain, keywords.values())):
         return Value(frozenset(), _kept_graph(name, origins))
     args = [_scores(args[0]), *args[1:]] if args and name in BY_WEIGHT else args

@@ -31,6 +31,7 @@ NAMES = {
     "workers_per_rank": ("workers_per_rank", "num_workers_per_rank"),
     "sharded": ("sharded", "loader_options_per_rank"),
     "first_on_node": ("first_on_node", "local_rank_zero_first"),
+    "drawn_by_rank_zero": ("drawn_by_rank_zero", "ddp_drawn_by_rank_zero"),
     "sum_over_ranks": ("sum_over_ranks", "ddp_sum"),
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from ddpify.edits import Under
 from ddpify.facts.model import NOTHING, Class, Ext, Func, Module, New, Obj
 from ddpify.facts.names import canonical
+from ddpify.facts.tree import last_name
 from ddpify.records import dataclass, field
+from ddpify.rules.base import Change
 from ddpify.rules.context import Context
 
 _OWN = frozenset(("RandomState", "default_rng", "Generator", "PCG64", "MT19937", "SeedSequence", "Random", "bit_generator"))
@@ -148,3 +151,53 @@ def _outermost(root: ast.AST) -> Iterator[ast.AST]:
     for node in todo:
         yield node
         todo += ast.iter_child_nodes(node)
+
+
+def bound(context: Context, root: str) -> str:
+    """The expression that names the generator of numpy or random in the entry; empty where there is none."""
+    for node in context.tree.nodes():
+        if isinstance(node, ast.alias):
+            imported = context.tree.parent[node]
+            if isinstance(imported, ast.Import) and node.name == root and isinstance(context.tree.function(node), ast.Module):
+                return (node.asname or node.name) + (".random" if root == "numpy" else "")
+    return ""
+
+
+def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
+    """Whether all ranks draw what rank 0 draws where one of some calls, each of which is made by the one before, stands."""
+    for node in nodes:
+        for up in context.facts.tree_of(node).ancestors(node):
+            heads = [item.context_expr for item in up.items] if isinstance(up, ast.With) else []
+            if any(isinstance(head, ast.Call) and "drawn_by_rank_zero" in last_name(head.func) for head in heads):
+                return True
+    return False
+
+
+def under_rank_zero(context: Context, code: str, why: str, statement: ast.stmt, roots: Iterable[str]) -> Change | None:
+    """Let all ranks draw in a statement what rank 0 draws, by generators of some libraries; None where one has no name in the entry."""
+    needs = ["drawn_by_rank_zero"]
+    for root in sorted({"sklearn": "numpy"}.get(root, root) for root in roots):
+        name = "torch" if root == "torch" else bound(context, root)
+        if not name and ("np" if root == "numpy" else root) in context.tree.bound:
+            return None
+        needs.append(f"draws:{root}:{name or ('np.random' if root == 'numpy' else root)}")
+    edit = Under(statement, f"with {context.names['drawn_by_rank_zero']}()", along=True)
+    return Change(code, why, context.tree.shown, statement, (edit,), needs=tuple(needs))
+
+
+def redrawn(context: Context) -> dict[ast.Call, Draws]:
+    """Calls of a data set's or sampler's methods between epochs that draw, with what they draw."""
+    run, training = context.facts.after, context.facts.training_loops
+    batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
+    held = {o for x in context.facts.loaders for n in ("dataset", "sampler", "batch_sampler") for o in run.held(x, n).made()}
+    out: dict[ast.Call, Draws] = {}
+    for call in run.trace.calls:
+        around = {loop.node for loop in call.loops}
+        methods = frozenset(
+            o for o in call.func.objs if isinstance(o, Func) and o.owner in held and getattr(o.owner, "node", None) not in call.stack
+        )  # not those that the making of the object runs
+        if call.node not in out and around & training and not around & batches and methods:
+            found = of(context, methods)
+            if found.generators and not by_rank_zero(context, [call.node]):
+                out[call.node] = found
+    return out

@@ -75,7 +75,7 @@ def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple
         return "this sampler never ends, and draws by generators that training draws from, too", (), ()
     fork, imports = [], []
     for root in sorted(found.generators & _ROOTS.keys()):
-        name = bound(context, root)
+        name = draws.bound(context, root)
         if not name and ("np" if root == "numpy" else root) in context.tree.bound:
             return f"this sampler draws from `{root}`, which has no name in this file", (), ()
         imports += [] if name else [_ROOTS[root]]
@@ -196,13 +196,3 @@ def inner_reads(made: LoaderCall, attribute: str, holder: str) -> list[Edit]:
             if held or any(run.interpreter.find(cls, up.attr) is not None for cls in owns):
                 edits.append(Replace(node, f"{{0}}.{holder}", (node,)))
     return edits
-
-
-def bound(context: Context, root: str) -> str:
-    """The expression that names the generator of numpy or random in the entry; empty where there is none."""
-    for node in context.tree.nodes():
-        if isinstance(node, ast.alias):
-            imported = context.tree.parent[node]
-            if isinstance(imported, ast.Import) and node.name == root and isinstance(context.tree.function(node), ast.Module):
-                return (node.asname or node.name) + (".random" if root == "numpy" else "")
-    return ""

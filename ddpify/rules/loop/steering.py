@@ -1,7 +1,8 @@
 """Let all ranks share the draws that steer the training.
 
 What it does: a random number that decides how many steps are taken, whether one is, with which learning rate, or on which samples, is
-    rank 0's on all ranks. What is drawn for a batch (noise, augmentation, mixing) goes on differing.
+    rank 0's on all ranks; what draws many of them for a data set, between epochs, goes under `with drawn_by_rank_zero():`. What is drawn
+    for a batch (noise, augmentation, mixing) goes on differing.
 Why: each rank draws its own numbers in training; ranks that take different steps wait for each other for good, or drift apart.
 Safety: safe; MANUAL where the draw is made in another module, or under a rank's own condition.
 References: https://docs.pytorch.org/docs/stable/notes/randomness.html
@@ -13,11 +14,12 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import handmade, library
-from ddpify.facts.model import Call, Origin, Value, join
-from ddpify.facts.tree import Tree, same
+from ddpify.facts import handmade, library, tensors
+from ddpify.facts.model import NOTHING, Call, Lit, Origin, Value, join
+from ddpify.facts.tree import Tree, last_name, same
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
+from ddpify.rules.data import draws
 from ddpify.rules.loop.branches import parts_ranks
 
 CODE = "DDP406"
@@ -66,16 +68,27 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _WHY = "this draw steers the training: all ranks follow rank 0's"
+_APART = "this draw steers the training, and every rank draws for itself"
+_FIX = "draw it from a generator that is seeded alike on all ranks and used for nothing else"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Share each draw that something reads which must not differ between ranks."""
     seen: set[ast.AST] = set()
+    repeated: dict[ast.stmt, set[str]] = {}
+    yield from _split(context)
     for value in _steering(context):
         for node in sorted(value.of_kind("drawn"), key=lambda n: (n.lineno, n.col_offset)):
             if node not in seen and node not in context.facts.cuts and _in_training(context, node):
                 seen.add(node)
-                yield _shared(context, node)
+                statements = _repeated(context, node)
+                if not statements:
+                    yield _shared(context, node)
+                for statement in statements:
+                    repeated.setdefault(statement, set()).update(_roots(context, node))
+    for statement, roots in repeated.items():
+        change = draws.under_rank_zero(context, CODE, _WHY, statement, roots)
+        yield change or context.manual(CODE, statement, _APART, _FIX)
 
 
 def _steering(context: Context) -> Iterator[Value]:
@@ -98,7 +111,9 @@ def _steering(context: Context) -> Iterator[Value]:
     for loader in context.facts.loaders:
         given = join([run.held(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size")])
         yield given
-        yield from (value for (owner, _), value in run.memory.items() if owner in given.made())
+        for (owner, _), value in run.memory.items():
+            if owner in given.made():
+                yield Value(frozenset(), value.origins | tensors.drawn_inside(run.interpreter, [value]))
     for part in context.tree.nodes():  # which loader the next batch is taken from, which model it trains
         if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
             made = run.value(part).made()
@@ -148,9 +163,60 @@ _SETTINGS = ("lr", "momentum", "weight_decay", "betas")
 
 
 def _in_training(context: Context, node: ast.AST) -> bool:
-    """Whether a draw is made again and again while training: before it, all ranks draw from one seed."""
+    """Whether a draw is made again and again while training, by each rank for itself: before it, all ranks draw from one seed."""
     training = context.facts.training_loops
-    return any(loop.node in training for call in context.facts.after.calls(node) for loop in call.loops)
+    calls = [call for call in context.facts.after.calls(node) if any(loop.node in training for loop in call.loops)]
+    redrawn = draws.redrawn(context) if calls else {}
+    return any(not redrawn.keys() & set(call.stack) and not draws.by_rank_zero(context, (*call.stack, node)) for call in calls)
+
+
+def _roots(context: Context, node: ast.AST) -> set[str]:
+    """The libraries whose generators a call draws from."""
+    return {path.partition(".")[0] for call in context.facts.after.calls(node) for path in call.func.paths()}
+
+
+def _repeated(context: Context, node: ast.Call) -> list[ast.stmt]:
+    """The statements between batches that split a data set, or draw again and again for its samples; empty where it is one draw."""
+    facts, tree = context.facts, context.tree
+    calls = [c for c in facts.after.calls(node) if {loop.node for loop in c.loops} & facts.training_loops]
+    splits = any("torch.utils.data.random_split" in c.func.paths() for c in calls)
+    around = {loop.node for c in calls for loop in c.loops}
+    batches = {t.batch.node for t in facts.loops if t.batch is not None and t.batch.element.batches()}
+    if around & batches or not (splits or around - facts.training_loops):
+        return []
+    training = {n for t in facts.loops for n in (*t.backward.stack, t.backward.node)}
+    trains = {up for n in training for up in (n, *facts.tree_of(n).ancestors(n))}
+    found: dict[ast.stmt, None] = {}
+    for call in calls:
+        made = [n for n in (*call.stack, node) if facts.is_edited(n) and tree.statement(n) not in trains]
+        statement = tree.statement(made[0]) if made else None
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
+            return []
+        if any(context.local(test) for _, test in call.tests):
+            return []
+        found[statement] = None
+    return list(found)
+
+
+def _split(context: Context) -> Iterator[Change]:
+    """Folds that are drawn where a loop over them begins, which is when ranks draw for themselves already."""
+    run, tree = context.facts.after, context.tree
+    for node in {loop.node: None for t in context.facts.loops for loop in t.backward.loops}:
+        for call in ast.walk(node.iter) if isinstance(node, ast.For) and context.facts.is_edited(node) else ():
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "split":
+                continue
+            made = run.value(call.func.value).made()
+            drawn = [c for o in made if o.path.startswith("sklearn.model_selection.") for c in run.calls(o.node) if _draws_folds(c)]
+            if drawn and "same_on_all_ranks" not in {last_name(up.func) for up in tree.ancestors(call) if isinstance(up, ast.Call)}:
+                edit = Replace(call, f"{context.names['same_on_all_ranks']}(list({{0}}))", (call,))
+                yield Change(CODE, _WHY, tree.shown, call, (edit,), needs=("same_on_all_ranks",))
+
+
+def _draws_folds(made: Call) -> bool:
+    """Whether a splitter of sklearn shuffles, with no generator of its own."""
+    shuffles = made.keywords.get("shuffle", NOTHING)
+    drawn = "Shuffle" in last_name(made.node.func) or "Repeated" in last_name(made.node.func)
+    return (drawn or any(not isinstance(o, Lit) or bool(o.value) for o in shuffles.objs)) and "random_state" not in made.keywords
 
 
 def _shared(context: Context, node: ast.Call) -> Change | Finding:
@@ -166,8 +232,7 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
         or (paths & library.SHUFFLES and not isinstance(node.args[0], (ast.Name, ast.Attribute)))
         or "torch.utils.data.random_split" in paths
     ):
-        fix = "draw it from a generator that is seeded alike on all ranks and used for nothing else"
-        return context.manual(CODE, node, "this draw steers the training, and every rank draws for itself", fix)
+        return context.manual(CODE, node, _APART, _FIX)
     cpu = ".cpu()" if any(k.arg == "device" for k in node.keywords) else ""
     edit: Edit = Replace(node, f"{helper}({{0}}{cpu})", (node,))
     if paths & library.SHUFFLES:

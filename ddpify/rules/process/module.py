@@ -43,6 +43,7 @@ _ASKED = {
 }
 _ALONE = {  # what a function that asks other ranks does where there are none
     "first_on_node": "yield\n        return",
+    "drawn_by_rank_zero": "yield\n        return",
     "sharded": "return options",
     "sum_over_ranks": "return value",
     "gather_over_ranks": "return values",

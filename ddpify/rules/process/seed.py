@@ -224,7 +224,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             Safety.NOTE,
             needs=("agree_on_seed", *others),
         )
-    restored = [c for c in run.trace.calls for path in c.func.paths() if path in _RESTORES]
+    restored = [c for c in run.trace.calls if c.func.paths() & _RESTORES.keys() and not _of_a_helper(context, c)]
     if not seeds and not unshared and not restored:
         yield from _unordered(context)
         return
@@ -290,6 +290,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _unordered(context)
 
 
+def _of_a_helper(context: Context, call: Call) -> bool:
+    """Whether it is `drawn_by_rank_zero` that takes up a random state."""
+    function = context.facts.tree_of(call.node).function(call.node)
+    return isinstance(function, ast.FunctionDef) and "drawn_by_rank_zero" in function.name
+
+
 def _per_rank(context: Context, call: Call) -> Change | Finding:
     """A seed that is set again and again while training."""
     seed = call.node.args[0]
@@ -324,7 +330,7 @@ def _hidden(context: Context) -> Iterator[Finding]:
             )
 
 
-def _undisclosed(context: Context) -> Iterator[Finding]:
+def _undisclosed(context: Context) -> Iterator[Change | Finding]:
     """Generators that nobody can seed from outside."""
     run = context.facts.after
     yield from _reordered(context)
@@ -354,28 +360,18 @@ def _undisclosed(context: Context) -> Iterator[Finding]:
             )
 
 
-def _reordered(context: Context) -> Iterator[Finding]:
-    """Orders of the training data that a method of the data set or sampler draws between epochs."""
-    run = context.facts.after
-    training = context.facts.training_loops
-    batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
-    held = {o for x in context.facts.loaders for n in ("dataset", "sampler", "batch_sampler") for o in run.held(x, n).made()}
-    seen: set[ast.AST] = set()
-    for call in run.trace.calls:
-        around = {loop.node for loop in call.loops}
-        methods = frozenset(
-            o for o in call.func.objs if isinstance(o, Func) and o.owner in held and getattr(o.owner, "node", None) not in call.stack
-        )  # not those that the making of the object runs
-        if call.node in seen or not around & training or around & batches or not methods:
-            continue
-        if draws.of(context, methods).generators:
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                "an order is drawn here while training, by each rank for itself: they would not share out the same data",
-                "draw it from a generator that is seeded alike on all ranks and used for nothing else",
-            )
+def _reordered(context: Context) -> Iterator[Change | Finding]:
+    """Orders of the training data that a method of the data set or sampler draws between epochs: all ranks draw rank 0's."""
+    why = "what is drawn here for the data set must be the same on all ranks: they draw what rank 0 draws"
+    for node, found in draws.redrawn(context).items():
+        statement = context.tree.statement(node) if context.facts.is_edited(node) else None
+        known = isinstance(statement, ast.Expr) and not found.unshared
+        yield (draws.under_rank_zero(context, CODE, why, statement, found.generators) if statement and known else None) or context.manual(
+            CODE,
+            node,
+            "an order is drawn here while training, by each rank for itself: they would not share out the same data",
+            "draw it from a generator that is seeded alike on all ranks and used for nothing else",
+        )
 
 
 def _unordered(context: Context) -> Iterator[Change | Finding]:

@@ -97,6 +97,8 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     names = context.names
     block = needed.comment(changes) + _launched(context, _template("setup", names))
     pieces = {p: _forked(_template(p, names), needs) for p in HELPERS if p in needs and p not in _QUIET}
+    if "drawn_by_rank_zero" in needs:
+        pieces["drawn_by_rank_zero"] = _states(pieces["drawn_by_rank_zero"], needs)
     if "sharded" in needs:
         pieces["sharded"] = _options(pieces["sharded"], needs)
     if short:
@@ -107,7 +109,7 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     if "agree_on_seed" in needs:
         pieces["agree_on_seed"] += _others(needs)
         call += f"{names['agree_on_seed']}()\n"
-    forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith("fork:"))
+    forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith(("fork:", "draws:")))
     wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
     away = module.new_file(context, place, changes, pieces, wanted)
     here = {n for c in changes if c.file == tree.shown for n in c.needs}
@@ -186,6 +188,15 @@ def _forked(text: str, needs: set[str]) -> str:
         seeds.append(f"            {name}.seed(self.epoch)\n")
         after.append(f"        {name}.{put}({root}_state)\n")
     return "".join([*lines[:fork], *before, *lines[fork : fork + 2], *seeds, lines[fork + 2], *after, *lines[fork + 3 :]])
+
+
+def _states(text: str, needs: set[str]) -> str:
+    """The text with the states of the generators that are drawn from, in the place of torch's."""
+    drawn = [need.split(":")[1:] for need in sorted(needs) if need.startswith("draws:")]
+    for torchs, numpys, pythons in (("get_rng_state", "get_state", "getstate"), ("set_rng_state", "set_state", "setstate")):
+        states = [f"{name}.{ {'torch': torchs, 'numpy': numpys}.get(root, pythons) }" for root, name in drawn]
+        text = text.replace(f"torch.{torchs}", ", ".join(states))
+    return text
 
 
 def _options(text: str, needs: set[str]) -> str:
