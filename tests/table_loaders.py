@@ -2349,5 +2349,29 @@ SCRIPTS: dict[str, Script] = {
     for number in range(3):
         trainer.round(number)
 """),
+    "statistics of an averaged model, over the training data": Script(
+        """
+    from torch.optim.swa_utils import SWALR, AveragedModel, update_bn
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    net = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    averaged = AveragedModel(net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    schedule = SWALR(optimizer, swa_lr=0.05)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+        averaged.update_parameters(net)
+        schedule.step()
+    batches = []
+    averaged.register_forward_pre_hook(lambda module, given: batches.append(len(given[0])))
+    update_bn(loader, averaged)
+    print("over", len(batches), "batches of", sum(batches), "rows")
+    torch.save(averaged.module.state_dict(), "averaged.pt")
+""",
+        same=("over",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.rules.base import Finding, Safety
+from ddpify.edits import Replace
+from ddpify.facts.model import Call
+from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.call import CODE
+from ddpify.rules.data.stream import ITERABLE
 
 _HARMLESS = (
     "enumerate",
@@ -33,7 +36,10 @@ _HARMLESS = (
 )
 
 
-def findings(context: Context) -> Iterator[Finding]:
+_STATISTICS = frozenset(("torch.optim.swa_utils.update_bn",))  # what goes through a loader's batches for numbers of all of the data
+
+
+def findings(context: Context) -> Iterator[Change | Finding]:
     """Other uses of a training loader, which holds this rank's share only, and data sets that its indices do not reach."""
     run = context.facts.after
     loaders = set(context.facts.loaders)
@@ -42,7 +48,8 @@ def findings(context: Context) -> Iterator[Finding]:
         paths = call.func.paths()
         if call.node not in seen and paths and not any(p.startswith(_HARMLESS) for p in paths) and any(a.objs & loaders for a in call.args):
             seen.add(call.node)
-            yield context.manual(
+            whole = _whole(context, call) if paths <= _STATISTICS else None
+            yield whole or context.manual(
                 CODE,
                 call.node,
                 f"`{ast.unparse(call.node.func)}` sees this rank's share of the data only",
@@ -61,6 +68,23 @@ def findings(context: Context) -> Iterator[Finding]:
                         "this data set ignores the index it is asked for: a sampler cannot give each rank other samples",
                         "draw the sample from the index, or from a generator seeded by rank",
                     )
+
+
+def _whole(context: Context, call: Call) -> Change | None:
+    """Give a call batches of all of the data, as large as all ranks' together, in the place of a loader that has this rank's share."""
+    run, loader = context.facts.after, call.node.args[0] if call.node.args else None
+    made = call.args[0].made() if isinstance(loader, (ast.Name, ast.Attribute)) else frozenset()
+    sets = {d for o in made for d in run.held(o, "dataset").made()}
+    other = any(run.held(o, "batch_sampler").objs for o in made) or any(
+        ITERABLE in run.interpreter.library_bases(d.cls) for d in sets if d.cls
+    )
+    if loader is None or not made <= set(context.facts.loaders) or not made or other or not context.facts.is_edited(loader):
+        return None
+    same = ", ".join(f"{name}={{0}}.{name}" for name in ("num_workers", "collate_fn", "drop_last"))
+    text = f"DataLoader({{0}}.dataset, {{0}}.batch_size * {context.names['world_size']}, {same})"
+    why = "these statistics are of all of the data, in batches as large as those of all ranks together"
+    imports = ("from torch.utils.data import DataLoader",)
+    return Change(CODE, why, context.tree.shown, loader, (Replace(loader, text, (loader,)),), imports)
 
 
 def _asked(node: ast.FunctionDef) -> bool:
