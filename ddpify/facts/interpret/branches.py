@@ -6,8 +6,8 @@ import ast
 
 from ddpify.facts import library, tensors
 from ddpify.facts.interpret.assignment import as_said
-from ddpify.facts.interpret.literals import literal, sources_of
-from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.interpret.literals import is_number, literal, sources_of
+from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import (
     NOTHING,
     Class,
@@ -32,17 +32,29 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
         test = library.agreed(test)
     decide(run, node, test)
     known = truth(run, node.test, test)
-    before, ends = run.fork(), []
-    for branch, runs in ((node.body, known is not False), (node.orelse, known is not True)):
-        if not runs:
+    expected = known_flag(run, node.test, settings=True) if known is None else None
+    before, idle, ends = run.fork(), run.frame.idle, list[tuple[State, bool]]()
+    for branch, taken in ((node.body, True), (node.orelse, False)):
+        if known is not None and known is not taken:
             continue
         run.restore(before)
+        run.frame.idle = idle or expected is (not taken)
         saved, run.tests = (run.tests, run.deciding), (*run.tests, (node.test, test))
         run.deciding |= _deciding(test)
         if run.block(branch):
-            ends.append(run.end_of_branch())
+            ends.append((run.end_of_branch(), run.frame.idle))
         run.tests, run.deciding = saved
-    return run.merge(ends)
+    live = [state for state, off in ends if not off]
+    run.frame.idle = idle or not live
+    return run.merge([_with_numbers_of(live, state) if off and live else state for state, off in ends])
+
+
+def _with_numbers_of(live: list[State], idle: State) -> State:
+    """The end of a branch that a setting of the script leaves out, with the numbers that the other branch computes."""
+    taken, (local, version) = live[0][0], idle
+    if local is None or taken is None:
+        return idle
+    return {n: taken[n] if n in taken and is_number(v) and is_number(taken[n]) else v for n, v in local.items()}, version
 
 
 def decide(run: Interpreter, node: ast.If | ast.While | ast.IfExp | ast.Try, test: Value) -> None:
@@ -93,22 +105,35 @@ def truth(run: Interpreter, node: ast.expr, value: Value) -> bool | None:
     return None
 
 
-def known_flag(run: Interpreter, node: ast.expr) -> bool | None:
-    """Whether a test of a flag or phase that the script spells out (`train=True`, `for phase in ["train", "val"]`) is known."""
-    if isinstance(node, ast.Name):
-        flag = run.lookup(node.id)
-        return bool(literal(flag)) if len(flag.objs) == 1 and flag.of_kind("told") else None
-    if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.left, ast.Name)):
+def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool | None:
+    """Whether a test of a flag or phase that the script spells out (`train=True`, `for phase in ["train", "val"]`) is known.
+
+    `settings`: or of one that is the same wherever the script gives it, which somebody may change: `self.reduction == "mean"`.
+    """
+    if settings and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = known_flag(run, node.operand, settings)
+        return None if inner is None else not inner
+    tested = node.left if isinstance(node, ast.Compare) and len(node.ops) == 1 else node
+    flag = run.lookup(tested.id) if isinstance(tested, ast.Name) else NOTHING
+    if settings and isinstance(tested, ast.Attribute):
+        flag = run.trace.values.get(tested, NOTHING)
+    if len(flag.objs) != 1 or not (flag.of_kind("told") or (settings and _is_setting(flag))):
         return None
-    left, op, right = run.lookup(node.left.id), node.ops[0], node.comparators[0]
-    if len(left.objs) != 1 or not left.of_kind("told"):
-        return None
+    if tested is node:
+        return bool(literal(flag))
+    left, op, right = flag, node.ops[0], node.comparators[0]  # type: ignore[attr-defined]
     if isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)) and isinstance(right, ast.Constant):
         return (literal(left) == right.value) == isinstance(op, (ast.Eq, ast.Is))
     if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.List, ast.Tuple, ast.Set)):
         values = [e.value for e in right.elts if isinstance(e, ast.Constant)]
         return (literal(left) in values) == isinstance(op, ast.In) if len(values) == len(right.elts) else None
     return None
+
+
+def _is_setting(value: Value) -> bool:
+    """Whether a value is a flag or a name that the script spells out, and nothing else."""
+    (only,) = value.objs
+    return isinstance(only, Lit) and isinstance(only.value, (str, bool)) and not value.origins
 
 
 def _flag(run: Interpreter, node: ast.expr, value: Value) -> Value:
@@ -151,9 +176,10 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
 def execute_match(run: Interpreter, node: ast.Match) -> bool:
     """`match subject:`, as a chain of branches."""
     subject = run.expression(node.subject)
-    before, ends, whole = run.fork(), [], False
+    before, idle, ends, whole = run.fork(), run.frame.idle, [], False
     for case in node.cases:
         run.restore(before)
+        run.frame.idle = idle
         for part in ast.walk(case.pattern):
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(part, ast.MatchValue):
@@ -165,17 +191,18 @@ def execute_match(run: Interpreter, node: ast.Match) -> bool:
         run.deciding |= _deciding(subject) | _deciding(test)
         if run.block(case.body):
             ends.append(run.end_of_branch())
-        run.tests, run.deciding = saved
+        run.tests, run.deciding, run.frame.idle = *saved, idle
         whole |= case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
     return run.merge(ends if whole else [*ends, before])
 
 
 def execute_try(run: Interpreter, node: ast.Try) -> bool:
     """Run the body, then the handlers from what it may have left."""
-    before = run.fork()
+    before, idle = run.fork(), run.frame.idle
     alive = run.block(node.body)
     if alive and node.orelse:
         alive = run.block(node.orelse)
+    run.frame.idle = idle
     if node.handlers:
         decide(run, node, NOTHING)
     ends = [run.end_of_branch()] if alive else []
@@ -188,6 +215,7 @@ def execute_try(run: Interpreter, node: ast.Try) -> bool:
             run.bind(handler.name, NOTHING)
         if run.block(handler.body):
             ends.append(run.end_of_branch())
+        run.frame.idle = idle
     alive = run.merge(ends)
     if node.finalbody:
         if not alive:
@@ -202,6 +230,9 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
     decide(run, node, test)
     known = truth(run, node.test, test)
     parts = [run.expression(n) for n, runs in ((node.body, known is not False), (node.orelse, known is not True)) if runs]
+    expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) else None
+    if expected is not None and len(parts) == 2:
+        return parts[0 if expected else 1]
     return join(parts) | Value(frozenset(), _deciding(test) if len(parts) == 2 else frozenset())
 
 

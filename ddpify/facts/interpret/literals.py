@@ -20,6 +20,11 @@ def is_own(obj: Obj) -> bool:
     return not isinstance(obj, New) or obj.cls is not None
 
 
+def is_number(value: Value) -> bool:
+    """Whether a value is a number, or a tensor, that a batch has a part in."""
+    return not value.objs and value.scale is not None
+
+
 def marked_as_sized(value: Value, node: ast.AST) -> Value:
     """A value made for so many samples, marked as such; parts of tuples, too."""
     objs = frozenset(Tup(tuple(marked_as_sized(i, node) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)

@@ -34,7 +34,7 @@ def _loop(
     """Run a loop's body; once more, where what one pass reads is something else after it."""
     zero = run.fork()
     run.breaks.append([])
-    outer, around = run.loops, run.memory.watch
+    outer, around, idle = run.loops, run.memory.watch, run.frame.idle
     first, carries = run.record.current + 1, True
     for again in (False, True):
         if not carries:
@@ -47,7 +47,7 @@ def _loop(
         head = run.heads.pop()
         run.loops = (*outer, loop) if loop is not None else outer
         alive = run.block(body)
-        run.loops = outer
+        run.loops, run.frame.idle = outer, idle
         ends = [zero, *run.breaks[-1]] + ([run.end_of_branch()] if alive else [])
         back = [version.point for _, version in run.breaks[-1] if version.point in run.record.again]
         run.record.repeat(head, [*back, *([ends[-1][1].point] if alive else [])])
@@ -177,8 +177,8 @@ def _phases(run: Interpreter, node: ast.For, phases: list[tuple[ast.AST, Value]]
     for item, element in phases:
         run.assign(node.target, element)
         run.loops, run.stack = (*outer, Loop(node, run.frame.file, over, element)), (*calls, item)
-        alive = run.block(node.body)
-        run.loops, run.stack = outer, calls
+        idle, alive = run.frame.idle, run.block(node.body)
+        run.loops, run.stack, run.frame.idle = outer, calls, idle
         if not run.merge([*run.breaks[-1], *([run.end_of_branch()] if alive else [])]):
             run.breaks.pop()
             return False

@@ -54,6 +54,7 @@ class Frame:
         self.returned = NOTHING
         self.yielded = NOTHING
         self.exits: list[Version] = []
+        self.idle = False  # whether control comes here only with other settings than the script has
         self.outer: Mapping[str, Value] = {}
         self.changed: set[str] = set()  # the names whose tensors are changed in place
         self.cls: Class | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library
-from ddpify.facts.interpret.literals import literal
+from ddpify.facts.interpret.literals import is_number, literal
 from ddpify.facts.interpret.state import Interpreter
 from ddpify.facts.model import (
     NOTHING,
@@ -22,7 +22,8 @@ def execute_expr(run: Interpreter, node: ast.Expr) -> bool:
 def execute_return(run: Interpreter, node: ast.Return) -> bool:
     """`return value`."""
     value = run.expression(node.value) if node.value is not None else NOTHING
-    run.frame.returned = run.frame.returned | value
+    if not (run.frame.idle and is_number(value)):
+        run.frame.returned = run.frame.returned | value
     run.frame.exits.append(run.memory.fork())
     return False
 
