@@ -1465,4 +1465,189 @@ class Machine(nn.Module):
         },
         same=("first",),
     ),
+    "criteria that average or add up by a setting of their own": Script(
+        """
+        class Focal(nn.Module):
+            def __init__(self, gamma=2.0, size_average=True):
+                super().__init__()
+                self.gamma, self.size_average = gamma, size_average
+
+            def forward(self, scores, kinds):
+                each = F.cross_entropy(scores, kinds, reduction="none")
+                each = (1 - torch.exp(-each)) ** self.gamma * each
+                if self.size_average:
+                    return each.mean()
+                return each.sum()
+
+
+        def soft(scores, shares, size_average):
+            lost = -(shares * F.log_softmax(scores, 1)).sum()
+            if not size_average:
+                pass
+            else:
+                lost = lost / scores.size(0)
+            return lost
+
+
+        class Soft:
+            def __init__(self, reduction="mean", average=True):
+                self.reduction, self.average = reduction, average
+
+            def __call__(self, scores, shares):
+                if self.reduction not in ("mean", "sum"):
+                    raise ValueError(self.reduction)
+                lost = soft(scores, shares, self.average)
+                return lost * 1.0 if not self.reduction == "sum" else lost * len(scores)
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        focal, smooth, total = Focal(), Soft(), Soft("sum", average=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                scores = model(rows)
+                loss = focal(scores, kinds) + smooth(scores, F.one_hot(kinds, 2).float() * 0.9 + 0.05)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("whole", round(total(model(x), F.one_hot(y, 2).float()).item(), 4))
+        """,
+        same=("whole",),
+    ),
+    "a criterion that adds up after the first epoch": Script(
+        """
+        class Focal(nn.Module):
+            def __init__(self, size_average=True):
+                super().__init__()
+                self.size_average = size_average
+
+            def forward(self, scores, kinds):
+                each = F.cross_entropy(scores, kinds, reduction="none") ** 2
+                return each.mean() if self.size_average else each.sum()
+
+
+        class Sharp(Focal):
+            def forward(self, scores, kinds):
+                each = F.cross_entropy(scores, kinds, reduction="none") ** 2
+                if self.size_average:
+                    return each.mean()
+                return each.sum()
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        one, other = Focal(), Sharp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                loss = one(model(rows), kinds) + other(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            one.size_average = other.size_average = False
+        with torch.no_grad():
+            print("first", model(x[:1]).argmax(1).item())
+        """,
+        same=("first",),
+    ),
+    "two criteria of one class, one of which adds up": Script(
+        """
+        class Focal(nn.Module):
+            def __init__(self, reduction):
+                super().__init__()
+                self.reduction = reduction
+
+            def forward(self, scores, kinds):
+                each = F.cross_entropy(scores, kinds, reduction="none") ** 2
+                if self.reduction == "mean":
+                    each = each.mean()
+                elif self.reduction == "sum":
+                    each = each.sum()
+                return each
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        criteria = nn.ModuleList([Focal(how) for how in ("mean", "sum")])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(2):
+            for step, (rows, kinds) in enumerate(loader):
+                loss = criteria[step % 2](model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("first", model(x[:1]).argmax(1).item())
+        """,
+        same=("first",),
+    ),
+    "codes of a table, chosen by their distances in one product": Script(
+        """
+        class Codes(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words = nn.Embedding(9, 4)
+                self.inside = nn.Linear(4, 4)
+                self.table = nn.Parameter(torch.linspace(-1, 1, 20).view(5, 4) ** 3)
+
+            def forward(self, marks):
+                each = marks.size() + (-1,)
+                rows = self.inside(self.words(marks.view(-1)).view(each))
+                flat = rows.view(-1, rows.size(-1))
+                lengths = (self.table**2).sum(1) + (flat**2).sum(1, keepdim=True)
+                far = torch.addmm(lengths, flat, self.table.t(), alpha=-2.0, beta=1.0)
+                places = far.min(1)[1].view(rows.shape[:-1])
+                return rows, self.table.index_select(0, places.view(-1)).view_as(rows)
+
+
+        marks = (x[:40, :3] * 4).round().long().clamp(-4, 4) + 4
+        loader = DataLoader(TensorDataset(marks), batch_size=4, shuffle=True)
+        model = Codes()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for (batch,) in loader:
+                rows, codes = model(batch)
+                loss = F.mse_loss(codes, rows.detach()) + 0.25 * F.mse_loss(rows, codes.detach())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("first", round(model(marks[:1])[1].sum().item(), 5))
+        """,
+        same=("first",),
+    ),
+    "likelihoods and divergences of distributions": Script(
+        """
+        from torch.distributions import Normal, kl_divergence
+
+
+        class Likely(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.there, self.back = nn.Linear(8, 6), nn.Linear(3, 8)
+
+            def forward(self, rows):
+                middle, width = self.there(rows).chunk(2, dim=1)
+                found = Normal(middle, width.exp())
+                return found, Normal(self.back(found.mean), torch.ones_like(rows))
+
+
+        loader = DataLoader(TensorDataset(x[:40]), batch_size=4, shuffle=True)
+        model = Likely()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+        for epoch in range(2):
+            for (rows,) in loader:
+                found, made = model(rows)
+                before = Normal(torch.zeros_like(found.loc), torch.ones_like(found.scale))
+                loss = kl_divergence(found, before).sum(1).mean() - made.log_prob(rows).sum() / rows.size(0)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("first", round(model(x[:1])[1].mean.sum().item(), 5))
+        """,
+        same=("first",),
+    ),
 }

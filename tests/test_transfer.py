@@ -23,15 +23,23 @@ from transfer_samples import (
     ENTRIES,
     FUNCTIONAL,
     INDEX,
+    LAST,
     LOSSES,
     MODULES,
     POOL,
     SAMPLES,
     SIZE,
+    C,
     Call,
     Dim,
     Layer,
+    P,
+    Q,
+    Rows,
     Setting,
+    Sum,
+    X,
+    Y,
     built,
     call,
 )
@@ -64,6 +72,8 @@ SHAPE_ONLY = frozenset(
         "LongTensor",
         "gumbel_softmax",
         "bernoulli",
+        "rsample",
+        "sample",
     )
 )
 CONSTANT = ("linspace", "logspace", "eye")  # no batch has a part in them
@@ -204,9 +214,41 @@ def operands(name: str) -> list[Call]:
     return SAMPLES.get(name) or SAMPLES.get(name.rstrip("_")) or LOSSES.get(name) or (ENTRIES if by_entry else POOL)
 
 
+def distribution(kind: str, *parameters: torch.Tensor | float) -> torch.distributions.Distribution:
+    made: torch.distributions.Distribution = getattr(torch.distributions, kind)(*parameters, validate_args=False)
+    return made
+
+
+def density(kind: str, *parameters: torch.Tensor | float) -> torch.Tensor:
+    """What tells a distribution from another of its kind: how likely one number is."""
+    made = distribution(kind, *parameters)
+    return made.log_prob(torch.full(made.batch_shape, 0.5, dtype=torch.float64))  # type: ignore[no-untyped-call, no-any-return]
+
+
+def divergence(*parameters: torch.Tensor | float) -> torch.Tensor:
+    return torch.distributions.kl_divergence(distribution("Normal", *parameters[:2]), distribution("Normal", *parameters[2:]))
+
+
+def claimed_of_divergence(args: list[Argument], keywords: dict[str, Argument]) -> Result:
+    made = [rows.function("Normal", pair, {}, rows.DISTRIBUTIONS) for pair in (args[:2], args[2:])]
+    known = [Argument(m.scale, m.shape) for m in made]
+    return rows.function("kl_divergence", known, {}, rows.DISTRIBUTIONS)
+
+
+def distributions(name: str) -> list[Spelling]:
+    """A distribution of single numbers, by its parameters, and how far two are from each other."""
+    if name == "kl_divergence":
+        return [Spelling(name, divergence, claimed_of_divergence, [call(X, P, Y, Q), call(X, P, 0.0, 1.0), call(X, 1.0, LAST, 2.0)])]
+    calls = [call(P), call(P, Q), call(X, P), call(LAST, P), call(P, Rows("positive", narrow=True)), call(P, 1.0), call(Sum("mean"), 1.0)]
+    return [Spelling(name, functools.partial(density, name), by_row(name, rows.DISTRIBUTIONS), calls)]
+
+
 def functions(name: str) -> list[Spelling]:
     """How a row's operation is written: as a method, as a function of torch, of torch.nn.functional, or of numpy."""
     calls = operands(name)
+    if name in ("log_prob", "cdf", "icdf", "entropy", "rsample", "sample"):
+        of_distribution = [call(P), call(P, (3,)), call(P, C((2,)))] if name.endswith("sample") else [call(X), call(X, Y), call(X, LAST)]
+        return [Spelling(name, lambda x, *more: getattr(distribution("Normal", x, 1.0), name)(*more), by_row(name, {}), of_distribution)]
     if name in ("pack_padded_sequence", "pad_packed_sequence"):
         return [Spelling(name, packed_and_padded, claimed_of_packed, calls)]
     if name in LOSSES or name in rows._POOLS:
@@ -296,6 +338,8 @@ def spellings(kind: str, name: str) -> list[Spelling]:
         return modules(name)
     if kind == "functional":
         return [Spelling(f"F.{name}", getattr(F, name), by_row(name, rows.FUNCTIONAL), FUNCTIONAL.get(name, []))]
+    if kind == "distribution":
+        return distributions(name)
     if kind == "einops":
         return [Spelling(f"einops.{name}", getattr(einops, name), by_row(name, rows.EINOPS), EINOPS.get(name, []))]
     return indexing() if kind == "index" else sizes()
@@ -374,6 +418,7 @@ def test_what_needs_a_device_keeps_numbers(name: str) -> None:
 ROWS_OF: list[tuple[str, str]] = [
     *(("function", name) for name in sorted(rows.NAMES.keys() - {"cuda", "pin_memory"})),
     *(("functional", name) for name in sorted(rows.FUNCTIONAL)),
+    *(("distribution", name) for name in sorted(rows.DISTRIBUTIONS)),
     *(("einops", name) for name in sorted(rows.EINOPS)),
     *(("module", name) for name in sorted(rows.MODULES)),
     *(("index", "index"), ("size", "size")),

@@ -565,14 +565,15 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         through = frozenset(Origin("graded", o.of) if o.kind == "forward" else o for o in flow.origins)
         by = args[1].shape if len(args) > 1 and args[1].shape is not None and not args[1].objs else Shape(node)
         return Value(frozenset(), through, flow.scale, by._replace(several=True) if flow.scale else None)
-    if path.startswith("torch.nn.functional.") or (
+    distribution = path.startswith("torch.distributions.") and last in rows.DISTRIBUTIONS and mixed(args, keywords).scale is not None
+    if distribution or path.startswith("torch.nn.functional.") or (
         root == "torch"
         and last[:1].islower()
         and path not in ("torch.load", "torch.device")
         and not path.startswith(("torch.utils.", "torch.hub", "torch.optim", "torch.cuda", "torch.backends"))
     ):
         flow = mixed(args, keywords)
-        particular = rows.FUNCTIONAL if path.startswith("torch.nn.functional.") else {}
+        particular = rows.FUNCTIONAL if path.startswith("torch.nn.functional.") else rows.DISTRIBUTIONS if distribution else {}
         return tensors.function(run, last, node, args, keywords, flow.origins, particular)
     if path.startswith("einops.") and last in rows.EINOPS:
         return tensors.function(run, last, node, args, keywords, mixed(args, keywords).origins, rows.EINOPS)

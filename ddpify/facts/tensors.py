@@ -392,7 +392,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         if start < 0 and node.slice.upper is None and (found := length(run, base, lower, node)).scale is None:  # x.shape[-2:]
             return Value(frozenset(), origins | found.origins)
         behind = start > base.shape.axis
-        return Value(frozenset(), origins, None if behind else base.scale, None if behind else base.shape)
+        return Value(frozenset(), origins, None if behind else base.scale, None if behind else _some_sizes(base.shape, start, node))
     if base.scale == "count":
         return Value(frozenset(), origins, "count" if _is_zero(index) else None)
     if base.scale not in ROWS or isinstance(node.slice, (ast.Tuple, ast.Slice)):
@@ -407,6 +407,30 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         if index.scale is None and index.of_kind("batch") and not index.objs and index.shape is None:
             return Value(frozenset(), origins | {Origin("turned", node)}, base.scale, base.shape)  # in an order that the batch tells
     return indexed(run, base, index, node, origins)
+
+
+def _some_sizes(shape: Shape, start: int, node: ast.Subscript) -> Shape:
+    """The dimensions of `x.shape[start:end]`, as far as they are known."""
+    end = node.slice.upper if isinstance(node.slice, ast.Slice) else None
+    try:
+        last = ast.literal_eval(end) if end is not None else 0
+    except ValueError:
+        last = None
+    if start < 0 or type(last) is not int or last > 0:
+        return Shape(node, 0, max(shape.axis - max(start, 0), 0), shape.sure)
+    return shape.resized(last - start, shape.axis - start)
+
+
+def sizes_joined(left: Value, right: Value) -> Value | None:
+    """`x.shape + (1,)`: the sizes of a tensor of more dimensions; None of anything else."""
+    (sizes, more), front = ((left, right), 0) if left.scale == "count" else ((right, left), 1)
+    tuples = [o for o in more.objs if isinstance(o, Tup)]
+    if sizes.scale != "count" or sizes.shape is None or len(tuples) != len(more.objs) or len(tuples) != 1:
+        return None
+    n = len(tuples[0].items)
+    plain = all(i.scale is None for i in tuples[0].items)
+    shape = sizes.shape.resized(n, sizes.shape.axis + n * front)
+    return Value(frozenset(), left.origins | right.origins, "count", shape) if plain else None
 
 
 def _index_entry(run: Interpreter, node: ast.expr, value: Value | None) -> Argument:

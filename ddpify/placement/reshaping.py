@@ -192,7 +192,7 @@ def reshaped(use: Use) -> Result:
         return Result(x.scale, Shape(None, len(sizes)) if plain and (len(sizes) > 1 or sizes[0].literal == -1) else None)
     shape, n = shape_of(x), len(sizes)
     if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None:
-        return Result(x.scale, shape.resized())  # x.view(y.shape)
+        return as_other(use.over(x, Argument("sample", use.args[1].shape)))  # x.view(y.shape)
     if any(s.scale not in (None, "count") for s in sizes) or not sizes or (n == 1 and sizes[0].literal is UNKNOWN and not sizes[0].scale):
         return NO_CLAIM
     counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
@@ -222,7 +222,8 @@ def as_other(use: Use) -> Result:
     x, other = use.get(0, "input"), use.get(1, "other")
     if x.scale not in ROWS or other.scale not in ROWS:
         return _unmoved(x) if x.scale is None and other.scale is None else NO_CLAIM
-    return Result(x.scale, shape_of(other)._replace(several=False)) if x.scale == other.scale else NO_CLAIM
+    alike = x.scale == other.scale and shape_of(x).axis == shape_of(other).axis
+    return Result(x.scale, shape_of(other)._replace(several=False)) if alike else NO_CLAIM
 
 
 def expanded_as(use: Use) -> Result:

@@ -34,6 +34,10 @@ _MADE = """
     zeros ones empty rand randn standard_normal random_sample Tensor BoolTensor IntTensor ByteTensor HalfTensor FloatTensor
     DoubleTensor LongTensor
 """.split()
+_DISTRIBUTIONS = """
+    Normal LogNormal Laplace Cauchy HalfNormal HalfCauchy Gumbel StudentT Uniform Gamma Beta Chi2 Exponential Weibull Pareto Kumaraswamy
+    VonMises Poisson Bernoulli Geometric
+""".split()  # of single numbers
 _CONVOLUTIONS: dict[str, Rule] = {
     f"conv{'_transpose' if t else ''}{n}d": partial(weighted_layer, (n + 2,), None) for n in (1, 2, 3) for t in (0, 1)
 }
@@ -72,6 +76,8 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(_ROUNDED, transfer.rounded),
     **dict.fromkeys(_RANDOM, transfer.random),
     **dict.fromkeys(_FILLED, transfer.filled),
+    **dict.fromkeys(("log_prob", "cdf", "icdf", "entropy"), transfer.elementwise),  # of a distribution
+    **dict.fromkeys(("rsample", "sample"), transfer.drawn_once),
     **dict.fromkeys(_MADE, reshaping.made),
     **dict.fromkeys(("new_zeros", "new_ones", "new_empty"), reshaping.new),
     "new": reshaping.new_data,
@@ -128,6 +134,7 @@ NAMES: dict[str, Rule] = {
     "layer_norm": layers.layer_norm,
     # products
     **dict.fromkeys(("matmul", "mm", "bmm", "mv"), transfer.matmul),
+    **dict.fromkeys(("addmm", "addmv", "baddbmm"), transfer.added_product),
     **dict.fromkeys(("dot", "vdot"), transfer.vecdot),
     "inner": transfer.inner,
     "where": transfer.chosen_by,
@@ -187,6 +194,9 @@ NAMES: dict[str, Rule] = {
 FUNCTIONAL: dict[str, Rule] = {  # names that mean something else in torch.nn.functional than among the methods of a tensor
     "unfold": partial(layers.patches, 4, 3),
     "fold": partial(layers.patches, 3, 4),
+}
+DISTRIBUTIONS: dict[str, Rule] = {  # a distribution depends on the batch as its parameters do, and is as large as they are
+    **dict.fromkeys((*_DISTRIBUTIONS, "kl_divergence"), transfer.elementwise)
 }
 EINOPS: dict[str, Rule] = {"rearrange": patterns.rearranged, "repeat": patterns.rearranged, "reduce": patterns.reduced}
 

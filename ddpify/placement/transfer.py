@@ -88,6 +88,11 @@ def random(use: Use) -> Result:
     return Result(x.scale, x.shape) if x.scale in (None, *ROWS) else NO_CLAIM
 
 
+def drawn_once(use: Use) -> Result:
+    """`distribution.sample()`: an entry for each of its parameters; several are asked for by their shape."""
+    return random(use) if len(use.operands()) == 1 else NO_CLAIM
+
+
 def filled(use: Use) -> Result:
     """A tensor as large as another, of one number: `zeros_like`, `full_like`, `fill_`."""
     x = use.get(0, "input")
@@ -336,6 +341,15 @@ def _product_of_both(use: Use, a: Shape, b: Shape) -> Result:
         return Result("sum")
     ndim = max(a.dims, b.dims)
     return Result("sample", Shape(None, ndim, ndim - 1 - left)) if left >= 2 and left == right else COUPLED
+
+
+def added_product(use: Use) -> Result:
+    """`addmm(base, a, b)`: a matrix product and what is added to it."""
+    base, a, b = use.get(0, "input"), use.get(1, "mat1", "mat", "batch1"), use.get(2, "mat2", "vec", "batch2")
+    if len(use.args) > 3 or any(use.get(-1, name).scale is not None for name in ("alpha", "beta")):
+        return NO_CLAIM
+    product = matmul(use.over(a, b))
+    return product if product.scale == "other" else added(use.over(base, Argument(product.scale, product.shape)))
 
 
 def vecdot(use: Use) -> Result:

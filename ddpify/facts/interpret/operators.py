@@ -38,6 +38,8 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
         if len(tuples) == 2 and len(left.objs) == len(right.objs) == 1:
             return Value(frozenset((Tup(tuples[0].items + tuples[1].items),)))
+        if len(tuples) == 1 and (sizes := tensors.sizes_joined(left, right)) is not None:
+            return sizes
         lists = frozenset(o for v in (left, right) for o in v.made() if o.path == "list")
         if lists:
             return Value(lists, origins)
