@@ -1650,4 +1650,97 @@ class Machine(nn.Module):
         """,
         same=("first",),
     ),
+    "rows of two loaders that go through the model together and are taken apart again": Script(
+        """
+        known = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        free = DataLoader(TensorDataset(x.flip(0)[:40], x.flip(1)[:40]), batch_size=4, shuffle=True)
+        model = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for (rows, kinds), (one, two) in zip(known, free):
+                n = rows.size(0)
+                out = model(torch.cat([rows, one, two], dim=0))
+                first, second, third = out[:n], out[n : 2 * n], out[-n:]
+                both = out[n:]
+                loss = F.cross_entropy(first, kinds) + F.mse_loss(second.softmax(1), third.detach().softmax(1)) + 0.1 * both.pow(2).mean()
+                parts = list(torch.split(torch.cat([rows, one, two], dim=0), n))
+                loss = loss + 0.1 * torch.cat([model(part) for part in parts[1:]], dim=0).abs().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("first", model(x[:1]).argmax(1).item())
+        """,
+        same=("first",),
+    ),
+    "halves of each batch, of which a rank may have another part": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                half = len(rows) // 2
+                loss = F.cross_entropy(model(rows[:half]), kinds[:half]) + model(rows[half:]).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "all samples of each batch but the last": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                n = rows.size(0)
+                loss = F.cross_entropy(model(rows[: n - 1]), kinds[: n - 1])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "outputs in named tuples, one by one and by their names": Script(
+        """
+        from collections import namedtuple
+
+        Levels = namedtuple("Levels", "low middle high")
+
+
+        class Features(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second, self.third = nn.Linear(8, 4), nn.Linear(4, 6), nn.Linear(6, 2)
+
+            def forward(self, rows):
+                low = self.first(rows)
+                middle = self.second(low.relu())
+                levels = namedtuple("Levels", ["low", "middle", "high"])
+                if rows.size(1) > 8:
+                    return levels(low, middle, high=self.third(middle))
+                return Levels(low, middle=middle, high=self.third(middle.relu()))
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = Features()
+        with torch.no_grad():
+            wanted = [level.mean(0, keepdim=True) for level in model(x)]
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                out = model(rows)
+                loss = F.cross_entropy(out.high, kinds) + 0.1 * out[1].pow(2).sum() / len(rows)
+                for level, want in zip(out, wanted):
+                    loss = loss + 0.1 * F.mse_loss(level, want.expand_as(level))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("first", model(x[:1]).high.argmax(1).item())
+        """,
+        same=("first",),
+    ),
 }

@@ -63,6 +63,14 @@ class Places:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Rows from one multiple of the batch's length to another."""
+
+    start: int
+    end: int | None = None
+
+
+@dataclass(frozen=True)
 class Layer:
     """A module that another one is constructed with."""
 
@@ -475,6 +483,21 @@ INDEX: list[Call] = [
             (slice(None), Rows("bool", flat=True)),
         )
     ),
+    *(
+        call(Rows(twice=True), *entries)
+        for entries in (
+            (Block(1),),
+            (Block(-1),),
+            (Block(0, -1),),
+            (Block(1, 2),),
+            (slice(None), Block(1)),
+            (Block(1), 0),
+            (Block(1), None),
+            (None, Block(1)),
+            (..., Block(1), slice(None)),
+        )
+    ),
+    call(C((20, 3)), Block(0, 1)),
     call(X, M),
     call(C((5, 3)), K),
     call(C((5, 3)), K, J),

@@ -8,7 +8,7 @@ from typing import Any
 
 import einops.layers.torch
 import torch
-from transfer_samples import SIZES, Call, Constant, Dim, Layer, NoWeight, Places, Rows, Size, Sum
+from transfer_samples import SIZES, Block, Call, Constant, Dim, Layer, NoWeight, Places, Rows, Size, Sum
 
 from ddpify.placement.shape import PLACES, Argument, Result, Shape
 
@@ -116,6 +116,9 @@ class Variant:
             return tensor(given.kind, sizes)
         if isinstance(given, Size):
             return BATCH if rows_of is None else len(rows_of)
+        if isinstance(given, Block):
+            n = BATCH if rows_of is None else len(rows_of)
+            return slice(given.start * n, given.end if given.end is None else given.end * n)
         if isinstance(given, Places):
             return torch.arange(BATCH if rows_of is None else len(rows_of)).view(-1, *[1] * given.more)
         if isinstance(given, Layer):
@@ -147,6 +150,8 @@ class Variant:
             return Argument("count")
         if isinstance(given, Sum):
             return Argument(given.scale, Shape(None, 0 if given.one else 1))
+        if isinstance(given, Block):
+            return Argument("count", literal=slice(None))
         if isinstance(given, NoWeight):
             return Argument("other")
         if isinstance(given, Places):

@@ -373,6 +373,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
                 run.keys.setdefault(made, set()).add(name)
                 if made.path in DICTS:
                     run.set_attribute(made, "[]", value, False)
+    elif made.path == named.TUPLE:
+        named.declare_tuple(run, made, keywords.get("field_names", args[1] if len(args) > 1 else NOTHING))
     elif made.path == DISTRIBUTED_SAMPLER:
         run.memory[made, "shuffle"] = keywords.get("shuffle", just(Lit(True)))
     elif made.path == "torch.utils.data.BatchSampler":
@@ -392,10 +394,10 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         whole = made.path == SEQUENTIAL and not listed
         items = args if whole else [run.element(a) if a.objs and not listed else NOTHING for a in args]
         run.memory[made, "[]"] = join([*items, *(run.memory.get((o, "[]"), NOTHING) for o in listed)])
-        named = {str(i): item for i, item in enumerate(args)} if whole else {}
+        parts = {str(i): item for i, item in enumerate(args)} if whole else {}
         for given in args if not whole else ():
-            named |= {n: v for o in given.made() for n, v in run.memory.of(o) if not n.startswith("[") and n != "iterable"}
-        for name, item in named.items():
+            parts |= {n: v for o in given.made() for n, v in run.memory.of(o) if not n.startswith("[") and n != "iterable"}
+        for name, item in parts.items():
             run.memory[made, name] = item
     elif made.path.startswith("torch.nn."):
         for i, value in enumerate(args[:1]):
@@ -566,11 +568,15 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
         by = args[1].shape if len(args) > 1 and args[1].shape is not None and not args[1].objs else Shape(node)
         return Value(frozenset(), through, flow.scale, by._replace(several=True) if flow.scale else None)
     distribution = path.startswith("torch.distributions.") and last in rows.DISTRIBUTIONS and mixed(args, keywords).scale is not None
-    if distribution or path.startswith("torch.nn.functional.") or (
-        root == "torch"
-        and last[:1].islower()
-        and path not in ("torch.load", "torch.device")
-        and not path.startswith(("torch.utils.", "torch.hub", "torch.optim", "torch.cuda", "torch.backends"))
+    if (
+        distribution
+        or path.startswith("torch.nn.functional.")
+        or (
+            root == "torch"
+            and last[:1].islower()
+            and path not in ("torch.load", "torch.device")
+            and not path.startswith(("torch.utils.", "torch.hub", "torch.optim", "torch.cuda", "torch.backends"))
+        )
     ):
         flow = mixed(args, keywords)
         particular = rows.FUNCTIONAL if path.startswith("torch.nn.functional.") else rows.DISTRIBUTIONS if distribution else {}

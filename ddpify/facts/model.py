@@ -88,9 +88,10 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Tup:
-    """A tuple of known length."""
+    """A tuple of known length; `names` are those of the fields of a named one."""
 
     items: tuple[Value, ...]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
 PARTIAL, FUNCTION = "functools.partial", "[function]"  # a function with some of its arguments
+TUPLE, FIELDS = "collections.namedtuple", "[fields]"
 SPACE = "__dict__"  # what an object holds, as a dict
 _DOTTED = re.compile(r"[\w.*]*\.[\w.*]*|[\w.]+")
 _OPENS = re.compile(r"^([A-Za-z_]\w*)\.")
@@ -336,6 +337,27 @@ def bound(run: Interpreter, made: New) -> tuple[list[Value], dict[str, Value]]:
     """The arguments that a partial function was given before."""
     args = [i for o in run.memory.get((made, "[args]"), NOTHING).objs if isinstance(o, Tup) for i in o.items]
     return args, {name: v for name, v in run.memory.of(made) if not name.startswith("[")}
+
+
+def declare_tuple(run: Interpreter, kind: New, names: Value) -> None:
+    """Remember the fields of a class that `collections.namedtuple` makes, where they are spelled out."""
+    entries = [names]
+    for obj in names.objs:
+        if isinstance(obj, New) and isinstance(obj.node, ast.List):
+            entries = [run.memory.get((obj, str(i)), NOTHING) for i in range(len(obj.node.elts))]
+        elif isinstance(obj, Tup):
+            entries = list(obj.items)
+    texts = [o.value for e in entries if len(e.objs) == 1 for o in e.objs if isinstance(o, Lit) and isinstance(o.value, str)]
+    if len(texts) == len(entries) and len(names.objs) == 1:
+        run.memory[kind, FIELDS] = just(Lit(" ".join(texts).replace(",", " ")))
+
+
+def tuple_of(run: Interpreter, kind: New, args: list[Value], keywords: dict[str, Value]) -> Value | None:
+    """What calling a class that `collections.namedtuple` made gives; None where not all of its fields are seen to be given."""
+    (told,) = run.memory.get((kind, FIELDS), just(Lit(""))).objs
+    names = tuple(str(told.value).split()) if isinstance(told, Lit) else ()
+    given = {**dict(zip(names, args, strict=False)), **keywords}
+    return just(Tup(tuple(given[n] for n in names), names)) if names and given.keys() == set(names) else None
 
 
 # ---------------------------------------------------------------------------------------------------- settings

@@ -41,6 +41,7 @@ _OF_ANYTHING = frozenset("to cuda cpu float double half long int data copy pin_m
 _IN_PLACE = frozenset("to cuda cpu long int type detach contiguous view reshape flatten unsqueeze expand expand_as mul add".split())
 _OF_SEVERAL = frozenset(("values", "indices"))
 _WHOLE = Argument(literal=slice(None))
+_BLOCK = Argument("count", literal=slice(None))  # from one multiple of a batch's length to another
 _SOME = Argument(literal=slice(1, None))
 _ONE = Argument(literal=0)
 
@@ -161,7 +162,7 @@ def settle(run: Interpreter) -> None:
 
     def settled(value: Value) -> Value:
         if value not in made:
-            objs = frozenset(Tup(tuple(settled(i) for i in o.items)) if isinstance(o, Tup) else o for o in value.objs)
+            objs = frozenset(Tup(tuple(settled(i) for i in o.items), o.names) if isinstance(o, Tup) else o for o in value.objs)
             held = value.scale is None or open_.isdisjoint(value.origins)
             made[value] = (
                 value if held and objs == value.objs else Value(objs, value.origins, value.scale if held else "other", value.shape)
@@ -372,7 +373,7 @@ def _column(run: Interpreter, shape: Shape, key: object) -> Shape | None:
 def indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value:
     """`x[...]` of a tensor."""
     entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    operands = [_index_entry(run, e, index if e is node.slice else None) for e in entries]
+    operands = [_index_entry(run, e, index if e is node.slice else None, base.scale in ROWS) for e in entries]
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
     if base.of_kind(PLACES) and not all(o.literal is None or o.literal == slice(None) for o in operands):
         origins |= {Origin("displaced", node)}
@@ -433,12 +434,12 @@ def sizes_joined(left: Value, right: Value) -> Value | None:
     return Value(frozenset(), left.origins | right.origins, "count", shape) if plain else None
 
 
-def _index_entry(run: Interpreter, node: ast.expr, value: Value | None) -> Argument:
+def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bool) -> Argument:
     if isinstance(node, ast.Slice):
         bounds = [run.trace.values.get(b, NOTHING) if b is not None else None for b in (node.lower, node.upper, node.step)]
-        from_start = bounds[0] is None or _is_zero(bounds[0])
-        if from_start and bounds[2] is None and (bounds[1] is None or bounds[1].scale == "count"):
-            return _WHOLE
+        counts = [b for b in bounds[:2] if b is not None and not _is_zero(b)]
+        if bounds[2] is None and all(b.scale == "count" and not b.of_kind("fraction") for b in counts):
+            return _BLOCK if counts and (rows or bounds[0] in counts) else _WHOLE
         return _SOME
     if isinstance(node, ast.Constant) and node.value is ...:
         return Argument(literal=...)

@@ -8,16 +8,20 @@ from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, UNKNOWN, Arg
 
 
 def indexed(use: Use) -> Result:
-    """`x[...]`: operands are the tensor and one for each entry of the index: a number, a slice, None, an ellipsis, or a tensor."""
+    """`x[...]`: operands are the tensor and one for each entry of the index: a number, a slice, None, an ellipsis, or a tensor.
+
+    A slice with the scale of a count goes from one multiple of the batch's length to another: a block of what was put together.
+    """
     x, entries = use.args[0], use.args[1:]
     if x.scale not in ROWS:
         return _of_constant(x, entries) if x.scale is None else Result(x.scale if all(e.scale is None for e in entries) else "other")
     tensors = [e for e in entries if e.scale in ROWS]
     if any(e.scale not in (None, "count", *ROWS) for e in entries):
         return NO_CLAIM
+    blocks = sum(e.scale == "count" and isinstance(e.literal, slice) for e in entries)
     if tensors:
-        return _by_rows(use, shape_of(x), x, entries)
-    return _walked(use, shape_of(x), x, entries)
+        return NO_CLAIM if blocks else _by_rows(use, shape_of(x), x, entries)
+    return _walked(use, shape_of(x), x, entries, blocks)
 
 
 def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
@@ -75,8 +79,8 @@ def _grown(entries: Sequence[Argument], tensors: Sequence[Argument]) -> int | No
     return sum(e.literal is None for e in entries) + max(e.shape.dims for e in tensors if e.shape is not None) - len(tensors)
 
 
-def _walked(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -> Result:
-    """The dimensions one by one: those that are left, and where the samples are among them."""
+def _walked(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument], blocks: int) -> Result:
+    """The dimensions one by one: those that are left, and where the samples are among them; `blocks` are to be of samples."""
     taken = [e for e in entries if e.literal is not None and e.literal is not ...]
     at, new, axis, unsure = 0, 0, None, False
     for n, entry in enumerate(entries):
@@ -94,11 +98,13 @@ def _walked(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) ->
             if axis is None and (at == shape.axis or not (keeps or drops)):
                 if at != shape.axis or entry.literal != slice(None):
                     return NO_CLAIM
-                axis = new
+                axis, blocks = new, blocks - (entry.scale is not None)
             unsure |= not (keeps or drops)
             at, new = at + 1, new + keeps
     if shape.base is not None:
         use.shows.append((shape.base, len(taken) - shape.dims))
+    if blocks:
+        return NO_CLAIM
     behind = axis is None
     if axis is None:
         axis = new + shape.axis - at

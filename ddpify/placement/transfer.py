@@ -27,6 +27,7 @@ from ddpify.placement.shape import (
 
 Rule: TypeAlias = "Callable[[Use], Result]"
 TURNED = frozenset(("turned",))
+FRACTION = frozenset(("fraction",))  # a part of the number of samples, of which a rank's share may be no whole number
 OFFSET = frozenset(("offset",))  # a total and a constant, which totals over ranks would count several times
 _OF_ALL = frozenset(("mean", "sum", "total", "weighted", "count"))
 
@@ -126,7 +127,8 @@ def added(use: Use, subtracted: bool = False) -> Result:
         return _same(left)
     if None in scales:
         found = left if left.scale else right
-        return Result(found.scale, found.shape, OFFSET if found.scale in ("sum", "count", "total") else frozenset())
+        marks = OFFSET | FRACTION if found.scale == "count" else OFFSET if found.scale in ("sum", "total") else frozenset()
+        return Result(found.scale, found.shape, marks)
     return NO_CLAIM
 
 
@@ -137,7 +139,8 @@ def multiplied(use: Use) -> Result:
     if scales & {*ROWS} or scales == {None}:
         return together(use, (left, right))
     if None in scales:
-        return _same(left if left.scale else right)
+        found, by = (left, right) if left.scale else (right, left)
+        return _same(found) if found.scale != "count" or type(by.literal) is int else Result("count", found.shape, FRACTION)
     return Result("sum", (left if left.scale == "mean" else right).shape) if scales == {"mean", "count"} else NO_CLAIM
 
 
@@ -149,7 +152,7 @@ def divided(use: Use) -> Result:
     if {left.scale, right.scale} & {*ROWS} or left.scale is right.scale is None:
         return together(use, (left, right))
     if right.scale is None:
-        return _same(left)
+        return _same(left)._replace(marks=FRACTION if left.scale == "count" else frozenset())
     return Result("mean", left.shape) if left.scale in ("sum", "count") and right.scale == "count" else NO_CLAIM
 
 
@@ -159,10 +162,10 @@ def negated(use: Use) -> Result:
 
 
 def floored(use: Use) -> Result:
-    """`a // b`: of rows entry by entry; of a count by a constant, a count (what is left over is taken to be none)."""
+    """`a // b`: of rows entry by entry; of a count by a constant, a count (what is left over is taken to be none, and marked)."""
     left, right = (_counted(a) for a in (use.get(0, "input"), use.get(1, "other")))
     if {left.scale, right.scale} == {"count", None} and left.scale == "count":
-        return Result("count")
+        return Result("count", marks=FRACTION)
     return together(use, (left, right))
 
 

@@ -101,6 +101,8 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
             return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
         given = run.memory.get((obj, library.GIVEN), NOTHING)
         return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))), base.origins | given.origins, given.scale)
+    if isinstance(obj, Tup) and name in obj.names:
+        return obj.items[obj.names.index(name)]
     if isinstance(obj, Tup) or (isinstance(obj, Lit) and obj.value is None):
         return NOTHING
     tensor = library.tensor_attribute(Value(frozenset(), base.origins, base.scale, base.shape), name)

@@ -191,6 +191,8 @@ def invoke_one(
     if isinstance(obj, New) and obj.path == named.PARTIAL:
         bound, more = named.bound(run, obj)
         return invoke(run, call, run.memory.get((obj, named.FUNCTION), NOTHING), [*bound, *args], {**more, **keywords})
+    if isinstance(obj, New) and obj.path == named.TUPLE and (fields := named.tuple_of(run, obj, args, keywords)) is not None:
+        return fields
     if isinstance(obj, New) and drivers.runs(obj):
         return drivers.run_group(run, call.node, obj)
     if isinstance(obj, (New, Part)):
@@ -301,7 +303,7 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
     for obj in value.objs:
         if isinstance(obj, Tup):
             made = outputs(run, at, dict(enumerate(obj.items)), flow)
-            objs.add(Tup(tuple(_part_of(run, item, mark | made[n], flow) for n, item in enumerate(obj.items))))
+            objs.add(Tup(tuple(_part_of(run, item, mark | made[n], flow) for n, item in enumerate(obj.items)), obj.names))
         elif isinstance(obj, New) and obj.path in ("dict", "list"):
             held = dict(run.memory.of(obj))
             made = outputs(run, at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)

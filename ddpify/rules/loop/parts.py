@@ -24,6 +24,8 @@ def judged(context: Context, node: ast.Call, loss: Value, held: tuple[Obligation
     needs: tuple[str, ...] = ()
     for cut in sorted(loss.of_kind("part"), key=lambda n: (n.lineno, n.col_offset)):
         sizes = _sizes(context, cut)
+        if sizes and all(_of_batches(context, s) for s in sizes):
+            continue  # as many rows as a batch has: of several batches put together, as many parts on every rank
         single = any(isinstance(s, ast.Constant) and s.value == 1 for s in sizes)
         if not sizes or single or any(context.facts.after.value(s).scale is not None for s in sizes):
             yield context.manual(
@@ -48,6 +50,12 @@ def judged(context: Context, node: ast.Call, loss: Value, held: tuple[Obligation
         yield Proof(held[0], why)
         return
     yield Change(CODE, why, context.tree.shown, node, tuple(edits), needs=needs, discharges=held)
+
+
+def _of_batches(context: Context, size: ast.expr) -> bool:
+    """Whether a size is a multiple of how many samples a batch has."""
+    value = context.facts.after.value(size)
+    return value.scale == "count" and not value.of_kind("fraction")
 
 
 def _sizes(context: Context, cut: ast.expr) -> list[ast.expr]:
