@@ -1743,4 +1743,46 @@ class Machine(nn.Module):
         """,
         same=("first",),
     ),
+    "a network for one input or a list of them, which it asks in two ways": Script(
+        """
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Linear(8, 4)
+
+            def forward(self, rows):
+                many = isinstance(rows, tuple) or isinstance(rows, list)
+                if many:
+                    n = rows[0].shape[0]
+                    rows = torch.cat(rows, dim=0)
+                rows = self.body(rows)
+                if many:
+                    rows = torch.split(rows, [n, n], dim=0)
+                return rows
+
+
+        class Single(Encoder):
+            def forward(self, rows):
+                alone = not isinstance(rows, (list, tuple))
+                out = [self.body(each).tanh() for each in ([rows] if alone else rows)]
+                return out[0] if alone else out
+
+
+        loader = DataLoader(TensorDataset(x[:40], x.flip(0)[:40]), batch_size=4, shuffle=True)
+        encoder, single = Encoder(), Single()
+        optimizer = torch.optim.SGD([*encoder.parameters(), *single.parameters()], lr=0.1)
+        for epoch in range(2):
+            for one, two in loader:
+                one, two = 2 * one - 1.0, 2 * two - 1.0
+                first, second = encoder([one, two])
+                third, fourth = encoder(one + two), single(two.clone())
+                loss = F.mse_loss(first, second) + F.mse_loss(third, fourth)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("first", round(encoder(x[:1]).sum().item(), 5))
+        """,
+        same=("first",),
+    ),
 }

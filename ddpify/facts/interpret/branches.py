@@ -17,12 +17,15 @@ from ddpify.facts.model import (
     Lit,
     Method,
     New,
+    Obj,
     Origin,
     Tup,
     Value,
     join,
     origins_of,
 )
+
+_CONTAINERS = frozenset(("list", "tuple", "dict"))
 
 
 def execute_if(run: Interpreter, node: ast.If) -> bool:
@@ -144,6 +147,25 @@ def _flag(run: Interpreter, node: ast.expr, value: Value) -> Value:
     return value if told is None else Value(frozenset((Lit(told),)), frozenset((Origin("told", node),)))
 
 
+def _classes_of(obj: Obj) -> frozenset[str] | None:
+    """Which of the containers an object may be; None where that is not known."""
+    if isinstance(obj, Tup):
+        return frozenset(("tuple",))
+    if not isinstance(obj, New):
+        return None
+    if obj.path == "list" and not isinstance(obj.node, (ast.List, ast.ListComp)):
+        return frozenset(("list", "tuple"))  # other sequences are followed as lists, too
+    if obj.path in _CONTAINERS:
+        return frozenset((obj.path,))
+    return frozenset() if obj.path.startswith("torch.nn.") or obj.cls is not None else None
+
+
+def is_known(run: Interpreter, node: ast.expr, value: Value) -> Value:
+    """The outcome of a test as a flag, where it is known."""
+    known = truth(run, node, value)
+    return value if known is None else Value(frozenset((Lit(known),)), frozenset((Origin("told", node),)))
+
+
 def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
     """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known; or which sampler a loader has."""
     asked, what = run.expression(node.args[0]), run.trace.values.get(node.args[1], NOTHING)
@@ -155,10 +177,14 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
             if not isinstance(o, Method)
         }
         return kinds.pop() if len(kinds) == 1 and _sampler_of(node.args[0]) else None
-    if what.paths() and what.paths() <= {"list", "dict"} and len(what.objs) == 1 and node.func.id == "isinstance":  # type: ignore[attr-defined]
-        known = {o.path in what.paths() for o in asked.made() if o.path.startswith(("list", "dict", "torch.nn.")) or o.cls is not None}
-        if asked.objs and len(asked.made()) == len(asked.objs) and len(known) == 1:
-            return known.pop()
+    named = {e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)}
+    if named and named <= _CONTAINERS and len(what.objs) == 1 and node.func.id == "isinstance":  # type: ignore[attr-defined]
+        if is_number(asked) and asked.shape is not None and asked.shape.several is False:
+            return False  # a tensor
+        options = [_classes_of(o) for o in asked.objs]
+        outcomes = {False if c is not None and not c & named else True if c is not None and c <= named else None for c in options}
+        if len(outcomes) == 1 and None not in outcomes:
+            return outcomes.pop()
     if "list" in what.paths() and node.func.id == "isinstance" and run.cuts and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]
         return False  # a batch, whatever it holds
     wrappers = [
@@ -238,7 +264,9 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
 
 def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:
     """`a and b`: any of the operands."""
-    return join([run.expression(v) for v in node.values])
+    value = join([run.expression(v) for v in node.values])
+    asks = all(isinstance(v, ast.Call) and isinstance(v.func, ast.Name) and v.func.id == "isinstance" for v in node.values)
+    return is_known(run, node, value) if asks else value
 
 
 def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:

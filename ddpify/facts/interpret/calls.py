@@ -10,6 +10,7 @@ from ddpify.facts import drivers, library, named, sources, tensors
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret.attributes import read
 from ddpify.facts.interpret.batches import rows_of_rank
+from ddpify.facts.interpret.branches import is_known
 from ddpify.facts.interpret.definitions import apply, carry_out
 from ddpify.facts.interpret.literals import decorator_names, is_own, told
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
@@ -66,6 +67,8 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
             keywords[k.arg] = value
     call, seen = _record(run, node, func, args, keywords, receiver)
     result = invoke(run, call, func, args, keywords)
+    if isinstance(node.func, ast.Name) and func.paths() == {"isinstance"}:
+        result = is_known(run, node, result)
     if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
         changed_in_place(run, node.func, receiver, result)
     call.result = call.result | result
