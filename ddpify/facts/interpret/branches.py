@@ -111,16 +111,17 @@ def truth(run: Interpreter, node: ast.expr, value: Value) -> bool | None:
 def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool | None:
     """Whether a test of a flag or phase that the script spells out (`train=True`, `for phase in ["train", "val"]`) is known.
 
-    `settings`: or of one that is the same wherever the script gives it, which somebody may change: `self.reduction == "mean"`.
+    `settings`: or of an argument, or of an attribute of the object itself, that is the same wherever the script gives it, which somebody
+    may change: `self.reduction == "mean"`. Constants of a module are switches that are there to be changed.
     """
     if settings and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = known_flag(run, node.operand, settings)
         return None if inner is None else not inner
     tested = node.left if isinstance(node, ast.Compare) and len(node.ops) == 1 else node
     flag = run.lookup(tested.id) if isinstance(tested, ast.Name) else NOTHING
-    if settings and isinstance(tested, ast.Attribute):
+    if settings and isinstance(tested, ast.Attribute) and run.trace.values.get(tested.value, NOTHING).objs <= run.frame.owners:
         flag = run.trace.values.get(tested, NOTHING)
-    if len(flag.objs) != 1 or not (flag.of_kind("told") or (settings and _is_setting(flag))):
+    if len(flag.objs) != 1 or not (flag.of_kind("told") or (settings and _is_setting(run, tested, flag))):
         return None
     if tested is node:
         return bool(literal(flag))
@@ -133,10 +134,12 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
     return None
 
 
-def _is_setting(value: Value) -> bool:
-    """Whether a value is a flag or a name that the script spells out, and nothing else."""
-    (only,) = value.objs
-    return isinstance(only, Lit) and isinstance(only.value, (str, bool)) and not value.origins
+def _is_setting(run: Interpreter, node: ast.expr, value: Value) -> bool:
+    """Whether an argument or an attribute is a flag or a name that the script spells out, and nothing else."""
+    arguments = getattr(run.frame.node, "args", None)
+    names = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)} if arguments is not None else set()
+    passed = isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id in names)
+    return passed and not value.origins and isinstance(literal(value), (str, bool))
 
 
 def _flag(run: Interpreter, node: ast.expr, value: Value) -> Value:
