@@ -1247,6 +1247,33 @@ SCRIPTS: dict[str, Script] = {
         same=("classifier",),
         stand_ins={"transformers.py": _CLASSIFIER},
     ),
+    "a classifier that is given no labels, its first output the scores": Script(
+        """
+        from transformers import BertForSequenceClassification
+
+
+        class Rows(Dataset):
+            def __len__(self):
+                return len(x)
+
+            def __getitem__(self, i):
+                return {"rows": x[i], "labels": y[i]}
+
+
+        feed = DataLoader(Rows(), batch_size=4, shuffle=True)
+        net = BertForSequenceClassification.from_pretrained("small", num_labels=2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for batch in feed:
+            labels = batch.pop("labels")
+            scores = net(**batch)[0]
+            loss = torch.stack([row[label].exp() for row, label in zip(scores, labels)]).sum().log()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        """,
+        told=("DDP402",),
+        stand_ins={"transformers.py": _CLASSIFIER},
+    ),
     "several rows for each sample, put together again in the loss": Script(
         """
         def best_of(flat, goal):

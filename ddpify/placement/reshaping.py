@@ -293,17 +293,28 @@ def each_repeated(use: Use) -> Result:
     return Result(x.scale, shape.resized(), TURNED if side == 0 else frozenset())
 
 
+def _side_by_side(use: Use) -> tuple[Argument, tuple[Argument, ...], list[Argument]]:
+    """What `cat` and `stack` are given: the operand, its tensors and those of them with the samples' rows."""
+    parts = use.get(0, "tensors")
+    items = parts.items if parts.items is not None else (parts,)
+    return parts, items, [p for p in items if p.scale in ROWS]
+
+
+def _not_alike(items: Sequence[Argument]) -> Result:
+    """Rows of the samples beside something else; what is averaged or summed over them couples the samples."""
+    return COUPLED if any(p.scale in ("mean", "sum", "weighted") for p in items) else NO_CLAIM
+
+
 def joined(use: Use) -> Result:
     """`cat(tensors, dim)`: one after another, along the samples or along another dimension."""
-    parts, dim = use.get(0, "tensors"), use.get(1, "dim", "axis")
-    items = parts.items if parts.items is not None else (parts,)
-    rows = [p for p in items if p.scale in ROWS]
+    parts, items, rows = _side_by_side(use)
+    dim = use.get(1, "dim", "axis")
     if not rows:
         return _alike(items)
     if parts.items is None and not _several(parts):
         return Result(parts.scale, Shape(UNKNOWN), TURNED) if dim is MISSING or dim.literal == 0 else NO_CLAIM
     if len(rows) + sum(p.scale is None for p in items) < len(items) or len({r.scale for r in rows}) > 1:
-        return COUPLED if any(p.scale in ("mean", "sum", "weighted") for p in items) else NO_CLAIM
+        return _not_alike(items)
     shape = broadcast(rows, ())
     side = use.side(shape, 0 if dim is MISSING else dim.literal) if shape is not None else None
     if shape is None or side is None:
@@ -313,16 +324,15 @@ def joined(use: Use) -> Result:
 
 def stacked(use: Use) -> Result:
     """`stack(tensors, dim)`: side by side along a new dimension."""
-    parts, dim = use.get(0, "tensors"), use.get(1, "dim", "axis")
-    items = parts.items if parts.items is not None else (parts,)
-    rows = [p for p in items if p.scale in ROWS]
+    parts, items, rows = _side_by_side(use)
+    dim = use.get(1, "dim", "axis")
     if not rows:
         return _alike(items)
     if parts.items is None and not _several(parts):
         place = 0 if dim is MISSING else dim.literal
         return Result(parts.scale, Shape(UNKNOWN, 0, place)) if type(place) is int and place >= 0 else NO_CLAIM
     if len(rows) < len(items) or len({r.scale for r in rows}) > 1:
-        return COUPLED if any(p.scale in ("mean", "sum", "weighted") for p in items) else NO_CLAIM
+        return _not_alike(items)
     shape = broadcast(rows, ())
     if shape is None:
         return COUPLED

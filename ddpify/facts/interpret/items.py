@@ -40,9 +40,11 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
 
 def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
     """What `base[index]` is."""
-    if not base.objs and base.of_kind("labelled"):
-        part = library.output_of(base, literal(index) == 0)
-        return Value(frozenset(), part.origins | index.origins, part.scale, part.shape)
+    if not base.objs and (calls := base.of_kind("labelled")):
+        first = literal(index) == 0
+        part = library.output_of(base, first)
+        sure = not first or all(any(k.arg == "labels" for k in call.keywords) for call in calls)  # else it may be the scores
+        return Value(frozenset(), part.origins | index.origins, part.scale if sure else "other", part.shape)
     if not base.objs:
         if base.scale == "sample" and _steps_through(run, node.slice):
             return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
