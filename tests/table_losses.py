@@ -651,6 +651,32 @@ SCRIPTS: dict[str, Script] = {
                 sgd.step()
         """,
     ),
+    "samples mixed with others of the batch, chosen along the first dimension": Script(
+        """
+        def mix(rows, kinds, share):
+            if torch.cuda.is_available():
+                order = torch.randperm(rows.size()[0]).cuda()
+            else:
+                order = torch.randperm(rows.size()[0])
+            return share * rows + (1 - share) * rows[order, :], kinds, kinds[order]
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        loss_of = nn.CrossEntropyLoss()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            share = 1 / (epoch + 2)
+            for rows, kinds in feed:
+                rows, first, second = map(torch.autograd.Variable, mix(rows, kinds, share))
+                scores = net(rows)
+                loss = share * loss_of(scores, first) + (1 - share) * loss_of(scores, second)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        apart=("trajectory",),  # pairs are drawn within each rank's rows
+    ),
     "products of channels, sample by sample": Script(
         """
         def gram(maps):

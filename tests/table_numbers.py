@@ -33,6 +33,74 @@ _HITS = """
         """
 
 SCRIPTS: dict[str, Script] = {
+    "averages that an object keeps in a table and gives in a dict": Script(
+        """
+        class Tracker:
+            def __init__(self, *names):
+                self.table = {name: {"total": 0.0, "count": 0} for name in names}
+
+            def reset(self):
+                for row in self.table.values():
+                    row["total"], row["count"] = 0.0, 0
+
+            def add(self, name, value, n=1):
+                self.table[name]["total"] += value * n
+                self.table[name]["count"] += n
+
+            def result(self):
+                return {name: row["total"] / row["count"] for name, row in self.table.items()}
+
+
+        class Base:
+            def fit(self, epochs):
+                best, waited = float("inf"), 0
+                for epoch in range(epochs):
+                    log = {"epoch": epoch}
+                    log.update(self.run(epoch))
+                    for name, value in log.items():
+                        print(f"log {name} {value:.6f}")
+                    if log["loss"] < best:
+                        best, waited = log["loss"], 0
+                    else:
+                        waited += 1
+                    if waited > 1:
+                        break
+
+
+        class Trainer(Base):
+            def __init__(self, net, feed, test):
+                self.net, self.feed, self.test = net, feed, test
+                self.sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+                self.seen, self.checked = Tracker("loss", "hits"), Tracker("loss")
+
+            def run(self, epoch):
+                self.seen.reset()
+                for rows, kinds in self.feed:
+                    out = self.net(rows)
+                    loss = F.cross_entropy(out, kinds)
+                    self.sgd.zero_grad()
+                    loss.backward()
+                    self.sgd.step()
+                    self.seen.add("loss", loss.item())
+                    self.seen.add("hits", (out.argmax(1) == kinds).float().mean().item())
+                log = self.seen.result()
+                log.update(**{"val_" + name: value for name, value in self.check().items()})
+                return log
+
+            def check(self):
+                self.checked.reset()
+                with torch.no_grad():
+                    for rows, kinds in self.test:
+                        self.checked.add("loss", F.cross_entropy(self.net(rows), kinds).item())
+                return self.checked.result()
+
+
+        net = nn.Linear(8, 2)
+        feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=4, shuffle=True)
+        Trainer(net, feed, DataLoader(TensorDataset(x[36:], y[36:]), batch_size=4)).fit(3)
+        """,
+        same=("log",),
+    ),
     # --- evaluation -----------------------------------------------------------------------------------------------------
     "a validation function that returns averages": Script(
         """

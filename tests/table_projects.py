@@ -280,6 +280,60 @@ SCRIPTS: dict[str, Script] = {
             "alone.py": "from data import get_loaders\nfrom engine import evaluate\n",
         },
     ),
+    "a folder named by the clock when a module of the script is made, and read by another": Script(
+        """
+    import folders
+    import keeping
+
+    run = folders.Run()
+
+
+    def main():
+        net = nn.Linear(8, 2)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+            keeping.save(net, run.path("nets"))
+        keeping.load(net, run.path("nets"))
+
+
+    if __name__ == "__main__":
+        main()
+""",
+        files={
+            "folders.py": """\
+import datetime
+import os
+
+
+class Run:
+    def __init__(self):
+        now = datetime.datetime.now().strftime("%H%M%S%f")
+        self.folder = os.path.join("runs", now)
+        os.makedirs(self.path("nets"), exist_ok=True)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+""",
+            "keeping.py": """\
+import os
+
+import torch
+
+
+def save(net, folder):
+    torch.save(net.state_dict(), os.path.join(folder, "last.pt"))
+
+
+def load(net, folder):
+    net.load_state_dict(torch.load(os.path.join(folder, "last.pt")))
+""",
+        },
+    ),
     "packages": Script(
         """
     from project.data.digits import make_loader

@@ -119,7 +119,15 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
             "",
             MAKE.replace("model = Net()", "model = nn.DataParallel(Net())"),
         ),
-        told=("DDP203",),
+        same=(),
+        apart=("keys",),
+    ),
+    "the model inside where there was a wrapper, or else the model": _script(
+        "",
+        'torch.save({"net": model.module if parallel else model, "epoch": epoch}, "last.pt")',
+        'print("kind", shown(torch.load("last.pt", weights_only=False)["net"]))',
+        "parallel = torch.cuda.is_available()\n"
+        + MAKE.replace("loader =", "model = nn.DataParallel(model) if parallel else model\nloader ="),
     ),
     "a report that holds the model and saves itself": _script(
         """

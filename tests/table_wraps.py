@@ -709,6 +709,35 @@ SCRIPTS: dict[str, Script] = {
         """,
         told=("DDP203",),
     ),
+    "a model that is wrapped once more for each stage": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 2)
+
+            def forward(self, rows):
+                return self.fc(rows)
+
+            def rate(self, stage):
+                return 0.1 / (stage + 1)
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = Net()
+        rate = net.rate(0)
+        for stage in range(2):
+            print("stage", stage, net.rate(stage) if stage == 0 else "")
+            net = nn.DataParallel(nn.DataParallel(net))
+            sgd = torch.optim.SGD(net.parameters(), lr=rate)
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP902",),
+    ),
     "a save whose helper moves the model to the cpu and back": Script(
         """
         def store(net, path, device):

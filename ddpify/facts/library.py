@@ -544,7 +544,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
             return weight(run, node, value.origins)
         return value | Value(frozenset(), mixed(args[1:], keywords).origins)
     if path in _CLOCKS or path.endswith((".now", ".today", ".utcnow")):
-        return Value(frozenset(), frozenset((Origin("time"),)))
+        return Value(frozenset(), frozenset((Origin("time", node),)))
     if path in AUTOCASTS:
         return just(run.objects.new(path, node, run.stack))
     if path in NO_GRAD or path in ("torch.enable_grad", "torch.set_grad_enabled"):

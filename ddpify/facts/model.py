@@ -203,7 +203,7 @@ class Origin(NamedTuple):
     """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where the
     first dimension may not be that of the samples, or holds their places in the batch, ("forward", (model, call)),
     ("graded", (model, call)) where only the gradient of a forward was taken, ("parameters", model),
-    ("index", loop), ("from", object), ("random", library), ("drawn", call), ("time", None), ("rank", None), ("kept", statement),
+    ("index", loop), ("from", object), ("random", library), ("drawn", call), ("time", call), ("rank", None), ("kept", statement),
     ("weight", parameter),
     ("scaled", scaler),
     ("share", loader) for a loader's own batch size, ("coupled", None) where samples meet a number made of all of a batch."""

@@ -32,10 +32,18 @@ def entries(run: Run, tree: Tree) -> dict[ast.expr, ast.Call]:
     for call in saves(run):
         for value in (*call.args, *call.keywords.values()):
             for holder in _holders(run, value):
-                for node in _given(run, tree, holder):
+                for node in (n for given in _given(run, tree, holder) for n in _either(given)):
                     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and node in tree.parent and _is_wrapper(run.value(node)):
                         out.setdefault(node, call.node)
     return out
+
+
+def _either(node: ast.AST) -> Iterator[ast.AST]:
+    """An expression; where a condition chooses between two, both."""
+    if isinstance(node, ast.IfExp):
+        yield from (*_either(node.body), *_either(node.orelse))
+    else:
+        yield node
 
 
 def _is_wrapper(value: Value) -> bool:

@@ -396,7 +396,11 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         return Value(frozenset(), origins, None if behind else base.scale, None if behind else _some_sizes(base.shape, start, node))
     if base.scale == "count":
         return Value(frozenset(), origins, "count" if _is_zero(index) else None)
-    if base.scale not in ROWS or isinstance(node.slice, (ast.Tuple, ast.Slice)):
+    if isinstance(node.slice, ast.Tuple) and _chooses_rows(node.slice.elts):
+        index = run.trace.values.get(node.slice.elts[0], NOTHING)  # `x[order, :]` is `x[order]`
+    elif isinstance(node.slice, ast.Tuple):
+        return indexed(run, base, index, node, origins)
+    if base.scale not in ROWS or isinstance(node.slice, ast.Slice):
         return indexed(run, base, index, node, origins)
     if index.scale is None or index.of_kind("random"):
         literal = next((o.value for o in index.objs if isinstance(o, Lit)), UNKNOWN) if len(index.objs) == 1 else UNKNOWN
@@ -432,6 +436,12 @@ def sizes_joined(left: Value, right: Value) -> Value | None:
     plain = all(i.scale is None for i in tuples[0].items)
     shape = sizes.shape.resized(n, sizes.shape.axis + n * front)
     return Value(frozenset(), left.origins | right.origins, "count", shape) if plain else None
+
+
+def _chooses_rows(entries: Sequence[ast.expr]) -> bool:
+    """Whether an index chooses by its first entry and takes all of the dimensions after it."""
+    whole = all(isinstance(e, ast.Slice) and e.lower is e.upper is e.step is None for e in entries[1:])
+    return bool(entries) and whole and not isinstance(entries[0], (ast.Slice, ast.Constant))
 
 
 def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bool) -> Argument:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 
 from ddpify.facts import library, named, tensors
 from ddpify.facts.interpret.literals import decorator_names
@@ -57,6 +58,21 @@ def attribute(run: Interpreter, base: Value, name: str) -> Value:
     return held | Value(frozenset(), run.of_batches(base)) if picked else held
 
 
+def opened(run: Interpreter, objs: Iterable[Obj]) -> Iterator[Obj]:
+    """Objects, in the place of wrappers what these hold: to call a wrapper is to call that."""
+    todo, seen = list(objs)[::-1], set[Obj]()
+    while todo:
+        obj = todo.pop()
+        if obj in seen:
+            continue
+        seen.add(obj)
+        inner = run.memory.get((obj, "module"), NOTHING) if isinstance(obj, New) and obj.path in library.WRAPPERS else NOTHING
+        held = [o for o in ordered(inner.objs) if isinstance(o, (New, Part))]
+        todo += held[::-1]
+        if not held:
+            yield obj
+
+
 def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
     if name == "module" and run.ignore_dp and isinstance(obj, New) and _was_inside(run, obj):
         return just(obj)
@@ -92,11 +108,11 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
         if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in run.memory:
             return run.memory[obj, UNNAMED] | just(run.objects.method(obj, name))  # put in by a key that is not known
         if isinstance(obj, New) and obj.path in library.WRAPPERS:
-            inner = run.memory.get((obj, "module"), NOTHING)
+            inner = [o for o in opened(run, [obj]) if o is not obj and name not in library.MODULE_METHODS]
             if name == "module":
                 return NOTHING
-            if inner is not None and inner.objs and name not in library.MODULE_METHODS and obj not in inner.objs:
-                return attribute(run, inner, name)
+            if inner:
+                return attribute(run, Value(frozenset(inner)), name)
         if name == "batch_size" and run.is_a(obj, library.DATALOADER):
             return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
         given = run.memory.get((obj, library.GIVEN), NOTHING)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ddpify.facts import drivers, library, named, sources, tensors
 from ddpify.facts.flags import flags
-from ddpify.facts.interpret.attributes import read
+from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import rows_of_rank
 from ddpify.facts.interpret.branches import is_known
 from ddpify.facts.interpret.definitions import apply, carry_out
@@ -143,7 +143,7 @@ def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keyword
 def _alternatives(run: Interpreter, objs: Iterable[Obj]) -> Iterator[tuple[Obj, frozenset[Obj]]]:
     """What is called, each with what else runs the same code: modules of one class, and their methods, are run as one."""
     alike: dict[object, list[Obj]] = {}
-    for obj in _wrappers_opened(run, objs):
+    for obj in opened(run, objs):
         alike.setdefault(_code(run, obj), []).append(obj)
     for group in alike.values():
         owners = [o.owner if isinstance(o, Func) else o for o in group]
@@ -161,21 +161,6 @@ def _code(run: Interpreter, obj: Obj) -> object:
         own = bool(run.hooks_of(obj)) or obj.path == library.SEQUENTIAL or any((obj, name) in run.memory for name in _OF_LOSSES)
         return obj if own else tensors.kind_of(run, obj)
     return obj.cls if run.is_module(obj) else obj
-
-
-def _wrappers_opened(run: Interpreter, objs: Iterable[Obj]) -> Iterator[Obj]:
-    """Objects, in the place of wrappers what these hold: to call a wrapper is to call that."""
-    todo, seen = list(objs)[::-1], set[Obj]()
-    while todo:
-        obj = todo.pop()
-        if obj in seen:
-            continue
-        seen.add(obj)
-        inner = run.memory.get((obj, "module"), NOTHING) if isinstance(obj, New) and obj.path in library.WRAPPERS else NOTHING
-        held = [o for o in ordered(inner.objs) if isinstance(o, (New, Part))]
-        todo += held[::-1]
-        if not held:
-            yield obj
 
 
 def invoke_one(
@@ -272,7 +257,7 @@ def _of_library(run: Interpreter, obj: New, call: Call, args: list[Value], keywo
 
 def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
     """What one of several modules in a row gives."""
-    modules = [o for o in _wrappers_opened(run, ordered(child.objs)) if isinstance(o, (New, Part))]
+    modules = [o for o in opened(run, ordered(child.objs)) if isinstance(o, (New, Part))]
     return (
         join([_call_instance(run, call, o, [value], {}, alike) for o, alike in _alternatives(run, modules) if isinstance(o, (New, Part))])
         if modules

@@ -133,7 +133,7 @@ def _whole(context: Context) -> Iterator[Finding]:
     effects = of_run(context.facts)
     for loop in context.tree.nodes():
         over = run.value(loop).batches() if isinstance(loop, ast.For) else frozenset()
-        if isinstance(loop, ast.For) and over and not over & context.shares and any(map(run.is_loader, over)):
+        if isinstance(loop, ast.For) and over and not over & context.shares and any(map(run.is_loader, over)) and not _told(run, loop):
             why = reason(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
             asked = context.options.eval == "shard"
             text = f"every rank evaluates all of this, not a share, since {why}"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ddpify.edits import InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
-from ddpify.facts.model import NOTHING, Func, Origin, Value
+from ddpify.facts.model import NOTHING, Func, Lit, Origin, Tup, Value
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, own_statements
@@ -247,51 +247,29 @@ def _walks(path: Value, new: set[Origin]) -> bool:
     return kinds == {"listing"} and not path.origins & new
 
 
-def sources(context: Context, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Iterator[ast.Assign | ast.With | None]:
+def sources(context: Context, node: ast.expr) -> Iterator[ast.Assign | ast.With | None]:
     """The statements that make what is momentary in an expression; None where there is no statement of its own."""
+    made = {o.of for o in context.facts.after.value(node).origins if o.kind in ("time", "drawn", "listing")}
+    for call in sorted(made, key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))) or [None]:
+        yield from _makers(context, call, frozenset())
+
+
+def _makers(context: Context, node: object, seen: frozenset[ast.AST]) -> Iterator[ast.Assign | ast.With | None]:
+    """The statement that a momentary call is in; where it returns what it makes, those of the calls of its function."""
     run, tree = context.facts.after, context.tree
-    if node not in tree.parent or node in seen or len(seen) > 30:
+    statement = tree.statement(node) if isinstance(node, ast.expr) and node in tree.parent else None
+    if isinstance(statement, ast.With) and any(momentary(run.value(i.optional_vars)) for i in statement.items if i.optional_vars):
+        yield statement
+    elif isinstance(statement, ast.Assign) and momentary(run.value(statement.value)):
+        plain = all(isinstance(o, (Lit, Tup)) or getattr(o, "path", "") in ("list", "dict") for o in run.value(statement.value).objs)
+        yield statement if plain else None
+    elif isinstance(statement, ast.Return) and statement not in seen:
+        function = tree.function(statement)
+        calls = dict.fromkeys(c.node for c in run.trace.calls if any(_is(o, function) for o in c.func.objs))
+        for call in calls or [None]:
+            yield from _makers(context, call, seen | {statement})
+    else:
         yield None
-        return
-    seen |= {node}
-    for part in ast.walk(node):
-        if not isinstance(part, (ast.Name, ast.Attribute, ast.Call)) or not momentary(run.value(part)):
-            continue
-        if isinstance(part, ast.Call):
-            for function in (o.node for o in run.value(part.func).objs if isinstance(o, Func)):
-                for returned in (s for s in own_statements(function) if isinstance(s, ast.Return) and s.value is not None):
-                    if momentary(run.value(returned.value)):  # type: ignore[arg-type]
-                        yield from sources(context, returned.value, seen)  # type: ignore[arg-type]
-        elif isinstance(part.ctx, ast.Load):
-            yield from _bound(context, part, seen)
-
-
-def _bound(context: Context, part: ast.Name | ast.Attribute, seen: frozenset[ast.AST]) -> Iterator[ast.Assign | ast.With | None]:
-    """Where a momentary name or attribute gets its value."""
-    run, tree = context.facts.after, context.tree
-    function = tree.function(part)
-    if isinstance(part, ast.Name) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-        if part.id in names:
-            for call in run.trace.calls:
-                passed = disk.passed(call.node, names, part.id) if any(_is(o, function) for o in call.func.objs) else None
-                if passed is not None and momentary(run.value(passed)):
-                    yield from list(sources(context, passed, seen)) or [None]
-            return
-    scopes = [function, tree.root] if isinstance(part, ast.Name) else [tree.root]
-    for scope in scopes:
-        stores = [n for n in ast.walk(scope) if disk.stores(n, part)]
-        for store in stores:
-            statement = tree.parent[store]
-            if isinstance(statement, ast.withitem) and isinstance(block := tree.parent[statement], ast.With):
-                yield block
-            elif not isinstance(statement, ast.Assign):
-                yield None
-            elif momentary(run.value(statement.value)):
-                found = list(sources(context, statement.value, seen))
-                yield from found if found and None not in found else [statement]
-        if stores:
-            return
 
 
 def _is(obj: object, function: ast.AST) -> bool:

@@ -10,10 +10,11 @@ from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
 from ddpify.facts.effects import is_bar
 from ddpify.facts.library import COLLECTIONS, DICTS
-from ddpify.facts.model import Func, Lit, Tup, Value, join
+from ddpify.facts.model import Func, Lit, New, Tup, Value, join
 from ddpify.facts.writes import Batches, Write
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
+from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown
 from ddpify.rules.loop.live_out import LiveOut, steered
@@ -67,7 +68,7 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, dealt: b
         return _meter(context, loop, live, out)
     if made and all(is_bar(o) for o in made):
         return None
-    if made and all(o.path.startswith("torchmetrics.") or meter(context, o) is not None for o in made):
+    if made and all(o.path.startswith("torchmetrics.") or (meter(context, o) is not None and not _holds_own(context, o)) for o in made):
         return None  # its compute() is a collective of its own, or its totals are those of all ranks already
     if live.hows <= {"entries"}:
         return _list(context, loop, live, element, dealt, out)
@@ -96,7 +97,7 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, dealt: b
         apart = {(p.owner, p.name) for p in live.apart}
         own = {n for o in made for n, v in context.facts.after.of(o).items() if context.shared(v) and (o, n) not in apart}
         if not own or (all(o.cls is not None for o in made) and not _read_elsewhere(context, loop, own)):
-            return None
+            return _answers(context, live, out)
         return _unknown(live, out)
     chosen = live.hows == {"total"} and not context.shared(value) and (context.local(value) or _by_sample(context, loop, live))
     if not (context.shared(value) or chosen or (dealt and live.hows <= {"total"})):
@@ -226,6 +227,42 @@ def _entries_of_dicts(context: Context, loop: Batches, live: LiveOut, element: V
     out.settles.append((context.facts.tree_of(loop).statement(live.writes[0].node), live.target))
     out.needs.add("sum_over_ranks")
     return out
+
+
+def _answers(context: Context, live: LiveOut, out: Reduction) -> Reduction | None:
+    """Averages that the methods of an object give after the loop, in a dict or one by one; None where they give nothing of this rank's."""
+    run, total, world_size = context.facts.after, context.names["sum_over_ranks"], context.names["world_size"]
+    for use in live.uses:
+        tree = context.facts.tree_of(use)
+        method = tree.parent.get(use)
+        call = tree.parent.get(method) if isinstance(method, ast.Attribute) else None
+        if not isinstance(call, ast.Call) or call.func is not method:
+            continue
+        statement, dicts = tree.statement(call), [o for o in run.value(call).made() if o.path in DICTS]
+        given = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else call
+        if (isinstance(statement, ast.Expr) and given is call) or not any(context.shared(v) for v in _contents(context, run.value(given))):
+            continue  # nothing is done with it, or it is all ranks' already
+        named = isinstance(statement, ast.Assign) and given is call and not guards_of(context).guarded(statement)
+        if not named or any(v.scale not in ("mean", None) or v.made() for v in _contents(context, run.value(call))):
+            return _unknown(live, out)
+        mean = f"{total}({{0}}) / {world_size}"
+        each = f"{{{{name: {mean.format('value')} for name, value in {{0}}.items()}}}}" if dicts else mean
+        out.edits.append(Replace(call, each, (call,)))
+        out.settles.append((statement, statement.targets[0]))  # type: ignore[attr-defined]
+        out.needs.add("sum_over_ranks")
+    return out if out.edits else None
+
+
+def _holds_own(context: Context, obj: New, depth: int = 0) -> bool:
+    """Whether an object holds numbers of this rank's own, in containers, too."""
+    held = list(context.facts.after.of(obj).values()) if depth < 4 else []
+    return any(context.shared(v) or any(_holds_own(context, o, depth + 1) for o in v.made() if o.path in COLLECTIONS) for v in held)
+
+
+def _contents(context: Context, value: Value) -> list[Value]:
+    """What is in the dicts that a value is; the value, where it is none."""
+    dicts = [o for o in value.made() if o.path in DICTS]
+    return [v for o in dicts for name, v in context.facts.after.of(o).items() if name != "**"] if dicts else [value]
 
 
 def _gathered(context: Context, loop: Batches, live: LiveOut, line: str, out: Reduction) -> Reduction:

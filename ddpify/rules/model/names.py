@@ -107,13 +107,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             whole = tree.parent[node]
             saved = node in facts.pickled or (isinstance(whole, ast.Call) and "torch.save" in run.value(whole.func).paths())
             if saved and library.DATAPARALLEL in facts.before.value(node).kinds():
-                yield context.manual(
-                    CODE,
-                    node,
-                    "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper",
-                    "see that what loads this file expects the model itself",
-                    level=Safety.REVIEW,
-                )
+                why = "the original saved the DataParallel object itself; this saves the model inside: what loads it needs no `.module`"
+                yield context.manual(CODE, node, why, level=Safety.NOTE)
             edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
             imports = ("import copy",) if node in copied else ()
             why = "this call does not train: it is given the model itself"

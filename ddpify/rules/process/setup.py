@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore
+from ddpify.facts import disk
 from ddpify.facts.model import New
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example, Safety
@@ -248,7 +249,7 @@ def _imports(statement: ast.stmt) -> bool:
 
 
 def works_at_import(context: Context) -> bool:
-    """Whether a model, a loader or a device is used by a statement of the module outside its main block."""
+    """Whether a model, a loader, a device or a name that ranks must share is made or used by the module outside its main block."""
     main = context.main_block
     if main is None:
         return True
@@ -259,6 +260,8 @@ def works_at_import(context: Context) -> bool:
         if isinstance(o, New)
     ]
     places += [(c.node, c.stack) for c in run.trace.calls if c.method in ("cuda",) or "torch.cuda.set_device" in c.func.paths()]
+    read = [run.value(t.path) for t in disk.touched(run) if t.kind in ("read", "list")]
+    places += [(c.node, c.stack) for v in read for o in v.origins if o.kind == "time" for c in run.calls(o.of)]  # type: ignore[arg-type]
     inside = set(ast.walk(main))
     return any(
         (stack[0] if stack else node) not in inside and not isinstance(stack[0] if stack else node, ast.Module) for node, stack in places
