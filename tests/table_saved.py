@@ -119,8 +119,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
             "",
             MAKE.replace("model = Net()", "model = nn.DataParallel(Net())"),
         ),
-        same=(),
-        apart=("keys",),
+        told=("DDP203",),
     ),
     "the model inside where there was a wrapper, or else the model": _script(
         "",

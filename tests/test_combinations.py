@@ -1,4 +1,7 @@
-"""Every launcher with every precision and wrapper, over the examples: converted, compiled, and run on two ranks where the CPU can."""
+"""Every launcher, precision and wrapper, over the examples: converted, compiled, and run on two ranks where the CPU can.
+
+With torchrun every precision is met with every wrapper in every example; with the others in a third of them, another for each example.
+"""
 
 import functools
 import itertools
@@ -29,8 +32,8 @@ def converted(name: str, options: Options) -> Conversion:
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_combination_is_whole_or_says_what_is_missing(name: str, launcher: str) -> None:
-    for options in ASKED:
-        if options.launcher == launcher:
+    for i, options in enumerate(ASKED):
+        if options.launcher == launcher and (launcher == "torchrun" or i % 3 == NAMES.index(name) % 3):
             done = converted(name, options)
             compile(done.code, "train.py", "exec")
             assert (done.status, done.exit_code) == ("convert", int((name, options.amp) in REFUSED)), options.command_line()

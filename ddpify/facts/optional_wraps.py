@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
-from ddpify.facts.model import New, Part, Value
+from ddpify.facts.model import Func, New, Part, Value
 from ddpify.facts.tree import structure
 
 if TYPE_CHECKING:
@@ -46,12 +46,13 @@ def _is_main(node: ast.If) -> bool:
 
 
 def of_devices(facts: Facts, test: ast.expr) -> bool:
-    """Whether a question is about the machine's devices, by itself or by a name that was bound to such a question."""
+    """Whether a question is about the machine's devices, by itself, by a name bound to such a question or by what a function answers."""
     run, parts = facts.before, list(ast.walk(test))
     read = {structure(n) for n in parts if isinstance(n, (ast.Name, ast.Attribute))}
     for node in (n for tree in facts.trees.values() for n in tree.of(ast.Assign)):
-        if any(structure(t) in read for t in node.targets):
+        if any(structure(t) in read for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])):
             parts += ast.walk(node.value)
+    parts += [p for n in parts if isinstance(n, ast.Call) for o in run.value(n.func).objs if isinstance(o, Func) for p in ast.walk(o.node)]
     return any(
         any(path.startswith("torch.cuda.") for path in run.value(n).paths())
         or any((isinstance(o, New) and o.path == "torch.device") for o in run.value(n).objs)

@@ -255,15 +255,17 @@ def sources(context: Context, node: ast.expr) -> Iterator[ast.Assign | ast.With 
 
 
 def _makers(context: Context, node: object, seen: frozenset[ast.AST]) -> Iterator[ast.Assign | ast.With | None]:
-    """The statement that a momentary call is in; where it returns what it makes, those of the calls of its function."""
-    run, tree = context.facts.after, context.tree
-    statement = tree.statement(node) if isinstance(node, ast.expr) and node in tree.parent else None
-    if isinstance(statement, ast.With) and any(momentary(run.value(i.optional_vars)) for i in statement.items if i.optional_vars):
+    """The statement that a momentary call is in; where it returns what it makes, or is not edited, those of the calls of its function."""
+    run = context.facts.after
+    tree = run.scopes.tree(node) if isinstance(node, ast.expr) else None
+    statement = tree.statement(node) if tree is not None and isinstance(node, ast.expr) else None
+    edited, named = statement in context.tree.parent, [i.optional_vars for i in getattr(statement, "items", ()) if i.optional_vars]
+    if edited and isinstance(statement, ast.With) and any(momentary(run.value(name)) for name in named):
         yield statement
-    elif isinstance(statement, ast.Assign) and momentary(run.value(statement.value)):
+    elif edited and isinstance(statement, ast.Assign) and momentary(run.value(statement.value)):
         plain = all(isinstance(o, (Lit, Tup)) or getattr(o, "path", "") in ("list", "dict") for o in run.value(statement.value).objs)
         yield statement if plain else None
-    elif isinstance(statement, ast.Return) and statement not in seen:
+    elif tree is not None and statement is not None and statement not in seen and (not edited or isinstance(statement, ast.Return)):
         function = tree.function(statement)
         calls = dict.fromkeys(c.node for c in run.trace.calls if any(_is(o, function) for o in c.func.objs))
         for call in calls or [None]:

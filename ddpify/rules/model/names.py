@@ -106,9 +106,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if node in facts.passed and isinstance(node, ast.expr):
             whole = tree.parent[node]
             saved = node in facts.pickled or (isinstance(whole, ast.Call) and "torch.save" in run.value(whole.func).paths())
-            if saved and library.DATAPARALLEL in facts.before.value(node).kinds():
-                why = "the original saved the DataParallel object itself; this saves the model inside: what loads it needs no `.module`"
-                yield context.manual(CODE, node, why, level=Safety.NOTE)
+            if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _where_plain(context, node):
+                yield context.manual(
+                    CODE,
+                    node,
+                    "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper",
+                    "see that what loads this file expects the model itself",
+                    level=Safety.REVIEW,
+                )
             edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
             imports = ("import copy",) if node in copied else ()
             why = "this call does not train: it is given the model itself"
@@ -295,15 +300,15 @@ def _class_of(tree: Forest, function: ast.AST) -> ast.AST | None:
     return next((up for up in tree.ancestors(function) if isinstance(up, ast.ClassDef)), None) if function in tree.parent else None
 
 
-def _where_plain(context: Context, node: ast.Attribute) -> bool:
-    """Whether a read stands in the branch for a model without a wrapper: the other branch reads its `.module`."""
-    inner: ast.AST = node
-    for up in context.tree.ancestors(node):
+def _where_plain(context: Context, model: ast.expr) -> bool:
+    """Whether a model is read in the branch for one without a wrapper: the other branch reads its `.module`."""
+    inner: ast.AST = model
+    for up in context.tree.ancestors(model):
         if isinstance(up, (ast.If, ast.IfExp)):
             body, other = (up.body, up.orelse) if isinstance(up, ast.If) else ([up.body], [up.orelse])
             across = other if any(inner is part for part in body) else body if any(inner is part for part in other) else []
             if any(
-                isinstance(n, ast.Attribute) and n.attr == "module" and same(n.value, node.value) for part in across for n in ast.walk(part)
+                isinstance(n, ast.Attribute) and n.attr == "module" and same(n.value, model) for part in across for n in ast.walk(part)
             ):
                 return True
         inner = up
@@ -350,7 +355,7 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     if node.attr in _SAME and wrapped:
         return
     prefixed = any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
-    if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped and not _where_plain(context, node):
+    if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped and not _where_plain(context, node.value):
         optional, test = _optional(context, node.value)
         if optional:
             call = tree.parent[node]
