@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -53,6 +53,18 @@ def _within(part: object) -> Hashable:
 def same(one: ast.AST, other: ast.AST) -> bool:
     """Whether two nodes say the same."""
     return structure(one) == structure(other)
+
+
+@lru_cache(4096)
+def walked(node: ast.AST) -> tuple[ast.AST, ...]:
+    """A node and all nodes in it, breadth first: `ast.walk`, gone through once."""
+    return tuple(ast.walk(node))
+
+
+@lru_cache(1024)
+def inside(node: ast.AST) -> frozenset[ast.AST]:
+    """A node and all nodes in it, to be asked for membership."""
+    return frozenset(walked(node))
 
 
 def last_name(node: ast.AST) -> str:

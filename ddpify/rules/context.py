@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TypeVar
@@ -344,9 +345,15 @@ class Context:
         """The text of an expression as its file has it, its further lines moved to the left with its statement."""
         name = self.facts.tree_of(node).name
         file = self.facts.project.entry if name == "__main__" else self.facts.project.files[name]
-        text = ast.get_source_segment(file.source.text, node) or ast.unparse(node)
+        key, memo = ("lines", file.tree), self.facts.project.memo
+        if key not in memo:
+            memo[key] = list(io.StringIO(file.source.text, newline=""))  # as Python counts lines, which str.splitlines does not
+        lines: list[str] = memo[key]  # type: ignore[assignment]
+        part = [line.encode() for line in lines[node.lineno - 1 : node.end_lineno]]
+        part[-1] = part[-1][: node.end_col_offset]
+        text = b"".join((part[0][node.col_offset :], *part[1:])).decode()
         first, *rest = text.replace("\r\n", "\n").split("\n")
-        line = file.source.text.splitlines()[node.lineno - 1]
+        line = lines[node.lineno - 1]
         indent = len(line) - len(line.lstrip())
         return "\n".join([first, *(part[indent:] if not part[:indent].strip() else part.lstrip() for part in rest)])
 

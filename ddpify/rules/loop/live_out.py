@@ -10,6 +10,7 @@ from ddpify.facts.effects import effect
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import NOTHING, New, Value
 from ddpify.facts.scopes import Path
+from ddpify.facts.tree import inside, walked
 from ddpify.facts.writes import Batches, Write, container, writes, writes_of
 from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
@@ -80,11 +81,11 @@ def written(context: Context, loop: Batches) -> list[list[Write]]:
 
 def _in_callees(context: Context, loop: Batches) -> Iterator[tuple[list[Write], frozenset[Place]]]:
     """Totals of globals and of attributes that functions add to which a loop calls: by the names that they have where the loop stands."""
-    run, inside = context.facts.after, set(ast.walk(loop))
+    run, within = context.facts.after, inside(loop)
     groups: dict[frozenset[Place], list[Write]] = {}
     for event in run.definitions.written_in(loop):
         node = event.node
-        if node in inside or not isinstance(node, (ast.Name, ast.Attribute)):
+        if node in within or not isinstance(node, (ast.Name, ast.Attribute)):
             continue
         statement = context.facts.tree_of(node).parent.get(node)
         totals = [w for w in writes_of(statement) if w.target is node and w.how == "total"] if statement is not None else []
@@ -106,11 +107,11 @@ def _seen_from(context: Context, loop: Batches, node: ast.Name | ast.Attribute, 
         here = function is tree.root or node.id in run.scopes.names(function).of_module
         return node if here and run.scopes.owner(node) == tree.name else None
     made = base.made() if base is not None else frozenset()
-    if base is None or len(base.objs) != 1 or any(made_under(o, set(ast.walk(loop))) for o in made):
+    if base is None or len(base.objs) != 1 or any(made_under(o, inside(loop)) for o in made):
         return None
     if any(run.interpreter.is_module(o) or meter(context, o) is not None for o in made):
         return None
-    for name in (n for s in loop.body for n in ast.walk(s)):
+    for name in (n for s in loop.body for n in walked(s)):
         if isinstance(name, ast.Name) and run.value(name).objs == base.objs:
             return ast.copy_location(ast.Attribute(name, node.attr, ast.Load()), name)
     return None
@@ -119,14 +120,14 @@ def _seen_from(context: Context, loop: Batches, node: ast.Name | ast.Attribute, 
 def places_of(context: Context, loop: Batches, group: list[Write]) -> frozenset[Place]:
     """What some writes write to: a variable, or what the objects hold that it may be, unless each pass makes its own."""
     definitions, out = context.facts.after.definitions, frozenset[Place]()
-    inside = set(ast.walk(loop))
+    within = inside(loop)
     for write in group:
         places = frozenset[Place]()
         if write.how in ("entries", "samples", "cells", "object"):
             places = definitions.content(write.target)
         elif isinstance(write.target, ast.Subscript):
             places = definitions.element(write.target)
-        out |= frozenset(p for p in places if not made_under(p.owner, inside)) or definitions.variable(write.target)
+        out |= frozenset(p for p in places if not made_under(p.owner, within)) or definitions.variable(write.target)
     return out
 
 
@@ -138,7 +139,7 @@ def made_under(obj: object, nodes: Collection[ast.AST]) -> bool:
 def _passed(context: Context, loop: Batches) -> Iterator[Write]:
     """Dicts that a loop hands to a function which adds to their elements."""
     run = context.facts.after
-    for call in (n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)):
+    for call in (n for s in loop.body for n in walked(s) if isinstance(n, ast.Call)):
         for arg in (*call.args, *(k.value for k in call.keywords)):
             objs = {o for o in run.value(arg).made() if o.path in DICTS} if isinstance(arg, (ast.Name, ast.Attribute)) else set()
             stores = [s for s in run.trace.stores if objs & s.receiver.objs and call in s.stack] if objs else []
@@ -215,7 +216,7 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
 def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | None:
     """A read in a test inside the loop that decides what is trained or written."""
     writing = {c.node for c in context.facts.after.trace.calls if effect(c) == "file"}
-    for node in (n for s in loop.body for n in ast.walk(s) if isinstance(n, (ast.If, ast.While))):
+    for node in (n for s in loop.body for n in walked(s) if isinstance(n, (ast.If, ast.While))):
         if parts_ranks(context, node) or any(n in writing for s in node.body for n in ast.walk(s)):
             for part in ast.walk(node.test):
                 if isinstance(part, (ast.Name, ast.Attribute)) and context.facts.after.scopes.same(part, target):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.definitions import GROWS
 from ddpify.facts.model import New
+from ddpify.facts.tree import walked
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 
@@ -27,12 +28,12 @@ def meter(context: Context, obj: New) -> Meter | None:
     totals: dict[str, None] = {}
     assigned: dict[str, list[ast.expr]] = {}
     methods = list(_methods(context, obj))
-    adding = {m.name for m in methods if any(isinstance(n, ast.AugAssign) and _own(n.target) for n in ast.walk(m))}
+    adding = {m.name for m in methods if any(isinstance(n, ast.AugAssign) and _own(n.target) for n in walked(m))}
     for method in methods:
         if not adding & {method.name, *_asks(method)} and not _called_between(context, obj, method.name, adding):
             continue  # it shows what there is after the loop
         starts = method.name in ("__init__", "reset", "clear")
-        for node in ast.walk(method):
+        for node in walked(method):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWS and _own(node.func.value):
                 return None
             if isinstance(node, ast.AugAssign) and _own(node.target):
@@ -56,7 +57,7 @@ def meter(context: Context, obj: New) -> Meter | None:
 
 def _asks(method: ast.FunctionDef) -> set[str]:
     """The methods of its own object that a method calls."""
-    return {n.func.attr for n in ast.walk(method) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _own(n.func)}
+    return {n.func.attr for n in walked(method) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _own(n.func)}
 
 
 def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> bool:
