@@ -115,12 +115,14 @@ class InsertBefore:
     """Put the statements `code` before the statement `node`, at its indentation.
 
     With `holes`, expressions inside `node`, `code` is a template; where the same change replaces a hole, what stood there is filled in.
+    `first` puts them before what other changes put there.
     """
 
     node: ast.stmt
     code: str
     holes: tuple[ast.expr, ...] = ()
     binds: tuple[FreshName, ...] = ()
+    first: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,6 +103,90 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("epoch",),
     ),
+    "a file that the module writes, which the main block reads first": Script(
+        f"""
+    import argparse
+    {NET}
+    args = argparse.ArgumentParser()
+    args.add_argument("--lr", type=float, default=0.1)
+    args = args.parse_args()
+    with open("settings.txt", "w") as out:
+        out.write(str(args.lr))
+
+    if __name__ == "__main__":
+        rate = float(open("settings.txt").read())
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = Net().to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=rate){IN_MAIN}
+        """,
+        same=("epoch",),
+    ),
+    "another thing that is called dist, and a module that sums over the ranks": Script(
+        f"""
+    import lost_rows
+    {NET}
+    def dist(a, b):
+        return (a - b).pow(2).sum().item()
+
+    if __name__ == "__main__":
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = Net().to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        print(f"apart {{dist(x[0], x[1]):.4f}}")
+        for epoch in range(3):
+            print(f"epoch {{epoch}} lost {{lost_rows.fit(net, feed, optimizer, device):.6f}}")
+        """,
+        files={
+            "lost_rows.py": "import torch.nn.functional as F\n\n\n"
+            "def fit(net, feed, optimizer, device):\n"
+            "    lost = 0.0\n"
+            "    for rows, labels in feed:\n"
+            "        optimizer.zero_grad()\n"
+            "        loss = F.cross_entropy(net(rows.to(device)), labels.to(device))\n"
+            "        loss.backward()\n"
+            "        optimizer.step()\n"
+            "        lost += loss.item() * len(rows)\n"
+            "    return lost / len(feed.dataset)\n"
+        },
+        same=("apart", "epoch"),
+    ),
+    "modules that know nothing of the entry's device": Script(
+        f"""
+    import engine
+    {NET}
+    if __name__ == "__main__":
+        DEVICE = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+        net = Net().to(DEVICE)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            print(f"epoch {{epoch}} lost {{engine.fit(net, feed, optimizer):.6f}}")
+        """,
+        files={
+            "engine.py": "import torch\nimport torch.nn.functional as F\nfrom meters import Meter\n\n\n"
+            "def fit(net, feed, optimizer):\n"
+            "    losses = Meter()\n"
+            "    for rows, labels in feed:\n"
+            "        if torch.cuda.device_count() > 0:\n"
+            "            rows, labels = rows.cuda(), labels.cuda()\n"
+            "        optimizer.zero_grad()\n"
+            "        loss = F.cross_entropy(net(rows), labels)\n"
+            "        loss.backward()\n"
+            "        optimizer.step()\n"
+            "        losses.update(loss.item(), len(rows))\n"
+            "    return losses.avg\n",
+            "meters.py": "class Meter:\n"
+            "    def __init__(self):\n"
+            "        self.sum, self.count, self.avg = 0.0, 0, 0.0\n\n"
+            "    def update(self, value, n=1):\n"
+            "        self.sum += value * n\n"
+            "        self.count += n\n"
+            "        self.avg = self.sum / self.count\n",
+        },
+        same=("epoch",),
+    ),
     "a function of the project's own that is called mkdir": Script(
         f"""
     import folders

@@ -214,7 +214,7 @@ class _Rewriter(cst.CSTTransformer):
             _ast(code)
             parsed = emit.parse_code(code, self.module.default_newline)
             if isinstance(edit, InsertBefore):
-                place.before.append((parsed, step))
+                place.before.insert(0 if edit.first else len(place.before), (parsed, step))
             else:
                 place.after.append(parsed)
         elif isinstance(edit, Drop):

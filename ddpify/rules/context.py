@@ -142,7 +142,7 @@ class Context:
             for inner in ast.walk(function):
                 if isinstance(inner, ast.Name) and inner.id in names and self._is_device(inner):
                     return inner.id, ()
-        return self.names["device"], ("device",)
+        return ("get_device()" if away and self.own_device is not None else self.names["device"]), ("device",)
 
     def is_early(self, node: ast.AST) -> bool:
         """Whether a place of the module comes before the script's own device is bound."""

@@ -261,7 +261,8 @@ def _where_there_is_one(context: Context, node: ast.Call) -> bool:
 def _moved(context: Context, node: ast.Call, func: ast.Attribute) -> Change:
     rest = [k for k in node.keywords if k.arg not in ("device",)]
     args = node.args[1:]
-    device = context.device_at(node)[0] if context.is_early(node) else context.names["device"]
+    unnamed = context.is_early(node) or (context.own_device is not None and not context.facts.in_main(node))
+    device = context.device_at(node)[0] if unnamed else context.names["device"]
     texts = [device, *(f"non_blocking={ast.unparse(a)}" for a in args), *(f"{k.arg}={ast.unparse(k.value)}" for k in rest)]
     return Change(
         CODE,

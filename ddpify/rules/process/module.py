@@ -165,22 +165,23 @@ def _worded(context: Context, edit: Edit) -> Edit:
     return replace(edit, **found)  # type: ignore[arg-type]
 
 
-def _asked(context: Context, text: str) -> str:
+def _asked(context: Context, text: str, own: bool = True) -> str:
     """The text with names made calls, but for what stands in plain strings."""
     parts = _PLAIN.split(text)
-    return "".join(part if i % 2 else _called_for(context, part) for i, part in enumerate(parts))
+    return "".join(part if i % 2 else _called_for(context, part, own) for i, part in enumerate(parts))
 
 
-def _called_for(context: Context, text: str) -> str:
+def _called_for(context: Context, text: str, own: bool = True) -> str:
+    """The text with names made calls; with `own`, the script's own name for its device may be one of the file's, too."""
     for key, (function, _) in _ASKED.items():
-        if key != "device" or context.own_device is None:
+        if key != "device" or context.own_device is None or not own:
             text = re.sub(rf"(?<![\w.\"']){context.names[key]}(?!\w|\s*=(?!=)|\()", f"{function}()", text)
     return text
 
 
 def _outside_docstring(context: Context, text: str) -> str:
     parts = text.split('"""')
-    return '"""'.join(_asked(context, part) if i % 2 == 0 else part for i, part in enumerate(parts))
+    return '"""'.join(_asked(context, part, own=False) if i % 2 == 0 else part for i, part in enumerate(parts))
 
 
 def _texts(edits: Sequence[Edit]) -> list[str]:
@@ -218,6 +219,7 @@ def new_file(
                 texts[key] = _alone(context, key, _outside_docstring(context, text))
                 todo += [n for k, n in context.names.items() if k in functions and re.search(rf"(?<![\w.]){n}\(", text)]
     body = "\n\n".join(texts[key] for key in functions if key in texts)
+    body = re.sub(rf"(?<![\w.\"']){context.names['dist']}\.", "dist.", body)  # the entry's other name for it is not needed here
     asked = [text for n, text in _ASKED.values() if f"{n}(" in body or any(line.endswith(f" {n}") for line in used)]
     whole = "\n\n".join([*asked, body]) if body else "\n\n".join(asked)
     lines = [line for line in imports if _is_used(line, whole)]

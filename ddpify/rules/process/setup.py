@@ -127,13 +127,13 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
     chosen = joining.behind_choice_of_devices(context, changes)
     if chosen is not None:
-        edits: list[Edit] = [InsertBefore(anchor, code), InsertAfter(chosen, call)]
+        edits: list[Edit] = [InsertBefore(anchor, code, first=True), InsertAfter(chosen, call)]
     else:
-        edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""))]
+        edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""), first=True)]
     first = anchor
     if not working and main is not None and chosen is None:
         first = next((s for s in main.body if not isinstance(s, (ast.Import, ast.ImportFrom))), main.body[0])
-        edits.append(InsertBefore(first, call))
+        edits.append(InsertBefore(first, call, first=True))
     base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
     imports = base + tuple(
         i for piece, helper in HELPERS.items() if piece in needs and (away is None or piece not in away.pieces) for i in helper.imports
