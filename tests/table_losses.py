@@ -1409,7 +1409,7 @@ SCRIPTS: dict[str, Script] = {
             parts = fixed(model(rows))
             loss = mse(parts[1], fixed(rows)[1])
             for part, goal in zip(parts, wanted):
-                loss = loss + mse(part, goal[:number])
+                loss = loss + mse(part, goal[:number, :])
             loss.backward()
             optimizer.step()
 """),
@@ -1837,5 +1837,122 @@ class Machine(nn.Module):
             print("first", round(encoder(x[:1]).sum().item(), 5))
         """,
         same=("first",),
+    ),
+    "targets cut from constants by a batch's length: of one number, and one for each place in the batch": Script(
+        """
+        class Targets:
+            def __init__(self, n):
+                self.ones = torch.full((n,), 1.0)
+                self.blank = torch.FloatTensor(n)
+                self.blank.fill_(0)
+
+
+        loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        targets, soft = Targets(50), 0.9 * torch.ones(50, 1)
+        kinds = torch.arange(50) % 4
+        by_place = torch.zeros(50)
+        by_place[1::2] = 1
+        for epoch in range(2):
+            for rows, _ in loader:
+                out = model(rows)
+                loss = F.mse_loss(out[:, 0], targets.ones[: len(rows)]) + F.mse_loss(out[:, 1], targets.blank[: rows.size(0)])
+                loss = loss + F.mse_loss(out[:, 2:3], soft[: rows.shape[0]])
+                loss = loss + F.cross_entropy(out, kinds[: len(rows)]) + F.mse_loss(out[:, 3], by_place[: len(out)])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print("first", round(model(x[:1]).sum().item(), 5))
+        """,
+        same=("first",),
+    ),
+    "smoothed targets of one number, cut by a batch's length": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        real, fake = (torch.ones(50, 1) * 0.9).float(), torch.zeros(50, 1)
+        for epoch in range(2):
+            for rows, _ in loader:
+                for target in (real, fake):
+                    loss = F.mse_loss(model(rows), target[: len(rows)])
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        with torch.no_grad():
+            print("first", round(model(x[:1]).sum().item(), 5))
+        """,
+        same=("first",),
+    ),
+    "a constant whose first entries were made another number, cut by a batch's length that has a name": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        wanted = torch.ones(50)
+        wanted[:2].fill_(0.25)
+        for epoch in range(2):
+            for rows, _ in loader:
+                n = rows.size(0)
+                out = model(rows).squeeze(1)
+                loss = F.mse_loss(out, wanted[:n])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "one row for each place of a batch, repeated, and then told apart": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pattern = torch.linspace(0, 1, 3).repeat(50, 1)
+        other = pattern + torch.eye(50)[:, :3]
+        for epoch in range(2):
+            for rows, _ in loader:
+                n = len(rows)
+                out = model(rows)
+                loss = F.mse_loss(out, pattern[:n])
+                loss = loss + F.mse_loss(out, other[:n])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "several rows, repeated for the places of a batch": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pattern = torch.eye(3).repeat(20, 1)
+        for epoch in range(2):
+            for rows, _ in loader:
+                n = len(rows)
+                out = model(rows)
+                loss = F.mse_loss(out, pattern[:n])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "inputs drawn once, as many of them as the batch has rows": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        fixed = torch.randn(50, 8)
+        for epoch in range(2):
+            for rows, _ in loader:
+                loss = (model(rows) - model(fixed[: len(rows)])).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
     ),
 }

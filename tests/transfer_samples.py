@@ -498,6 +498,11 @@ INDEX: list[Call] = [
         )
     ),
     call(C((20, 3)), Block(0, 1)),
+    call(C((20, 3), "four"), Block(0, 1)),
+    call(C((20,), "two"), Block(0, 1)),
+    call(C((20, 3), "four"), Block(0, 1), 0),
+    call(C((20, 3), "four"), Block(0, 1), slice(None)),
+    call(C((20, 3), "four"), slice(None), Block(0, 1)),
     call(X, M),
     call(C((5, 3)), K),
     call(C((5, 3)), K, J),

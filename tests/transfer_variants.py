@@ -145,7 +145,7 @@ class Variant:
                 shape = shape._replace(dims=shape.dims + 1, axis=shape.axis + 1, front=True)
             return Argument("chosen" if given.kind == "chosen" else "sample", shape)
         if isinstance(given, Constant):
-            return Argument(None, Shape(None, len(given.sizes)))
+            return Argument(None, Shape(None, len(given.sizes), uniform=given.kind in ("four", "two")))
         if isinstance(given, Size):
             return Argument("count")
         if isinstance(given, Sum):

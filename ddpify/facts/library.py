@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import drivers, named, sources, tensors
+from ddpify.facts import drivers, named, sources, tensors, uniform
 from ddpify.facts.model import (
     NOTHING,
     Call,
@@ -274,6 +274,8 @@ def call_tensor(run: Interpreter, call: Call, args: list[Value], keywords: dict[
     name = call.method
     receiver = call.now
     flow = mixed([receiver, *args], keywords)
+    if name == "repeat":
+        flow = Value(flow.objs, flow.origins | uniform.repeats(name, call.node, [receiver, *args]), flow.scale, flow.shape)
     if name in ("copy_", "resize_as_", "resize_") and args and not receiver.of_kind("parameters") and not receiver.of_kind("weight"):
         return _refilled(name, receiver, args)
     if name in FILLS:

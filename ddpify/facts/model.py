@@ -299,18 +299,21 @@ def _either(one: Value, other: Value) -> Shape | None:
     if one.shape is None or other.shape is None:
         alone = one.shape or other.shape
         lost = (one if one.shape is None else other).scale in ROWS
-        return None if lost or alone is None else alone
+        return None if lost or alone is None else alone._replace(uniform=False)
     sure, several = one.shape.sure and other.shape.sure, one.shape.several if one.shape.several == other.shape.several else None
     mine, others = _counted_from(one.shape), _counted_from(other.shape)
     if mine >= others or others >= mine:
-        return (one.shape if mine >= others else other.shape)._replace(sure=sure, several=several, single=False, front=False)
+        return (one.shape if mine >= others else other.shape)._replace(
+            sure=sure, several=several, single=False, front=False, uniform=one.shape.uniform and other.shape.uniform
+        )
     return Shape(Base(mine | others), 0, one.shape.axis, sure, several=several)
 
 
 def _counted_from(shape: Shape) -> frozenset[Shape]:
     """The dimensions of each of several tensors that a tensor may be, or its own."""
     held = shape.base.of if isinstance(shape.base, Base) and isinstance(shape.base.of, frozenset) else (shape._replace(dims=0),)
-    return frozenset(s._replace(dims=s.dims + shape.dims, axis=0, sure=True, single=False, several=False, front=False) for s in held)
+    plain = Shape()
+    return frozenset(plain._replace(base=s.base, dims=s.dims + shape.dims) for s in held)
 
 
 def _elsewhere(one: Value, other: Value) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ddpify.facts import uniform
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Origin, Tup, Value, join, just
 from ddpify.placement import rows
 from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
@@ -20,7 +21,7 @@ _NONE: Mapping[str, Rule] = {}
 INTO_CELLS = frozenset("index_add index_add_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_put index_put_ put_".split())
 ENDS = "[ends]"  # the key of what a `range` goes to
 TURNED_OVER = frozenset(("T", "mT", "H", "mH"))
-_MAKES = frozenset(["zeros", "arange", "linspace", "logspace", "eye", "as_tensor"])
+_MAKES = frozenset(["zeros", "empty", "arange", "linspace", "logspace", "eye", "as_tensor"])
 _DETACHING = frozenset(["item", "tolist", "numpy", "detach", "detach_"])
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add",
@@ -193,8 +194,8 @@ def function(
     particular: Mapping[str, Rule] = _NONE,
 ) -> Value:
     """What `torch.name(...)`, or a method called `name` of the first of `args`, gives."""
-    origins |= drawn_inside(run, args)
-    if name not in _MAKES and all(map(_is_plain, args)) and all(map(_is_plain, keywords.values())):
+    origins |= drawn_inside(run, args) | uniform.repeats(name, node, args)
+    if name not in (*_MAKES, "repeat") and all(map(_is_plain, args)) and all(map(_is_plain, keywords.values())):
         return Value(frozenset(), _kept_graph(name, origins))
     args = [_scores(args[0]), *args[1:]] if args and name in BY_WEIGHT else args
     operands, named = given(run, args, {k: v for k, v in keywords.items() if k != "**"})
@@ -213,6 +214,10 @@ def function(
     shape = value.shape
     if shape is not None and isinstance(node, ast.Call) and _is_starred(node.args):
         shape = shape._replace(base=node, dims=0)
+    if name == "repeat" and value.scale is None and any(o.kind == "repeated" and o.of is node for o in origins):
+        shape = Shape(None, len(args) - 1)
+    if shape is not None and shape.uniform != (alike := value.scale is None and uniform.is_uniform(name, args)):
+        shape = shape._replace(uniform=alike)
     if shape is value.shape and name not in _DETACHING:
         return value
     return Value(value.objs, _kept_graph(name, value.origins), value.scale, shape)
@@ -274,7 +279,8 @@ def made(run: Interpreter, name: str, node: ast.AST, args: list[Value], keywords
         return function(run, name, node, args, {}, origins)
     if name in ("randint", "normal", "uniform", "full"):
         sizes = sizes or tuples[:1] or args[2:] or (args[:1] if name == "full" else [])
-    return function(run, "zeros", node, sizes or args, {}, origins)
+    one_number = name in ("ones", "zeros") or (name == "full" and all(a.shape is None for a in args))
+    return function(run, "zeros" if one_number else "empty", node, sizes or args, {}, origins)
 
 
 def module(
@@ -377,7 +383,10 @@ def indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, or
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
     if base.of_kind(PLACES) and not all(o.literal is None or o.literal == slice(None) for o in operands):
         origins |= {Origin("displaced", node)}
-    value = value_of(run, rows.index(argument(run, base), operands), node, origins)
+    x = argument(run, base)
+    if base.scale is None and base.of_kind("repeated") and not base.of_kind("displaced"):
+        x = x._replace(shape=(x.shape or Shape(Base(base), sure=False))._replace(uniform=True))
+    value = value_of(run, rows.index(x, operands), node, origins)
     return Value(value.objs, value.origins | {Origin("turned", node)}, value.scale, value.shape) if own else value
 
 
@@ -449,8 +458,8 @@ def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bo
         bounds = [run.trace.values.get(b, NOTHING) if b is not None else None for b in (node.lower, node.upper, node.step)]
         counts = [b for b in bounds[:2] if b is not None and not _is_zero(b)]
         if bounds[2] is None and all(b.scale == "count" and not b.of_kind("fraction") for b in counts):
-            return _BLOCK if counts and (rows or bounds[0] in counts) else _WHOLE
-        return _SOME
+            return (_BLOCK if rows or bounds[0] not in counts else Argument("count")) if counts else _WHOLE
+        return _SOME if rows or all(b.scale is None for b in counts) else Argument("count")
     if isinstance(node, ast.Constant) and node.value is ...:
         return Argument(literal=...)
     value = run.trace.values.get(node, NOTHING) if value is None else value

@@ -25,8 +25,12 @@ def indexed(use: Use) -> Result:
 
 
 def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
-    """Entries of a constant that each sample chooses."""
+    """Entries of a constant that each sample chooses, or as many as there are samples: on each rank the first, whichever samples it has."""
     rows = [e for e in entries if e.scale in ROWS]
+    if entries[0].scale == "count" and isinstance(entries[0].literal, slice) and not rows:
+        if x.shape is None or not x.shape.uniform or any(e.scale is not None for e in entries[1:]):
+            return COUPLED
+        return Result("sample", x.shape.resized()) if all(e.literal == slice(None) for e in entries[1:]) else NO_CLAIM
     if not rows:
         if any(e.scale is not None for e in entries):
             return NO_CLAIM

@@ -38,6 +38,7 @@ class Shape(NamedTuple):
     `dims` is their number where `base` is None, else how many more there are than what `base` stands for has. `sure`: whether the axis
     of the samples is known, and not only the usual one. `single`: the last dimension has one entry, `front`: the first.
     `several`: a tuple of such tensors (None: it may be one).
+    `uniform`: a constant whose rows are all the same.
     """
 
     base: Hashable | None = None
@@ -47,6 +48,7 @@ class Shape(NamedTuple):
     single: bool = False
     several: bool | None = False
     front: bool = False
+    uniform: bool = False
 
     @property
     def ndim(self) -> int | None:
@@ -55,7 +57,9 @@ class Shape(NamedTuple):
 
     def resized(self, more: int = 0, axis: int | None = None) -> Shape:
         """With more or fewer dimensions, and the samples along another one."""
-        return self._replace(dims=self.dims + more, axis=self.axis if axis is None else axis, single=False, several=False, front=False)
+        return self._replace(
+            dims=self.dims + more, axis=self.axis if axis is None else axis, single=False, several=False, front=False, uniform=False
+        )
 
 
 class Argument(NamedTuple):

@@ -45,8 +45,9 @@ def together(use: Use, parts: Sequence[Argument]) -> Result:
     rows = [p for p in parts if p.scale in ROWS]
     others = [p for p in parts if p.scale is None]
     if not rows:
-        known = [p.shape for p in others if p.shape is not None and p.shape.base is None]
-        shape = max(known, key=lambda s: s.dims)._replace(several=False) if len(known) == len(others) and known else None
+        tensors = [p for p in others if not isinstance(p.literal, (int, float))]
+        known = [p.shape for p in tensors if p.shape is not None and p.shape.base is None]
+        shape = max(known, key=lambda s: s.dims)._replace(several=False, uniform=False) if len(known) == len(tensors) and known else None
         return (without_rows([p.scale for p in parts]) or NO_CLAIM) if len(others) < len(parts) else Result(None, shape)
     if len(rows) + len(others) < len(parts):
         met = any(p.scale in ("mean", "sum", "total", "weighted") for p in parts)

@@ -101,6 +101,7 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
                 run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
     elif isinstance(target, ast.Subscript):
         receiver, index = run.expression(target.value), run.expression(target.slice)
+        filled_with(run, target, False)
         run.store(target, receiver, value)
         run.events.append((Kind.WRITE, target, receiver, value))
         if _all_of(target) and receiver.of_kind("drawn") and not value.of_kind("drawn"):
@@ -129,6 +130,15 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
                 run.set_attribute(
                     obj, target.value.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False
                 )
+
+
+def filled_with(run: Interpreter, node: ast.expr, one_number: bool) -> None:
+    """Entries of a constant are changed in place; all of them to one number, or some, so that they may differ from here on."""
+    while isinstance(node, ast.Subscript):
+        node, one_number = node.value, False
+    held = run.trace.values.get(node, NOTHING)
+    if isinstance(node, (ast.Name, ast.Attribute)) and held.shape is not None and held.scale is None and held.shape.uniform != one_number:
+        assign(run, node, Value(held.objs, held.origins, None, held.shape._replace(uniform=one_number)))
 
 
 def _replaced(run: Interpreter, receiver: Value, value: Value) -> bool:

@@ -53,10 +53,6 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
             whole: Scale = "sample" if isinstance(rows, ast.Slice) else "other"
             return Value(frozenset(), base.origins | frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index"), whole)
-        rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        if base.scale is None and own_length(run, rows):
-            ends = library.mixed([run.trace.values.get(n, NOTHING) for n in ast.iter_child_nodes(rows)], {})
-            return Value(frozenset(), base.origins | ends.origins, "sample", base.shape)  # as many rows as the batch has
         found = tensors.item(run, base, index, node)
         return library.agreed(found) if base.scale == "count" and found.scale is None else found
     out = []
