@@ -187,6 +187,36 @@ SCRIPTS: dict[str, Script] = {
         },
         same=("epoch",),
     ),
+    "pictures that save themselves, and are looked at afterwards": Script(
+        f"""
+    from PIL import Image
+    {NET}
+    def save_images(rows, path):
+        picture = Image.fromarray(rows)
+        picture.convert("L").save(path)
+
+    feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    net = Net().to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1){AT_TOP}
+        save_images(epoch, "rows.txt")
+    with open("rows.txt") as rows:
+        print("picture " + rows.read())
+        """,
+        same=("epoch", "picture"),
+        stand_ins={
+            "PIL.py": "class Picture:\n"
+            "    def __init__(self, rows):\n"
+            "        self.rows = rows\n\n"
+            "    def convert(self, mode):\n"
+            "        return self\n\n"
+            "    def save(self, path):\n"
+            "        with open(path, 'w') as out:\n"
+            "            out.write(str(self.rows))\n\n\n"
+            "class Image:\n"
+            "    fromarray = Picture\n"
+        },
+    ),
     "a function of the project's own that is called mkdir": Script(
         f"""
     import folders

@@ -139,6 +139,8 @@ def touches(call: Call) -> Iterator[Touch]:
             yield Touch(_METHODS[function.attr], call, function.value)
         elif function.attr in _FRAMES:
             yield from _given(call, "write", 0, "path_or_buf")
+        elif effects.saves_itself(call):
+            yield from _given(call, "write", 0, "fp")
 
 
 def _given(call: Call, kind: Kind, position: int | None, keyword: str, ending: str = "") -> Iterator[Touch]:

@@ -163,6 +163,8 @@ def effect(call: Call) -> Effect | None:
         return "file"
     if call.method == "save" and any(isinstance(o, Method) and isinstance(o.of, New) and o.of.cls is not None for o in call.func.objs):
         return "file"  # a network that was compiled by torch.jit: its class has no such method
+    if saves_itself(call):
+        return "file"
     if call.method in _PATH_METHODS and isinstance(call.node.func, ast.Attribute) and not call.func.paths():
         return "file"
     if call.method in ("rename", "replace", "rmdir") and any(
@@ -170,6 +172,12 @@ def effect(call: Call) -> Effect | None:
     ):
         return "file"
     return "folder" if call.method == "mkdir" else None
+
+
+def saves_itself(call: Call) -> bool:
+    """Whether `x.save(path)` writes an image, a document or its like: a method of no class of the project."""
+    given = call.method == "save" and isinstance(call.node.func, ast.Attribute) and bool(call.args or call.keywords)
+    return given and not call.func.paths() and not any(isinstance(o, (Func, Lit)) for o in (*call.func.objs, *call.receiver.objs))
 
 
 def only_draws(call: Call) -> bool:
