@@ -677,6 +677,50 @@ SCRIPTS: dict[str, Script] = {
         """,
         apart=("trajectory",),  # pairs are drawn within each rank's rows
     ),
+    "a total over one over the number of samples, of inputs moved along a gradient": Script(
+        """
+        apart = nn.KLDivLoss(reduction="sum")
+
+
+        def attacked(net, rows, steps=2):
+            moved = rows.detach() + 0.01
+            for _ in range(steps):
+                moved.requires_grad_()
+                far = apart(F.log_softmax(net(moved), dim=1), F.softmax(net(rows), dim=1))
+                grad = torch.autograd.grad(far, [moved])[0]
+                moved = moved.detach() + 0.05 * torch.sign(grad.detach())
+                moved = torch.min(torch.max(moved, rows - 0.1), rows + 0.1)
+            return moved.detach()
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                part = 1.0 / len(rows)
+                moved = attacked(net, rows)
+                robust = part * apart(F.log_softmax(net(moved), dim=1), F.softmax(net(rows), dim=1))
+                loss = F.cross_entropy(net(rows), kinds) + 6.0 * robust
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "an average over one over the number of samples": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for rows, kinds in feed:
+            part = 1.0 / len(rows) if epochs else 1.0
+            loss = part * F.cross_entropy(net(rows), kinds, reduction="sum") + 1.0 / len(rows) * F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        """.replace("epochs", "x.sum() > 0"),
+        told=("DDP402",),
+    ),
     "products of channels, sample by sample": Script(
         """
         def gram(maps):

@@ -30,7 +30,7 @@ from ddpify.facts.model import (
 from ddpify.facts.names import canonical
 from ddpify.facts.tree import is_main_test, last_name
 from ddpify.placement import rows
-from ddpify.placement.shape import Shape
+from ddpify.placement.shape import Scale, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -567,8 +567,10 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
     if path == "torch.autograd.grad":
         flow = mixed(args, keywords)
         through = frozenset(Origin("graded", o.of) if o.kind == "forward" else o for o in flow.origins)
-        by = args[1].shape if len(args) > 1 and args[1].shape is not None and not args[1].objs else Shape(node)
-        return Value(frozenset(), through, flow.scale, by._replace(several=True) if flow.scale else None)
+        of, by = tensors.differentiated(run, args, keywords)
+        scale: Scale | None = "sample" if of.scale == "sum" and by.scale == "sample" and len(args) < 3 else flow.scale
+        shape = by.shape if by.shape is not None and not by.objs else Shape(node)
+        return Value(frozenset(), through, scale, shape._replace(several=True) if scale else None)
     distribution = path.startswith("torch.distributions.") and last in rows.DISTRIBUTIONS and mixed(args, keywords).scale is not None
     if (
         distribution

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
-from ddpify.placement.shape import ROWS, Base, Scale, Shape
+from ddpify.placement.shape import INVERSE, ROWS, Base, Scale, Shape
 from ddpify.records import dataclass, field
 
 Stack = tuple[ast.AST, ...]
@@ -298,7 +298,7 @@ def _either(one: Value, other: Value) -> Shape | None:
     """The dimensions of one of two tensors."""
     if one.shape is None or other.shape is None:
         alone = one.shape or other.shape
-        lost = (one if one.shape is None else other).scale in ROWS
+        lost = alone == INVERSE or (one if one.shape is None else other).scale in ROWS
         return None if lost or alone is None else alone._replace(uniform=False)
     sure, several = one.shape.sure and other.shape.sure, one.shape.several if one.shape.several == other.shape.several else None
     mine, others = _counted_from(one.shape), _counted_from(other.shape)

@@ -98,6 +98,14 @@ def argument(run: Interpreter, value: Value) -> Argument:
     return Argument(value.scale, shape, literal, items)
 
 
+def differentiated(run: Interpreter, args: list[Value], keywords: Mapping[str, Value]) -> tuple[Value, Value]:
+    """What `torch.autograd.grad(outputs, inputs)` takes the gradient of, and by what: the one tensor of a list, or the list."""
+    given = [*args[:2], *([NOTHING] * (2 - len(args)))]
+    of, by = keywords.get("outputs", given[0]), keywords.get("inputs", given[1])
+    listed = [v for o in by.objs for v in (o.items if isinstance(o, Tup) else _entries(run, o) if isinstance(o, New) else ())]
+    return NOTHING if "grad_outputs" in keywords else of, listed[0] if len(listed) == 1 and len(by.objs) == 1 else by
+
+
 def _entries(run: Interpreter, made: New) -> list[Value]:
     """The entries of a list: one by one where it was written out, else what all of them are."""
     out: list[Value] = []

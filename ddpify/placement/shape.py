@@ -62,6 +62,9 @@ class Shape(NamedTuple):
         )
 
 
+INVERSE: Final = Shape("inverse")  # that of a number that is one over the number of samples; its scale is "other"
+
+
 class Argument(NamedTuple):
     """What is known of one operand; `items` are those of a tuple or list."""
 

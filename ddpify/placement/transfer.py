@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ddpify.placement.shape import (
     COUPLED,
+    INVERSE,
     MISSING,
     NO_CLAIM,
     ROWS,
@@ -134,7 +135,7 @@ def added(use: Use, subtracted: bool = False) -> Result:
 
 
 def multiplied(use: Use) -> Result:
-    """`a * b`: by a constant, what it was; an average times the number of samples is a total."""
+    """`a * b`: by a constant, what it was; an average times the number of samples is a total, and the other way round."""
     left, right = (_counted(a) for a in (use.get(0, "input"), use.get(1, "other")))
     scales = {left.scale, right.scale}
     if scales & {*ROWS} or scales == {None}:
@@ -142,11 +143,13 @@ def multiplied(use: Use) -> Result:
     if None in scales:
         found, by = (left, right) if left.scale else (right, left)
         return _same(found) if found.scale != "count" or type(by.literal) is int else Result("count", found.shape, FRACTION)
+    if scales == {"sum", "other"} and INVERSE in (left.shape, right.shape):
+        return Result("mean", (left if left.scale == "sum" else right).shape)
     return Result("sum", (left if left.scale == "mean" else right).shape) if scales == {"mean", "count"} else NO_CLAIM
 
 
 def divided(use: Use) -> Result:
-    """`a / b`: by a constant, what it was; a total over the number of samples is an average."""
+    """`a / b`: by a constant, what it was; a total over the number of samples is an average, a constant over it an `INVERSE`."""
     left, right = (_counted(a) for a in (use.get(0, "input"), use.get(1, "other")))
     if use.get(2, "rounding_mode").literal is not None and left.scale not in (None, *ROWS):
         return NO_CLAIM
@@ -154,6 +157,8 @@ def divided(use: Use) -> Result:
         return together(use, (left, right))
     if right.scale is None:
         return _same(left)._replace(marks=FRACTION if left.scale == "count" else frozenset())
+    if left.scale is None and left.shape in (None, Shape()) and right.scale == "count":
+        return Result("other", INVERSE)
     return Result("mean", left.shape) if left.scale in ("sum", "count") and right.scale == "count" else NO_CLAIM
 
 
