@@ -97,7 +97,7 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, dealt: b
         apart = {(p.owner, p.name) for p in live.apart}
         own = {n for o in made for n, v in context.facts.after.of(o).items() if context.shared(v) and (o, n) not in apart}
         if not own or (all(o.cls is not None for o in made) and not _read_elsewhere(context, loop, own)):
-            return _answers(context, live, out)
+            return _answers(context, live, out) if all(o.cls is not None for o in made) else None
         return _unknown(live, out)
     chosen = live.hows == {"total"} and not context.shared(value) and (context.local(value) or _by_sample(context, loop, live))
     if not (context.shared(value) or chosen or (dealt and live.hows <= {"total"})):
