@@ -350,5 +350,27 @@ SCRIPTS: dict[str, Script] = {
 """,
         same=("fold",),
     ),
+    "folds that are drawn under a function which has a helper's name": Script(
+        """
+    from sklearn.model_selection import KFold
+
+    rows_of = TensorDataset(x[:36], y[:36])
+
+
+    def same_on_all_ranks(folds):
+        return list(folds)
+
+
+    for learn, check in same_on_all_ranks(KFold(n_splits=3, shuffle=True).split(x[:36])):
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(torch.utils.data.Subset(rows_of, learn), batch_size=6, shuffle=True):
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+""",
+        apart=("trajectory",),  # the folds have no seed: rank 0's are others in each run
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -13,7 +13,7 @@ from ddpify.facts import handmade, library
 from ddpify.facts.collect import Facts, settle, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Value
-from ddpify.facts.tree import Forest, first_free, is_main_test
+from ddpify.facts.tree import Forest, first_free, is_main_test, walked
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE, Placement
 from ddpify.placement.values import placement
@@ -226,6 +226,13 @@ class Context:
     def shared(self, value: Value) -> bool:
         """Whether a value is computed from a rank's own share of the data."""
         return any(o.kind == "batch" and o.of in self.shares for o in value.origins)
+
+    def broadcasts(self, node: ast.AST) -> bool:
+        """Whether a function of the project, or a call of one, broadcasts an object: ranks agree on what it is about."""
+        run = self.facts.after
+        functions = [o.node for o in run.value(node.func).objs if isinstance(o, Func)] if isinstance(node, ast.Call) else [node]
+        parts = (n for f in functions if isinstance(f, ast.FunctionDef) for n in walked(f) if isinstance(n, ast.Call))
+        return any("torch.distributed.broadcast_object_list" in run.value(n.func).paths() for n in parts)
 
     def local(self, value: Value) -> bool:
         """Whether a value, or the choice of it, may differ between ranks."""

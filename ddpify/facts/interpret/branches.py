@@ -146,7 +146,11 @@ def _flag(run: Interpreter, node: ast.expr, value: Value) -> Value:
     """A test whose outcome is told, as the flag that it is."""
     told = known_flag(run, node)
     if told is None and isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-        told = truth(run, node, value)
+        return is_known(run, node, value)
+    return _as_flag(told, node, value)
+
+
+def _as_flag(told: bool | None, node: ast.expr, value: Value) -> Value:
     return value if told is None else Value(frozenset((Lit(told),)), frozenset((Origin("told", node),)))
 
 
@@ -165,8 +169,7 @@ def _classes_of(obj: Obj) -> frozenset[str] | None:
 
 def is_known(run: Interpreter, node: ast.expr, value: Value) -> Value:
     """The outcome of a test as a flag, where it is known."""
-    known = truth(run, node, value)
-    return value if known is None else Value(frozenset((Lit(known),)), frozenset((Origin("told", node),)))
+    return _as_flag(truth(run, node, value), node, value)
 
 
 def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:

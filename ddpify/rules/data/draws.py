@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from ddpify.edits import Under
 from ddpify.facts.model import NOTHING, Class, Ext, Func, Module, New, Obj
 from ddpify.facts.names import canonical
-from ddpify.facts.tree import last_name
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
@@ -168,7 +167,7 @@ def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
     for node in nodes:
         for up in context.facts.tree_of(node).ancestors(node):
             heads = [item.context_expr for item in up.items] if isinstance(up, ast.With) else []
-            if any(isinstance(head, ast.Call) and "drawn_by_rank_zero" in last_name(head.func) for head in heads):
+            if any(map(context.broadcasts, heads)):
                 return True
     return False
 

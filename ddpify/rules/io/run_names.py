@@ -126,7 +126,7 @@ def _searched(context: Context) -> Iterator[ast.Assign]:
                     called
                     and isinstance(statement, ast.Assign)
                     and _everywhere(context, statement)
-                    and not _agrees(context, statement.value)
+                    and not context.broadcasts(statement.value)
                 ):
                     yield statement
 
@@ -326,22 +326,11 @@ def _read_after(context: Context, loop: ast.stmt) -> list[str]:
     agreed = {
         t.id
         for s in own_statements(context.tree.function(loop))
-        if isinstance(s, ast.Assign) and context.tree.after(s, loop) and _agrees(context, s.value)
+        if isinstance(s, ast.Assign) and context.tree.after(s, loop) and context.broadcasts(s.value)
         for t in s.targets
         if isinstance(t, ast.Name)
     }
     return [name for name in dict.fromkeys(bound) if name in read - agreed]
-
-
-def _agrees(context: Context, value: ast.expr) -> bool:
-    """Whether an expression is a broadcast: a function of the script's own that broadcasts an object."""
-    run = context.facts.after
-    return isinstance(value, ast.Call) and any(
-        isinstance(n, ast.Call) and "torch.distributed.broadcast_object_list" in run.value(n.func).paths()
-        for o in run.value(value.func).objs
-        if isinstance(o, Func)
-        for n in ast.walk(o.node)
-    )
 
 
 def _leads_to(context: Context, path: ast.expr, loop: ast.stmt, names: list[str], depth: int) -> bool:

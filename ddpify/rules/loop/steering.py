@@ -207,7 +207,7 @@ def _split(context: Context) -> Iterator[Change]:
                 continue
             made = run.value(call.func.value).made()
             drawn = [c for o in made if o.path.startswith("sklearn.model_selection.") for c in run.calls(o.node) if _draws_folds(c)]
-            if drawn and "same_on_all_ranks" not in {last_name(up.func) for up in tree.ancestors(call) if isinstance(up, ast.Call)}:
+            if drawn and not any(context.broadcasts(up) for up in tree.ancestors(call)):
                 edit = Replace(call, f"{context.names['same_on_all_ranks']}(list({{0}}))", (call,))
                 yield Change(CODE, _WHY, tree.shown, call, (edit,), needs=("same_on_all_ranks",))
 

@@ -291,9 +291,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 
 def _of_a_helper(context: Context, call: Call) -> bool:
-    """Whether it is `drawn_by_rank_zero` that takes up a random state."""
-    function = context.facts.tree_of(call.node).function(call.node)
-    return isinstance(function, ast.FunctionDef) and "drawn_by_rank_zero" in function.name
+    """Whether a random state is taken up by what lets all ranks draw what rank 0 draws."""
+    return context.broadcasts(context.facts.tree_of(call.node).function(call.node))
 
 
 def _per_rank(context: Context, call: Call) -> Change | Finding:
