@@ -7,7 +7,7 @@ import table_losses
 from ranks import Case, apart, run_many
 from scripts import Script, converted, modules, text
 
-WHOLE = {title: script for title, script in table_losses.SCRIPTS.items() if not script.told}
+WHOLE = {title: script for title, script in table_losses.SCRIPTS.items() if not script.told and "trajectory" not in script.apart}
 
 
 def _shared_by_six(script: Script) -> Script:
