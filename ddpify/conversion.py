@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal
 from ddpify import comments
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
+from ddpify.frame_memory import with_room
 from ddpify.options import Options
 from ddpify.progress import doing
 from ddpify.project import Project, load, of_source, shown
 from ddpify.records import dataclass, field, replace
-from ddpify.room import with_room
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.source import Source, from_bytes, from_text
 

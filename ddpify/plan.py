@@ -22,7 +22,7 @@ from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import evaluation
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.precision import needed, taken_out
+from ddpify.rules.precision import needed, removal
 from ddpify.rules.process import cuda_visible_devices, local_rank, module, relaunch, setup, spawn
 from ddpify.rules.process.module import NewFile
 from ddpify.rules.refuse import verdict
@@ -158,7 +158,7 @@ def first(project: Project, options: Options) -> Plan | None:
         return None
     found, bound = list[Change | Finding](), frozenset[str]()
     if present:
-        found += taken_out.changes(_sharing_out(Context(collect.collect(project), options)))
+        found += removal.changes(_sharing_out(Context(collect.collect(project), options)))
     if distributed and not found:
         context = replace(_context(project, options), distributed=True)
         bound = _bound(context)

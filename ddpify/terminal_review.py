@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ddpify import by_hand
+from ddpify import reviewer_edits
 from ddpify.attribution import FileDiff, attributed
 from ddpify.conversion import Conversion
 from ddpify.errors import DdpifyError
@@ -226,23 +226,23 @@ def _findings(conversion: Conversion, files: Sequence[FileDiff]) -> tuple[defaul
 
 def _edited(chosen: Conversion, review: Review, files: Sequence[FileDiff]) -> Outcome:
     """What was chosen, with the lines that the user writes in the place of some."""
-    now = before = by_hand.texts(chosen)
+    now = before = reviewer_edits.texts(chosen)
     sources = {chosen.shown: chosen.source} | {module.shown: module.source for module in chosen.modules}
     edited = []
     for change in review.to_edit:
-        where = by_hand.places(files, change.id, now)
-        written = by_hand.sheet(where, now, f"{change.id}: {change.why}")
+        where = reviewer_edits.places(files, change.id, now)
+        written = reviewer_edits.sheet(where, now, f"{change.id}: {change.why}")
         again = bool(where)
         while again:
             try:
                 written = in_editor(written)
-                after = by_hand.put_back(written, where, now, sources)
+                after = reviewer_edits.put_back(written, where, now, sources)
                 edited += [change.id] * (after != now)
                 now, again = after, False
             except DdpifyError as error:
                 _say(terminal.error(error, _colour()))
                 again = agreed(f"edit {change.id} again; n leaves its lines as they were converted")
-    return Outcome(by_hand.rewritten(chosen, now) if now != before else chosen, review, tuple(edited))
+    return Outcome(reviewer_edits.rewritten(chosen, now) if now != before else chosen, review, tuple(edited))
 
 
 def in_editor(text: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import Terminal
 
-from ddpify import by_hand
+from ddpify import reviewer_edits
 from ddpify.attribution import attributed
 from ddpify.conversion import Conversion, convert
 from ddpify.errors import DdpifyError
@@ -163,16 +163,16 @@ if __name__ == "__main__":
 """
 
 
-def sheet(done: Conversion, change: str) -> tuple[str, list[by_hand.Place], dict[str, str]]:
-    now = by_hand.texts(done)
-    where = by_hand.places(attributed(done), change, now)
-    return by_hand.sheet(where, now, "why"), where, now
+def sheet(done: Conversion, change: str) -> tuple[str, list[reviewer_edits.Place], dict[str, str]]:
+    now = reviewer_edits.texts(done)
+    where = reviewer_edits.places(attributed(done), change, now)
+    return reviewer_edits.sheet(where, now, "why"), where, now
 
 
 def edited(done: Conversion, change: str, old: str, new: str) -> Conversion:
     text, where, now = sheet(done, change)
     assert text.count(old) == 1
-    return by_hand.rewritten(done, by_hand.put_back(text.replace(old, new), where, now, {done.shown: done.source}))
+    return reviewer_edits.rewritten(done, reviewer_edits.put_back(text.replace(old, new), where, now, {done.shown: done.source}))
 
 
 def prints(done: Conversion) -> dict[int, str]:
@@ -186,7 +186,7 @@ def test_a_sheet_that_is_put_back_unchanged_changes_nothing(ends: tuple[str, str
     for one in done.changes:
         text, where, now = sheet(done, one.id)
         assert where
-        assert by_hand.put_back(text, where, now, {done.shown: done.source}) == now
+        assert reviewer_edits.put_back(text, where, now, {done.shown: done.source}) == now
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -200,10 +200,10 @@ def test_edits_stay_where_other_changes_are_left_out() -> None:
     done = convert(SCRIPT)
     files, ids = attributed(done), prints(done)
     chosen = done.without([ids[10], ids[19]])
-    now = by_hand.texts(chosen)
-    where = by_hand.places(files, ids[18], now)
-    text = by_hand.sheet(where, now, "why").replace('"epoch"', '"Epoch"')
-    assert by_hand.put_back(text, where, now, {done.shown: done.source})[done.shown] == chosen.code.replace('"epoch"', '"Epoch"')
+    now = reviewer_edits.texts(chosen)
+    where = reviewer_edits.places(files, ids[18], now)
+    text = reviewer_edits.sheet(where, now, "why").replace('"epoch"', '"Epoch"')
+    assert reviewer_edits.put_back(text, where, now, {done.shown: done.source})[done.shown] == chosen.code.replace('"epoch"', '"Epoch"')
 
 
 def test_lines_that_are_taken_away() -> None:

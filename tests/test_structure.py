@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ddpify
-from ddpify.rules.precision import taken_out
+from ddpify.rules.precision import removal
 from ddpify.rules.registry import PLANNING
 
 PACKAGE = Path(ddpify.__file__).parent
@@ -107,7 +107,7 @@ def test_what_yields_changes_is_registered() -> None:
     yielding = {
         path for path in rules() if any(isinstance(n, ast.FunctionDef) and n.name == "changes" for n in ast.parse(path.read_text()).body)
     }
-    assert yielding == {Path(str(rule.__file__)) for rule in (*PLANNING, taken_out)}
+    assert yielding == {Path(str(rule.__file__)) for rule in (*PLANNING, removal)}
 
 
 def test_rules_choose_no_names() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 
-from ddpify.facts import cuts, discarded, handmade, library, optional_wraps, pickled
-from ddpify.facts.handmade import Cut
+from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps, pickled
+from ddpify.facts.batch_source import Cut
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Value, join
 from ddpify.facts.runs import Run, place_of, run, run_by
 from ddpify.facts.tree import Forest, Tree, same, structure
@@ -135,7 +135,7 @@ class Facts:
     @property
     def loaders(self) -> list[New]:
         """The loaders that feed training, in source order."""
-        return [o for o in self.feeding if o.path not in handmade.PATHS]
+        return [o for o in self.feeding if o.path not in batch_source.PATHS]
 
     @property
     def feeding(self) -> list[New]:
@@ -206,12 +206,12 @@ def _edited(facts: Facts) -> Iterator[str]:
 
 def _by_hand(facts: Facts) -> None:
     """Look for batches made by hand, and run once more with them, where a loss then comes from one."""
-    found = cuts.found(facts.before, list(facts.trees.values()))
+    found = manual_batches.found(facts.before, list(facts.trees.values()))
     if not found:
         return
     cut = run(facts.project, cuts=found)
     loops = [_loop(cut, call) for call in _backwards(cut)]
-    if any(isinstance(o, New) and o.path in handmade.PATHS for loop in loops for o in loop.loaders):
+    if any(isinstance(o, New) and o.path in batch_source.PATHS for loop in loops for o in loop.loaders):
         facts.cuts, facts.before, facts.after, facts.loops = found, cut, cut, loops
 
 

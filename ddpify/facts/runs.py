@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from ddpify.facts import library
+from ddpify.facts.batch_source import Cut
 from ddpify.facts.definitions import Definitions
-from ddpify.facts.handmade import Cut
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
 from ddpify.facts.model import NOTHING, Call, Class, New, Obj, Part, Store, Tup, Value

@@ -24,7 +24,7 @@ def all_rules() -> dict[str, Rule]:
     """Everything that has a code, by its code: what changes scripts, what refuses them, and what is told besides."""
     from ddpify.rules import refuse
     from ddpify.rules.registry import RULES
-    from ddpify.rules.told import TOLD
+    from ddpify.rules.stage_findings import TOLD
 
     rules = [Rule(r.CODE, r.TITLE, cleandoc(r.__doc__ or ""), r.EXAMPLES) for r in (*RULES, *refuse.RULES)]
     rules += [Rule(t.CODE, t.TITLE, cleandoc(t.__doc__ or ""), ()) for t in TOLD]

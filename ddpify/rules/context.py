@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from ddpify.edits import Edit, Replace
-from ddpify.facts import handmade, library
+from ddpify.facts import batch_source, library
 from ddpify.facts.collect import Facts, settle, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Value
@@ -277,10 +277,10 @@ class Context:
         loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.shares]
         inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
         out = set(self.training)
-        cut = any(o.path == handmade.CUT for o in self.facts.feeding)  # then orders are agreed on
+        cut = any(o.path == batch_source.CUT for o in self.facts.feeding)  # then orders are agreed on
         for call in run.trace.calls:
             synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.made())
-            ordered = bool(call.loops) and cut and bool(call.func.paths() & (handmade.ORDERS | library.SHUFFLES))
+            ordered = bool(call.loops) and cut and bool(call.func.paths() & (batch_source.ORDERS | library.SHUFFLES))
             collective = synced or ordered or call.func.paths() & library.COLLECTIVES
             averaged = call.method == "step" and any(o in self.facts.averaged for v in (call.receiver, *call.args) for o in v.objs)
             if collective or averaged or call.node in inside:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ddpify.rules.data import batch_size, cut, download, evaluation, loader, prepare
+from ddpify.rules.data import batch_size, download, evaluation, loader, manual_batches, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, settings, steering
 from ddpify.rules.model import average, dataparallel, device, names, no_sync, wrap, writes
-from ddpify.rules.precision import apex, autocast, fused, scaled_loss, scaler, spelling, switch, taken_out
+from ddpify.rules.precision import apex, autocast, fused, removal, scaled_loss, scaler, spelling, switch
 from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, seed, setup, spawn, worker_seed
 
 # What yields changes and findings of itself; `setup` then adds the runtime block that the others need,
@@ -26,7 +26,7 @@ PLANNING = (
     names,
     writes,
     loader,
-    cut,
+    manual_batches,
     evaluation,
     download,
     prepare,
@@ -53,4 +53,4 @@ PLANNING = (
 )
 # What gives a script that is distributed already another mixed precision.
 PRECISION = (fused, apex, spelling, switch, autocast, scaled_loss, scaler)
-RULES = (setup, spawn, relaunch, *PLANNING, taken_out)  # the last acts before the others, on the script as it was
+RULES = (setup, spawn, relaunch, *PLANNING, removal)  # the last acts before the others, on the script as it was

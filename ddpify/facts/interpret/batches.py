@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpify.facts.handmade import CUT, DRAW, PATHS, Cut
+from ddpify.facts.batch_source import CUT, DRAW, PATHS, Cut
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import (

@@ -10,8 +10,8 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 
+from ddpify.facts.batch_source import Cut
 from ddpify.facts.claims import Claims
-from ddpify.facts.handmade import Cut
 from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import (
     NOTHING,

@@ -26,7 +26,7 @@ from ddpify.facts.tree import is_none, last_name, same, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import batch_sampler, download, factory, sampler, stream, uses
+from ddpify.rules.data import batch_sampler, download, factory, loader_uses, sampler, stream
 from ddpify.rules.data.call import JOINED, POSITIONS, RECIPE, LoaderCall, escaped
 
 CODE = "DDP301"
@@ -237,7 +237,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 level=Safety.REVIEW,
             )
             break
-    yield from uses.findings(context)
+    yield from loader_uses.findings(context)
 
 
 def _sharding(context: Context) -> dict[ast.AST, tuple[Change | Finding | Proof, ...]]:

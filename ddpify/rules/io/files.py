@@ -21,7 +21,7 @@ from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
 from ddpify.rules.io import run_names
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.io.speech import Guards
+from ddpify.rules.io.output_statements import Guards
 
 CODE = "DDP503"
 TITLE = "files, folders and checkpoints"

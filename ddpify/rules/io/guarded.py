@@ -5,8 +5,8 @@ from __future__ import annotations
 from ddpify.facts.effects import Effects, of_run
 from ddpify.records import replace
 from ddpify.rules.context import Context
-from ddpify.rules.io import output, trackers, unedited
-from ddpify.rules.io.speech import Guards
+from ddpify.rules.io import output, trackers, unedited_output
+from ddpify.rules.io.output_statements import Guards
 
 
 def guards_of(context: Context) -> Guards:
@@ -19,6 +19,6 @@ def _guards(context: Context) -> Guards:
     guards = Guards(context, of_run(context.facts), quiet, quiet)
     switched = trackers.switched(context, guards.guarded)
     guards = replace(guards, effects=Effects(context.facts, switched)) if switched else guards
-    guards = replace(guards, quiet=quiet or unedited.speaks(context, guards))
-    guards = replace(guards, quiet_logging=quiet or unedited.logs(context, guards))
+    guards = replace(guards, quiet=quiet or unedited_output.speaks(context, guards))
+    guards = replace(guards, quiet_logging=quiet or unedited_output.logs(context, guards))
     return replace(guards, muted=output.muted(guards))

@@ -20,10 +20,10 @@ from ddpify.facts.effects import HANDLERS, maker, only_draws
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import prepare
-from ddpify.rules.io import elsewhere, hoist, output, stored
+from ddpify.rules.io import all_rank_calls, output, stored_losses, unedited_modules
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.harmless import harmless
-from ddpify.rules.io.speech import Guards
+from ddpify.rules.io.output_statements import Guards
 
 CODE = "DDP501"
 TITLE = "rank 0 speaks and writes"
@@ -119,8 +119,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     guarding = [c for file in context.tree.trees for c in _block(context, guards, file.root.body, header)]
     yield from guarding
     yield from _unguarded(context, guards, [c.node for c in guarding if isinstance(c, Change)])
-    yield from stored.averaged(context, [c for c in guarding if isinstance(c, Change)])
-    yield from elsewhere.silenced(context, guards)
+    yield from stored_losses.averaged(context, [c for c in guarding if isinstance(c, Change)])
+    yield from unedited_modules.silenced(context, guards)
 
 
 def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) -> Iterator[Change]:
@@ -166,7 +166,7 @@ def _lifted(context: Context, guards: Guards, statement: ast.stmt) -> tuple[Edit
     top = guards.top(statement)
     if not isinstance(statement, ast.Expr) or not isinstance(top, ast.Call) or not guards.utters(statement) or guards.guarded(statement):
         return ()
-    return hoist.taken_out(context, guards.required, statement, top) or ()
+    return all_rank_calls.taken_out(context, guards.required, statement, top) or ()
 
 
 def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], header: str) -> Iterator[Change]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts.effects import maker
-from ddpify.rules.io.speech import Guards
+from ddpify.rules.io.output_statements import Guards
 
 _FUNCTIONS = frozenset("abs bool float format int len list max min repr round sorted str sum tuple type".split())
 _METHODS = frozenset("format item join keys values items mean numel sum tolist cpu detach size dim lower upper time strftime".split())

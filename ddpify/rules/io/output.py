@@ -6,7 +6,7 @@ import ast
 
 from ddpify.facts.effects import DRAWN, maker
 from ddpify.facts.model import Func
-from ddpify.rules.io.speech import Guards
+from ddpify.rules.io.output_statements import Guards
 
 
 def muted(guards: Guards) -> frozenset[ast.AST]:

@@ -20,7 +20,7 @@ from ddpify.facts.tree import is_none
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.io.speech import Guards
+from ddpify.rules.io.output_statements import Guards
 
 CODE = "DDP505"
 TITLE = "rank 0 holds the writer"

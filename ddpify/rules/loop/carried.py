@@ -21,7 +21,7 @@ from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.loop import state
-from ddpify.rules.loop.numbers import fed, of_rows, own_parts
+from ddpify.rules.loop.sharded_parts import fed, of_rows, own_parts
 
 CODE = "DDP408"
 TITLE = "what steps keep for later ones"

@@ -10,8 +10,8 @@ from ddpify.facts import collect
 from ddpify.facts.model import Value
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
-from ddpify.rules.loop.numbers import own_parts
-from ddpify.rules.loop.whole import alike, loss_in
+from ddpify.rules.loop.coupled_losses import alike, loss_in
+from ddpify.rules.loop.sharded_parts import own_parts
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
 from ddpify.rules.loop.branches import ends_with_error, parts_ranks
-from ddpify.rules.loop.numbers import own_parts
+from ddpify.rules.loop.sharded_parts import own_parts
 
 CODE = "DDP403"
 TITLE = "decisions agree"

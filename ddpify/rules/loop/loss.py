@@ -18,13 +18,13 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts import handmade
+from ddpify.facts import batch_source
 from ddpify.facts.collect import loss_of
 from ddpify.facts.model import Call, New, Value, join, paths_of
 from ddpify.facts.tensors import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import counted, parts, whole
+from ddpify.rules.loop import counted, coupled_losses, parts
 
 CODE = "DDP402"
 TITLE = "an average over all ranks' samples"
@@ -139,9 +139,9 @@ def _met_inside(context: Context, loss: Value) -> bool:
 def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
     """Whether the loader pads its batches and the training flattens them."""
     run = context.facts.after
-    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in handmade.PATHS}
+    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
     padded = any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in run.trace.calls)
-    if not padded and not whole.pads(context, loss):
+    if not padded and not coupled_losses.pads(context, loss):
         return False
     entrywise = any(
         o.path.rpartition(".")[2] in ("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss")
@@ -196,11 +196,11 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         by_node[node] = join([loss_of(call) for call in context.facts.after.calls(node)])
     for node, loss in by_node.items():
         held = (Obligation("loss", node),)
-        if whole.is_whole(loss):
+        if coupled_losses.is_whole(loss):
             yield Proof(held[0], "computed from all ranks' rows")
         elif not loss.of_kind("batch"):
             yield context.manual(CODE, node, *_unseen(context, node), held)
-        elif loss.scale == "mean" and whole.thins(context, loss):
+        elif loss.scale == "mean" and coupled_losses.thins(context, loss):
             why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
             yield context.manual(CODE, node, why, _FIX, held, Safety.REVIEW)
         elif loss.scale == "mean" and _padded(context, loss, node):
@@ -241,7 +241,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 needs=("sum_over_ranks",),
                 turns=tuple((n, "mean") for n in averages.nodes),
             )
-        elif (all_rows := whole.found(context, node, loss)) is not None:
+        elif (all_rows := coupled_losses.found(context, node, loss)) is not None:
             yield Change(
                 CODE,
                 "this loss is no average over single samples: every rank computes that of the whole batch, from all ranks' rows",

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import cuts, handmade
+from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.effects import effect
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, New, Tup, Value
@@ -153,7 +153,7 @@ def _divisors(context: Context) -> Iterator[Change]:
     """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
     run = context.facts.after
     feeding = set(context.facts.feeding)
-    cut = {o for o in feeding if o.path == handmade.CUT}
+    cut = {o for o in feeding if o.path == batch_source.CUT}
     for node in context.tree.nodes():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             left, right = node.left, node.right
@@ -200,7 +200,7 @@ def _counts_rows(context: Context, node: ast.expr) -> bool:
     run, tree = context.facts.after, context.tree
     if run.value(node).batches() or run.value(node).scale is not None or run.value(node).of_kind("world"):
         return False
-    if cuts.measures(node):
+    if manual_batches.measures(node):
         return not any(isinstance(n, ast.BinOp) for n in ast.walk(node))
     if isinstance(node, (ast.Name, ast.Attribute)):
         found = [tree.parent.get(d) for d in run.definitions.reaching(node).definitions]

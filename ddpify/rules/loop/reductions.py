@@ -19,7 +19,7 @@ from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown
 from ddpify.rules.loop.live_out import LiveOut, steered
 from ddpify.rules.loop.meters import is_meter, meter
-from ddpify.rules.loop.numbers import fed, of_rows, own_parts
+from ddpify.rules.loop.sharded_parts import fed, of_rows, own_parts
 
 _COUNTED = ("sum", "count", "total")
 

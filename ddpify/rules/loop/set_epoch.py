@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import FreshName, InsertBefore, Replace
-from ddpify.facts import handmade, library
+from ddpify.facts import batch_source, library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Lit, Loop, New, Value
@@ -152,7 +152,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     placed: set[tuple[ast.AST, str]] = set()
     for training in context.facts.loops:
         for loader in sorted(
-            (o for o in training.loaders if isinstance(o, New) and o.path not in handmade.PATHS), key=lambda o: getattr(o.node, "lineno", 0)
+            (o for o in training.loaders if isinstance(o, New) and o.path not in batch_source.PATHS),
+            key=lambda o: getattr(o.node, "lineno", 0),
         ):
             held = (Obligation("epoch", loader.node),)
             if refused(context, loader):

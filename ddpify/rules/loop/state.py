@@ -14,7 +14,7 @@ from ddpify.facts.model import Call, New, Obj, Part, Store, Value, join
 from ddpify.facts.tree import evaluated, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop.numbers import fed, of_rows, own_parts
+from ddpify.rules.loop.sharded_parts import fed, of_rows, own_parts
 
 CODE = "DDP408"
 _GROWS = frozenset("append extend insert add update setdefault remove discard pop".split())
@@ -52,7 +52,7 @@ def _in_place(method: str) -> bool:
 
 
 class _State:
-    """The buffers of the models that are trained, and the tensors of their layers. Its own parameters: rules/model/later.py."""
+    """The buffers of the models that are trained, and the tensors of their layers; for parameters see rules/model/changes_after_wrap.py."""
 
     def __init__(self, context: Context) -> None:
         run = context.facts.after

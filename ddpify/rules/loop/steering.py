@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import handmade, library, tensors
+from ddpify.facts import batch_source, library, tensors
 from ddpify.facts.model import NOTHING, Call, Lit, Origin, Value, join
 from ddpify.facts.tree import Tree, last_name, same
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -133,8 +133,8 @@ def _orders(context: Context, call: Call) -> bool:
         batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
         own = isinstance(tree.parent.get(tree.function(call.node)), ast.ClassDef)  # a data set's or sampler's: another rule speaks of it
         return not own and not any(loop.node in batches for loop in call.loops) and not _shared_after(context, tree, call.node)
-    cut = any(o.path == handmade.CUT for o in context.facts.feeding)
-    return cut and bool(paths & handmade.ORDERS) and _follows(context, tree, call.node)
+    cut = any(o.path == batch_source.CUT for o in context.facts.feeding)
+    return cut and bool(paths & batch_source.ORDERS) and _follows(context, tree, call.node)
 
 
 def _follows(context: Context, tree: Tree, node: ast.Call) -> bool:

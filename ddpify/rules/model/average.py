@@ -18,7 +18,7 @@ from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, moved_by_hand
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm, placed
+from ddpify.rules.model import batch_norm, moved_in_loop
 
 CODE = "DDP205"
 TITLE = "average gradients that no wrapper sees"
@@ -74,7 +74,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             code = f"{names['start_alike']}({start.what}.state_dict().values())"
             if batch_norm.sync(context, model):
                 code = batch_norm.converted(context, start.what) + code
-            moved, more = placed.move(context, model.objs, start.what, start.after)
+            moved, more = moved_in_loop.move(context, model.objs, start.what, start.after)
             code = moved + code
             yield from batch_norm.told(context, model, start.after)
         yield Change(

@@ -307,9 +307,7 @@ def _where_plain(context: Context, model: ast.expr) -> bool:
         if isinstance(up, (ast.If, ast.IfExp)):
             body, other = (up.body, up.orelse) if isinstance(up, ast.If) else ([up.body], [up.orelse])
             across = other if any(inner is part for part in body) else body if any(inner is part for part in other) else []
-            if any(
-                isinstance(n, ast.Attribute) and n.attr == "module" and same(n.value, model) for part in across for n in ast.walk(part)
-            ):
+            if any(isinstance(n, ast.Attribute) and n.attr == "module" and same(n.value, model) for part in across for n in ast.walk(part)):
                 return True
         inner = up
     return False

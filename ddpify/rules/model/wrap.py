@@ -19,7 +19,7 @@ from ddpify.facts.collect import TrainedModel, uncovered
 from ddpify.facts.initialize import Site
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm, checkpointing, hooks, later, placed, through, unused
+from ddpify.rules.model import batch_norm, changes_after_wrap, checkpointing, hooks, moved_in_loop, trained_methods, unused
 
 CODE = "DDP201"
 TITLE = "wrap the trained model"
@@ -108,7 +108,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not facts.is_edited(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
-        moved, needs = placed.move(context, model.objs, name, statement) if not model.kept_in else ("", ())
+        moved, needs = moved_in_loop.move(context, model.objs, name, statement) if not model.kept_in else ("", ())
         why = "gradients are averaged over the ranks; parameters start as rank 0's"
         why += "; DDP looks for the parameters that a step leaves without gradient" * ("find_unused_parameters=True" in code)
         yield Change(
@@ -129,9 +129,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if context.options.apex_ddp and unused.chosen(context, model):
             why = "this model chooses the parts that it uses: apex's wrapper averages the gradients that there are, alike on all ranks"
             yield context.manual(CODE, statement, why, "let all ranks choose alike, or use --ddp torch", level=Safety.REVIEW)
-    yield from through.wraps(context)
+    yield from trained_methods.wraps(context)
     yield from hooks.told(context)
-    yield from later.findings(context)
+    yield from changes_after_wrap.findings(context)
 
 
 def _code(context: Context, model: TrainedModel, target: str) -> str:

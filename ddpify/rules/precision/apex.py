@@ -23,7 +23,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, checkpointing
-from ddpify.rules.precision import clipping, concerned, present, region, update
+from ddpify.rules.precision import backward_optimizers, clipping, present, region, update
 from ddpify.rules.precision.present import Backward
 
 CODE = "DDP414"
@@ -138,7 +138,7 @@ def _given(targets: tuple[Target, ...]) -> str:
 def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
     """What amp cannot go through."""
     facts, run, level = context.facts, context.facts.after, context.options.level
-    steps, names = present.steps(context), concerned.Names(context)
+    steps, names = present.steps(context), backward_optimizers.Names(context)
     entry, site = facts.is_edited, context.amp
     if isinstance(site, Nowhere):
         yield context.manual(CODE, site.node, site.why, _initialize(level))
@@ -155,7 +155,7 @@ def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
             yield context.manual(CODE, node, "this backward call is no statement of its own", _scaled())
         elif any(isinstance(o, Method) and isinstance(o.of, New) for c in run.calls(node) for o in c.func.objs):
             yield context.manual(CODE, node, "what this backward call does with the loss was not seen", _scaled())
-        elif not names.at(node, frozenset().union(*(concerned.optimizers(context, b, steps) for b in mine))):
+        elif not names.at(node, frozenset().union(*(backward_optimizers.optimizers(context, b, steps) for b in mine))):
             yield context.manual(CODE, node, "the optimizers that this backward call is for have no names here", _scaled())
     for step in {s.node: s for s in steps}.values():
         if step.node.args or step.node.keywords:

@@ -9,10 +9,10 @@ from ddpify.edits import DropArgument, Edit, Replace
 from ddpify.facts import averaged, library
 from ddpify.facts.model import Call, New
 from ddpify.rules.context import Context
-from ddpify.rules.precision import concerned
+from ddpify.rules.precision import backward_optimizers
 
 
-def clips(context: Context, names: concerned.Names) -> Iterator[Edit]:
+def clips(context: Context, names: backward_optimizers.Names) -> Iterator[Edit]:
     """Gradients are clipped on the parameters that the optimizer moves, which are others than the model's at O2."""
     for call in clipping_calls(context):
         owners = clipped(context, call)

@@ -18,7 +18,7 @@ from ddpify.facts.initialize import Site
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.precision import apex, clipping, concerned, outputs, present, region, saved
+from ddpify.rules.precision import apex, backward_optimizers, clipping, outputs, present, region, saved
 from ddpify.rules.precision.clipping import braced
 from ddpify.rules.precision.present import Backward
 
@@ -67,13 +67,13 @@ def changes(context: Context) -> Iterator[Change]:
     every, steps = apex.wanted(context), present.steps(context)
     if not every or not isinstance(context.amp, Site) or any(f.level is Safety.MANUAL for f in apex.obstacles(context, every)):
         return
-    names = concerned.Names(context)
+    names = backward_optimizers.Names(context)
     backwards = list(dict.fromkeys(b.call.node for b in every))
     scaled = FreshName(("scaled_loss", "amp_loss"), backwards[0])
     edits: list[Edit] = []
     for at, node in enumerate(sorted(backwards, key=lambda n: (n.lineno, n.col_offset))):
         of = [b for b in every if b.call.node is node]
-        given = names.at(node, frozenset().union(*(concerned.optimizers(context, b, steps) for b in of)))
+        given = names.at(node, frozenset().union(*(backward_optimizers.optimizers(context, b, steps) for b in of)))
         own = f", loss_id={at}" if len(backwards) > 1 else ""
         header = f"with amp.scale_loss({{0}}, {braced(given)}{own}) as {scaled}"
         edits += [Under(context.tree.statement(node), header, (of[0].receiver,), (scaled,)), Replace(of[0].receiver, str(scaled))]

@@ -21,8 +21,8 @@ from ddpify.facts.model import Call, Method, New
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding
 from ddpify.rules.context import Context
-from ddpify.rules.precision import home, present, saved, update
-from ddpify.rules.precision.home import Home
+from ddpify.rules.precision import present, saved, scaler_scope, update
+from ddpify.rules.precision.scaler_scope import Home
 
 CODE = "DDP413"
 TITLE = "a grad scaler for float16"
@@ -125,7 +125,7 @@ def _home(context: Context, every: list[present.Backward], steps: list[Call], wi
     loops = [b.call.loops[0].node for b in every if b.call.loops]
     name = FreshName(("scaler", "grad_scaler", "loss_scaler"), every[0].call.node)
     optimizers = sorted({o for s in steps for o in s.receiver.made()}, key=_place)
-    return home.found(context, optimizers, list(dict.fromkeys(uses)), wished, loops, name)
+    return scaler_scope.found(context, optimizers, list(dict.fromkeys(uses)), wished, loops, name)
 
 
 def _in_order(context: Context, found: Home, every: list[present.Backward], steps: list[Call]) -> Iterator[Edit]:

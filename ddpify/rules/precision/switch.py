@@ -18,7 +18,7 @@ from ddpify.edits import DropArgument, Edit, SetArgument
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.precision import apex, clipping, concerned, present
+from ddpify.rules.precision import apex, backward_optimizers, clipping, present
 
 CODE = "DDP411"
 TITLE = "mixed precision switched"
@@ -181,7 +181,7 @@ def _apex(context: Context) -> Iterator[Change | Finding]:
             if flags:
                 why = f"`{ast.unparse(flags[0])}` goes on deciding whether there is mixed precision"
                 yield context.manual(CODE, node, why, level=Safety.NOTE)
-            names = concerned.Names(context)
+            names = backward_optimizers.Names(context)
             edits += [*clipping.clips(context, names), *names.edits]
             yield Change(CODE, f"asked for by --amp {asked}", context.tree.shown, node, tuple(edits))
             yield from apex.looked_at(context, present.backwards(context)) if level == "O2" else ()

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore, Replace
-from ddpify.facts import handmade
+from ddpify.facts import batch_source
 from ddpify.facts.model import Call, Class, Func, New
 from ddpify.facts.tree import is_main_test
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -201,7 +201,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _undisclosed(context)
     unshared = unseeded(context)
     seeds = [c for c in run.trace.calls if c.func.paths() & set(_SEEDS.values()) and c.node.args]
-    if any(o.path == handmade.DRAW for o in context.facts.feeding):  # what one rank draws, the others must not
+    if any(o.path == batch_source.DRAW for o in context.facts.feeding):  # what one rank draws, the others must not
         seeds += [c for c in run.trace.calls if c.node.args and c.func.paths() & _OTHER_SEEDS and c not in seeds]
         yield from _hidden(context)
     agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)

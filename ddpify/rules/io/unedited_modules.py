@@ -16,8 +16,8 @@ from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
 from ddpify.rules.io import writers
-from ddpify.rules.io.speech import Guards
-from ddpify.rules.io.unedited import is_logged, own_guard, said
+from ddpify.rules.io.output_statements import Guards
+from ddpify.rules.io.unedited_output import is_logged, own_guard, said
 
 CODE = "DDP501"
 _EXISTS = frozenset(("exists", "isfile", "isdir", "is_file", "is_dir", "_check_exists", "check_preprocess", "check_integrity"))

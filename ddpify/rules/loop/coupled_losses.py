@@ -13,7 +13,7 @@ from ddpify.facts.runs import Run
 from ddpify.facts.tensors import uneven
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
-from ddpify.rules.loop.numbers import expressions
+from ddpify.rules.loop.sharded_parts import expressions
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _OF_TENSORS = ("T", "mT", "shape", "dtype", "device", "ndim")

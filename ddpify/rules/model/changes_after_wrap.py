@@ -10,7 +10,7 @@ from ddpify.facts.model import Call, Lit, New, Part, Value
 from ddpify.facts.moved_saves import moved_saves
 from ddpify.rules.base import Finding, Obligation
 from ddpify.rules.context import Context
-from ddpify.rules.model import grown, hooks
+from ddpify.rules.model import hooks, late_layers
 
 CODE = "DDP201"
 
@@ -25,7 +25,7 @@ def findings(context: Context) -> Iterator[Finding]:
     training -= {
         node for m in facts.models for node in made_in(facts.before, m)
     }  # folds, in which a model is made, filled and wrapped anew
-    yield from grown.findings(context, training)
+    yield from late_layers.findings(context, training)
     for call in run.trace.calls:
         if call.node in seen:
             continue

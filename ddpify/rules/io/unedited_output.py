@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.facts.effects import maker
 from ddpify.facts.model import Call
 from ddpify.rules.context import Context
-from ddpify.rules.io.speech import Guards
+from ddpify.rules.io.output_statements import Guards
 
 _STDOUT = ("print", "sys.stdout", "pprint")
 

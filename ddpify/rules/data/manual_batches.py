@@ -16,7 +16,7 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
-from ddpify.facts import cuts, handmade
+from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.model import Call, Class, Func, Lit, New, Origin, Part, Tup, Value, join, paths_of
 from ddpify.facts.tree import Tree, last_name, same, structure
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
@@ -77,13 +77,13 @@ _COLUMNS = "give each rank its columns, data[:, rank::world_size], a hidden stat
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Share the batches that are cut, and draw a part of those that are drawn."""
-    trained = [o for o in context.facts.feeding if o.path in handmade.PATHS]
+    trained = [o for o in context.facts.feeding if o.path in batch_source.PATHS]
     if not trained:
         return
     run = context.facts.after
     done = run.interpreter.shared_out
     problem = _windows(context, trained)
-    others = cuts.made(run.trace) - set(trained)
+    others = manual_batches.made(run.trace) - set(trained)
     nodes: dict[ast.AST, list[New]] = {}
     for cut in trained:
         nodes.setdefault(cut.node, []).append(cut)
@@ -96,7 +96,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield context.manual(CODE, node, *problem, held)
         else:
             yield from _share(context, node, made, [o for o in others if o.node is node], held, placed)
-    if problem is None and any(o.path == handmade.CUT for o in trained):
+    if problem is None and any(o.path == batch_source.CUT for o in trained):
         yield from _sized(context, trained)
 
 
@@ -117,16 +117,16 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
             )
         if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & mine and a.scale == "sample" for a in call.args[:1]):
             return "the first dimension of this layer's input is time, not the batch", _COLUMNS
-        if call.method in handmade.JOINS and any(_joined(context, a, mine) for a in call.args):
+        if call.method in batch_source.JOINS and any(_joined(context, a, mine) for a in call.args):
             return "these slices are put together again: they may be windows of one sequence", _RECIPE
     other = _otherwise(context)
     if other is not None:
         return f"`{ast.unparse(other)}` is other data at each step, too, and was not seen to be a batch", _RECIPE
     for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
-        if cuts.loose(run, node, known):
+        if manual_batches.loose(run, node, known):
             return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", _RECIPE
-    loose = cuts.drawn_at_steps(run, known)
-    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == handmade.CUT for o in trained)]:
+    loose = manual_batches.drawn_at_steps(run, known)
+    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == batch_source.CUT for o in trained)]:
         if loose & {str(o) for o in run.value(node.value).of_kind("random")}:
             return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
     for call in run.trace.calls:
@@ -157,7 +157,7 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     if any(len(found) > 1 for found in bounds.values()):
         return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", _COLUMNS
     sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
-    if not any(o.path == handmade.DRAW for o in trained):
+    if not any(o.path == batch_source.DRAW for o in trained):
         return None
     if len(sizes) > 1:
         return "what is drawn has several sizes, or another than a batch: which of them counts samples was not seen", _RECIPE
@@ -238,14 +238,16 @@ _COUNTING = frozenset("range xrange trange tqdm print format len int float min m
 def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
     """What is made with the batch size of a draw, outside of the training step."""
     run = context.facts.after
-    sources = {o for cut in trained if cut.path == handmade.DRAW for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
+    sources = {
+        o for cut in trained if cut.path == batch_source.DRAW for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))
+    }
     for tree in context.facts.trees.values() if sources else ():
         for node in tree.nodes():
             if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and node not in context.facts.cuts:
                 over = node.generators[0].iter
                 sizes = over.args if isinstance(over, ast.Call) and "range" in run.value(over.func).paths() else []
             elif isinstance(node, ast.Call) and node not in context.facts.cuts and _makes(context, node):
-                sizes = cuts.size_arguments(node)
+                sizes = manual_batches.size_arguments(node)
             else:
                 continue
             if any(run.value(s).objs & sources and not run.value(s).of_kind("world") for s in sizes):
@@ -344,7 +346,7 @@ def _share(
     context: Context, node: ast.AST, made: list[New], others: list[New], held: tuple[Obligation, ...], placed: set[ast.AST]
 ) -> Iterator[Change | Finding | Proof]:
     """One expression that makes batches: edited itself, or, where it also makes those of an evaluation, what training receives."""
-    draws = made[0].path == handmade.DRAW
+    draws = made[0].path == batch_source.DRAW
     why = _DRAWN if draws else _PADDED
     if context.options.batch_size == "per-rank":
         if draws:
@@ -463,7 +465,9 @@ def _received(context: Context, call: ast.AST, size: str, kind: str) -> list[Edi
         statement, targets = loops[0], [loops[0].target]
     found = [n for t in targets for n in ast.walk(t) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
     mine = [n.id for n in found if isinstance(n, ast.Name) and run.value(n).scale == "sample" and _from(run.value(n), call)]
-    whole = all(call in o.stack for n in found for o in run.value(n).of_kind("batch") if isinstance(o, New) and o.path in handmade.PATHS)
+    whole = all(
+        call in o.stack for n in found for o in run.value(n).of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS
+    )
     if not mine or not whole or any(not isinstance(n, ast.Name) for n in found):
         return None
     rows, given = context.names["rows_of_rank"], f", {size}"
@@ -478,7 +482,7 @@ def _iterates(value: Value) -> bool:
 
 
 def _from(value: Value, call: ast.AST) -> bool:
-    return any(isinstance(o, New) and o.path in handmade.PATHS and call in o.stack for o in value.of_kind("batch"))
+    return any(isinstance(o, New) and o.path in batch_source.PATHS and call in o.stack for o in value.of_kind("batch"))
 
 
 def _sized(context: Context, trained: list[New]) -> Iterator[Change]:
@@ -487,7 +491,7 @@ def _sized(context: Context, trained: list[New]) -> Iterator[Change]:
     sources = {o for cut in trained for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
     for node in _made_for_batches(context):
         assert isinstance(node, ast.Call)
-        for part in cuts.size_arguments(node):
+        for part in manual_batches.size_arguments(node):
             edits, needs = context.divided(part)
             if edits and run.value(part).objs & sources and not run.value(part).of_kind("world"):
                 why = "this is made for as many sequences as the rank has"

@@ -9,7 +9,7 @@ from ddpify.edits import Replace
 from ddpify.facts.model import Call
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
-from ddpify.rules.loop.numbers import own_parts
+from ddpify.rules.loop.sharded_parts import own_parts
 
 _STORES = frozenset(("torch.save", "pickle.dump", "joblib.dump", "json.dump", "yaml.dump", "yaml.safe_dump"))
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
-from ddpify.facts.handmade import JOINS, ORDERS, PATHS, Cut
+from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, Cut
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
 from ddpify.facts.tree import Tree, is_number, last_name, same, structure
 

@@ -13,7 +13,7 @@ from ddpify.facts.effects import Effects
 from ddpify.facts.model import Lit
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
-from ddpify.rules.io.stored import kept_in_files
+from ddpify.rules.io.stored_losses import kept_in_files
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CHOOSING = (ast.IfExp, ast.BoolOp, ast.Compare)

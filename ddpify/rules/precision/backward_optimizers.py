@@ -9,7 +9,7 @@ from ddpify.facts import averaged
 from ddpify.facts.collect import own_nodes
 from ddpify.facts.model import Call, New, Part
 from ddpify.rules.context import Context
-from ddpify.rules.precision import home
+from ddpify.rules.precision import scaler_scope
 from ddpify.rules.precision.present import Backward
 
 
@@ -125,12 +125,12 @@ class Names:
             return ""
         if (function, optimizer) in self.given:
             return self.given[function, optimizer]
-        if not context.facts.is_edited(function) or not home.plain(context, function):
+        if not context.facts.is_edited(function) or not scaler_scope.plain(context, function):
             return ""
         taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | {
             n.arg for n in ast.walk(function) if isinstance(n, ast.arg)
         }
-        calls = home.calls(context, function)
+        calls = scaler_scope.calls(context, function)
         texts = [self._one(call, optimizer, depth + 1) for call in calls if context.facts.is_edited(call)]
         if not calls or len(texts) < len(calls) or not all(texts):
             return ""

@@ -10,7 +10,7 @@ from ddpify.facts.model import Call, Func, Value
 from ddpify.facts.runs import Run
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
-from ddpify.rules.io.hoist import Required
+from ddpify.rules.io.all_rank_calls import Required
 
 
 @dataclass(frozen=True, eq=False)
