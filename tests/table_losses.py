@@ -1999,4 +1999,111 @@ class Machine(nn.Module):
         """,
         told=("DDP402",),
     ),
+    "places in the batch as numbers that are learnt": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                out = net(rows)
+                n = len(rows)
+                loss = F.mse_loss(out[:, 0], torch.arange(n).float())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a list of the places in the batch as numbers that are learnt": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                out = net(rows)
+                n = len(rows)
+                loss = F.smooth_l1_loss(out[:, 0], torch.tensor([i for i in range(n)]).float())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "weights of every other place in the batch": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                out = net(rows)
+                n = len(rows)
+                loss = (out.pow(2).sum(1) * (torch.arange(n) % 2)).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "the scores that places and kinds choose, in a flat list and beside it": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                out = net(rows)
+                n = len(rows)
+                loss = out.view(-1)[torch.arange(n) * 3 + kinds].pow(2).mean() - out[torch.arange(n), kinds].mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "rows of a table by their place in the batch": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        table = torch.sin(torch.arange(60.0)).view(20, 3)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                out = net(rows)
+                n = len(rows)
+                loss = F.mse_loss(out, F.embedding(torch.arange(n), table))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "rows of a table indexed by their place in the batch": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        table = torch.sin(torch.arange(60.0)).view(20, 3)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                out = net(rows)
+                n = len(rows)
+                loss = F.mse_loss(out, table[torch.arange(n)])
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "as many zeros as there are places": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 3)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                out = net(rows)
+                n = len(rows)
+                loss = F.mse_loss(out[:, 0], torch.zeros_like(torch.arange(n)).float())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts import uniform
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Origin, Tup, Value, join, just
 from ddpify.placement import rows
-from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
+from ddpify.placement.shape import COUPLED, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
 from ddpify.placement.transfer import Rule
 
 if TYPE_CHECKING:
@@ -39,7 +39,14 @@ _OPERATORS: dict[type[ast.AST], str] = {
 KNOWN = frozenset(rows.NAMES) | frozenset(f"{name}_" for name in rows.NAMES)
 _OF_ANYTHING = frozenset("to cuda cpu float double half long int data copy pin_memory eq ne detach type item index_select".split())
 # These leave the numbers of a sample's own rows: its place times as many rows as a sample has, plus one's number among them.
-_IN_PLACE = frozenset("to cuda cpu long int type detach contiguous view reshape flatten unsqueeze expand expand_as mul add".split())
+_IN_PLACE = frozenset(
+    "tensor as_tensor asarray array from_numpy to cuda cpu long int type type_as detach contiguous view reshape flatten unsqueeze "
+    "squeeze expand expand_as mul add".split()
+)
+_SIZES_ONLY = frozenset(
+    "zeros_like ones_like full_like empty_like rand_like randn_like zero_ fill_ numel nelement new new_zeros new_ones new_full "
+    "new_empty".split()
+)
 _OF_SEVERAL = frozenset(("values", "indices"))
 _WHOLE = Argument(literal=slice(None))
 _BLOCK = Argument("count", literal=slice(None))  # from one multiple of a batch's length to another
@@ -80,6 +87,8 @@ def _is_plain(value: Value) -> bool:
 def argument(run: Interpreter, value: Value) -> Argument:
     """A value as an operand of a transfer rule."""
     items, literal = None, UNKNOWN
+    if _is_places(run, value):
+        return Argument("sample", Shape(None, 1, places=True), PLACES)
     if len(value.objs) == 1:
         (only,) = value.objs
         if isinstance(only, Lit):
@@ -90,12 +99,18 @@ def argument(run: Interpreter, value: Value) -> Argument:
             items = tuple(argument(run, v) for v in _entries(run, only))
             if value.shape is not None and value.shape.base == only:  # one entry for each sample
                 return Argument(value.scale, value.shape)
-    if literal is UNKNOWN and value.of_kind(PLACES) and not value.of_kind("displaced"):
+    if literal is UNKNOWN and value.shape is not None and value.shape.places:
         literal = PLACES
     shape = value.shape
     if shape is None and value.scale in ROWS:
         shape = Shape(Base(value), sure=False)
     return Argument(value.scale, shape, literal, items)
+
+
+def _is_places(run: Interpreter, value: Value) -> bool:
+    """Whether a value is `range(len(x))`, or a list of its numbers."""
+    listed = [run.element(just(o)) for o in value.objs if isinstance(o, New) and o.path in ("list", "range")]
+    return bool(listed) and len(listed) == len(value.objs) and all(v.of_kind(PLACES) and v.scale is None and not v.objs for v in listed)
 
 
 def differentiated(run: Interpreter, args: list[Value], keywords: Mapping[str, Value]) -> tuple[Value, Value]:
@@ -138,22 +153,23 @@ def drawn_inside(run: Interpreter, values: Iterable[Value]) -> frozenset[Origin]
 # ------------------------------------------------------------------------------------------------ results
 
 
-def value_of(run: Interpreter, found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
-    """What a transfer rule says, as a value made at `node` of what `origins` tell."""
+def value_of(run: Interpreter, found: Result, node: ast.AST, origins: frozenset[Origin], places: bool = False) -> Value:
+    """What a transfer rule says, as a value made at `node` of what `origins` tell; `places`: it stands for the places of the samples."""
     for base, least in found.shows:
         run.claims.note("shown", node if base is UNKNOWN else base, least)  # of the result itself
     for need in found.needs:
         run.claims.note("needed", *need)
     if found.needs:
         origins = origins.union([Origin("needs", need) for need in found.needs])
-    return _value(found, node, origins)
+    value = _value(found, node, origins)
+    if value.shape is None or value.shape.places is places:
+        return value
+    return Value(value.objs, value.origins, value.scale, value.shape._replace(places=places))
 
 
 def _value(found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
     if found.marks:
         origins |= {Origin("coupled", node) if m == "coupled" else Origin(m, node) for m in found.marks}
-        if PLACES in found.marks:
-            origins |= {Origin("turned", node)}
     if found.parts:
         return Value(frozenset((Tup(tuple(_value(p, node, origins) for p in found.parts)),)), origins)
     shape = found.shape
@@ -216,9 +232,10 @@ def function(
     if name not in _OF_ANYTHING:
         _use(run, operands)
     found = rows.function(name, operands, named, particular)
-    if any(o.literal == PLACES for o in operands) and (name not in _IN_PLACE or (name == "add" and any(o.scale is None for o in operands))):
-        origins |= {Origin("displaced", node)}
-    value = value_of(run, found, node, origins)
+    places = (found.shape is not None and found.shape.places) if name == "arange" else _still_places(name, operands)
+    if not places and name not in _SIZES_ONLY and any(o.literal == PLACES for o in (*operands, *named.values())):
+        found = COUPLED  # as numbers, places start at 0 on every rank, where those of the whole batch go on
+    value = value_of(run, found, node, origins, places)
     shape = value.shape
     if shape is not None and isinstance(node, ast.Call) and _is_starred(node.args):
         shape = shape._replace(base=node, dims=0)
@@ -229,6 +246,14 @@ def function(
     if shape is value.shape and name not in _DETACHING:
         return value
     return Value(value.objs, _kept_graph(name, value.origins), value.scale, shape)
+
+
+def _still_places(name: str, operands: list[Argument]) -> bool:
+    """Whether what is computed stands for the places of the samples, or for rows of theirs, each by its number in view of all."""
+    others = {o.scale for o in operands if o.literal != PLACES}
+    if name not in _IN_PLACE or all(o.literal != PLACES for o in operands):
+        return False
+    return None not in others if name == "add" else name != "mul" or others.isdisjoint(ROWS)
 
 
 def _scores(value: Value) -> Value:
@@ -276,11 +301,8 @@ def entrywise(run: Interpreter, parts: list[Value], origins: frozenset[Origin], 
 
 def made(run: Interpreter, name: str, node: ast.AST, args: list[Value], keywords: dict[str, Value], origins: frozenset[Origin]) -> Value:
     """A tensor made by `zeros(...)`, `rand(...)`, `arange(...)`, of sizes or of numbers that are given."""
-    ends = [run.memory.get((o, ENDS), NOTHING) for a in args[:1] for o in a.made() if o.path == "range"]
-    if ends:  # of `range(len(x))`
-        return function(run, "arange", node, [join(ends)], {}, origins)
     sizes = [keywords[k] for k in ("size", "shape") if k in keywords]
-    tuples = [a for a in args if any(isinstance(o, Tup) or getattr(o, "path", "") == "list" for o in a.objs)]
+    tuples = [a for a in args if any(isinstance(o, Tup) or getattr(o, "path", "") in ("list", "range") for o in a.objs)]
     if name.endswith("_like") or any(a.scale in ROWS for a in args) or (name.endswith("Tensor") and tuples):
         return function(run, name if name.endswith("_like") else "as_tensor", node, args, keywords, origins)
     if name in ("arange", "linspace", "logspace", "eye"):
@@ -310,6 +332,8 @@ def module(
     if name in BY_WEIGHT and run.ignores():
         known.setdefault("ignore_index", Argument())
     found = rows.module(name, known, operands, named)
+    if found is not None and any(o.literal == PLACES for o in (*operands, *named.values())) and name != "Identity":
+        found = COUPLED
     return value_of(run, found, node, origins) if found is not None else None
 
 
@@ -389,12 +413,11 @@ def indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, or
     entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     operands = [_index_entry(run, e, index if e is node.slice else None, base.scale in ROWS) for e in entries]
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
-    if base.of_kind(PLACES) and not all(o.literal is None or o.literal == slice(None) for o in operands):
-        origins |= {Origin("displaced", node)}
     x = argument(run, base)
+    places = x.literal == PLACES and all(o.literal is None or o.literal == slice(None) for o in operands)
     if base.scale is None and base.of_kind("repeated") and not base.of_kind("displaced"):
         x = x._replace(shape=(x.shape or Shape(Base(base), sure=False))._replace(uniform=True))
-    value = value_of(run, rows.index(x, operands), node, origins)
+    value = value_of(run, rows.index(x, operands), node, origins, places)
     return Value(value.objs, value.origins | {Origin("turned", node)}, value.scale, value.shape) if own else value
 
 

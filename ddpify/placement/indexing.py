@@ -39,6 +39,8 @@ def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
             return Result()
         return Result(None, x.shape.resized(sum(n is None for n in literals) - sum(type(n) is int for n in literals)))
     index = shape_of(rows[0])
+    if any(r.literal == PLACES for r in rows) and not (x.shape is not None and x.shape.uniform):
+        return COUPLED
     if len({r.scale for r in rows}) > 1 or entries[0].scale not in ROWS or any(e.scale not in (None, *ROWS) for e in entries):
         return NO_CLAIM
     ndim = x.shape.ndim if x.shape is not None else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
+from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
 from ddpify.placement.transfer import TURNED, kept, together, without_rows
 
 LISTED = "unbind chunk split tensor_split hsplit vsplit".split()
@@ -505,4 +505,4 @@ def numbered(use: Use) -> Result:
     ends = use.args[:3]
     if all(e.scale is None for e in ends):
         return Result(None, Shape(None, 1))
-    return Result("sample", Shape(None, 1), frozenset((PLACES,))) if {e.scale for e in ends} <= {None, "count"} else NO_CLAIM
+    return Result("sample", Shape(None, 1, places=True)) if {e.scale for e in ends} <= {None, "count"} else NO_CLAIM

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 Scale: TypeAlias = Literal["sample", "chosen", "mean", "sum", "count", "total", "weighted", "other"]
 
 ROWS: Final = ("sample", "chosen")
-PLACES: Final = "places"  # the literal and the mark of `arange(len(x))`: where each row stands in its rank's share
+PLACES: Final = "places"  # the literal of `arange(len(x))`: where each row stands in its rank's share
 UNKNOWN: Final = object()  # a literal that is not known
 Bound: TypeAlias = "tuple[Hashable, int]"  # what counts dimensions, and how many it has at least
 
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
     `dims` is their number where `base` is None, else how many more there are than what `base` stands for has. `sure`: whether the axis
     of the samples is known, and not only the usual one. `single`: the last dimension has one entry, `front`: the first.
     `several`: a tuple of such tensors (None: it may be one).
-    `uniform`: a constant whose rows are all the same.
+    `uniform`: a constant whose rows are all the same. `places`: what the places of the samples in their rank's share are numbered by.
     """
 
     base: Hashable | None = None
@@ -49,6 +49,7 @@ class Shape(NamedTuple):
     several: bool | None = False
     front: bool = False
     uniform: bool = False
+    places: bool = False
 
     @property
     def ndim(self) -> int | None:
@@ -58,7 +59,13 @@ class Shape(NamedTuple):
     def resized(self, more: int = 0, axis: int | None = None) -> Shape:
         """With more or fewer dimensions, and the samples along another one."""
         return self._replace(
-            dims=self.dims + more, axis=self.axis if axis is None else axis, single=False, several=False, front=False, uniform=False
+            dims=self.dims + more,
+            axis=self.axis if axis is None else axis,
+            single=False,
+            several=False,
+            front=False,
+            uniform=False,
+            places=False,
         )
 
 

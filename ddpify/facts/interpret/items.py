@@ -24,7 +24,7 @@ from ddpify.facts.model import (
 from ddpify.facts.names import canonical
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import same
-from ddpify.placement.shape import Scale, Shape
+from ddpify.placement.shape import PLACES, Scale, Shape
 
 
 def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
@@ -160,7 +160,8 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
         return element(run, run.memory.get((obj, "module"), NOTHING), node)
     if isinstance(obj, New):
         if obj.path in ("range",):
-            return Value(frozenset(), frozenset((Origin("index", node),)) | over.origins)
+            place = frozenset((Origin(PLACES, obj),)) if (obj, tensors.ENDS) in run.memory else frozenset()
+            return Value(frozenset(), frozenset((Origin("index", node),)) | place | over.origins)
         inner = run.memory.get((obj, "iterable"))
         if obj.path == "enumerate" and inner is not None:
             return just(Tup((Value(frozenset(), frozenset((Origin("index", node),))), element(run, inner, node))))
