@@ -118,14 +118,14 @@ def _compare(files: dict[str, _File], without: dict[str, list[str]], change: str
         for kind, _, _, start, end in around:
             for at in range(start, end) if kind != "equal" else ():
                 file.new[at].append(change)
-        kept = _kept(file, other, around)
+        kept = _common_lines(file, other, around)
         for kind, start, end, _, _ in file.opcodes:
             for at in range(start, end) if kind != "equal" else ():
                 if at in kept:
                     file.old[at].append(change)
 
 
-def _kept(file: _File, other: list[str], around: Sequence[Opcode]) -> set[int]:
+def _common_lines(file: _File, other: list[str], around: Sequence[Opcode]) -> set[int]:
     """The lines of the file before that are in another text of it, which `around` compares with the file after.
 
     Most lines of all three are the same ones: only what lies between these is searched.

@@ -272,7 +272,7 @@ def _ask(whole: Conversion, conversion: Conversion, path: str, options: Options,
     command += ["--skip", ",".join(skipped)] if skipped else []
     sys.stderr.write(terminal_review.summary(outcome, shlex.join(command)))
     chosen, asking = outcome.conversion, output is None and sys.stdout.isatty()
-    if outcome.review.ended == "quit" or (asking and not _agreed(chosen, path)):
+    if outcome.review.ended == "quit" or (asking and not _confirmed(chosen, path)):
         return 1
     target = Path(path) if asking else target
     if target:
@@ -284,16 +284,16 @@ def _ask(whole: Conversion, conversion: Conversion, path: str, options: Options,
     return int(any(finding.level.name == "MANUAL" for finding in chosen.findings))
 
 
-def _agreed(conversion: Conversion, path: str) -> bool:
+def _confirmed(conversion: Conversion, path: str) -> bool:
     """Whether the user wants a choice written in place."""
-    from ddpify.terminal_review import agreed
+    from ddpify.terminal_review import confirmed
 
     files = ", ".join(file.name for file in output_files.files_of(conversion, Path(path), path, False, True))
     try:
         output_files.files_of(conversion, Path(path), path, False, False)
     except DdpifyError as error:  # git has no commit of what would be lost
         files += f", though {error.title}"
-    return bool(files) and agreed(f"write {files}")
+    return bool(files) and confirmed(f"write {files}")
 
 
 VERIFY_HELP = """Prove a conversion by running it: PATH as one process, CONVERTED as ranks, and what both did compared.
@@ -422,7 +422,7 @@ def new(
         choices: dict[str, str] = {"task": task, "launcher": launcher, "amp": amp, "ddp": ddp, "tracker": tracker, "cluster": cluster}
         given = any(source.name == "COMMANDLINE" for name in context.params if (source := context.get_parameter_source(name)))
         if not given and sys.stdin.isatty() and sys.stderr.isatty():
-            folder, choices = _asked(scaffold.CHOICES, choices)
+            folder, choices = _prompted(scaffold.CHOICES, choices)
         folder = Path("my_project") if folder is None else folder
         settings = scaffold.Settings(folder.absolute().resolve().name, **choices)  # type: ignore[arg-type]
         scaffold.check(folder)
@@ -437,7 +437,7 @@ def new(
     _run(work)
 
 
-def _asked(choices: dict[str, tuple[str, ...]], default: dict[str, str]) -> tuple[Path, dict[str, str]]:
+def _prompted(choices: dict[str, tuple[str, ...]], default: dict[str, str]) -> tuple[Path, dict[str, str]]:
     """The folder and the choices, as answered on a terminal."""
     from ddpify import scaffold
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from ddpify import comments
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
-from ddpify.frame_memory import with_room
+from ddpify.frame_memory import with_large_frame
 from ddpify.options import Options
 from ddpify.progress import doing
 from ddpify.project import Project, load, of_source, shown
@@ -214,10 +214,10 @@ def _as_commented(done: Conversion, project: Project) -> Conversion:
             return finding
         return replace(finding, level=Safety.NOTE, message=f"{finding.message} (accepted by a comment)")
 
-    def told(some: Conversion) -> Conversion:
+    def with_comments(some: Conversion) -> Conversion:
         return replace(some, findings=tuple(map(known, some.findings)))
 
-    return replace(told(made), again=None if again is None else lambda ids, unmoved: told(again(ids, unmoved)))
+    return replace(with_comments(made), again=None if again is None else lambda ids, unmoved: with_comments(again(ids, unmoved)))
 
 
 def _text(source: str | bytes, shown: str) -> Source:
@@ -228,7 +228,7 @@ def _text(source: str | bytes, shown: str) -> Source:
     return from_text(source, shown)
 
 
-@with_room
+@with_large_frame
 def _in_steps(project: Project, options: Options, path: Path | None, most: int = 4) -> Conversion:
     """The conversion, in several steps where something is done to the script first."""
     from ddpify.apply import names
@@ -239,15 +239,15 @@ def _in_steps(project: Project, options: Options, path: Path | None, most: int =
         return _converted(project, options, path)
     plan = replace(plan, changes=names.chosen(plan.changes, plan.bound))
     code, modules, unapplied = _rewritten(project, plan)
-    told = (*plan.findings, *map(_by_hand, unapplied))
+    with_comments = (*plan.findings, *map(_by_hand, unapplied))
     if unapplied or not plan.changes or not most:
         done = _converted(project, options, path)
-        return replace(done, findings=tuple(dict.fromkeys((*told, *done.findings))))
+        return replace(done, findings=tuple(dict.fromkeys((*with_comments, *done.findings))))
     output = _output(project, path, code, modules)
-    return _upon(project, plan, (*told, *_faults(project, output)), _in_steps(output, options, path, most - 1))
+    return _upon(project, plan, (*with_comments, *_faults(project, output)), _in_steps(output, options, path, most - 1))
 
 
-def _upon(project: Project, plan: Plan, told: tuple[Finding, ...], done: Conversion) -> Conversion:
+def _upon(project: Project, plan: Plan, with_comments: tuple[Finding, ...], done: Conversion) -> Conversion:
     """What a step and the conversion after it make of a project together."""
     sources = {file.path: file.source for file in project.files.values()}
     line, again = _lines(project.entry.source.text, done.source.text), done.again
@@ -257,9 +257,9 @@ def _upon(project: Project, plan: Plan, told: tuple[Finding, ...], done: Convers
         status="convert",
         reason="",
         changes=(*plan.changes, *(replace(c, node=_moved(c.node, line)) if c.file == done.shown else c for c in done.changes)),
-        findings=(*told, *(replace(f, line=line(f.line)) if f.file == done.shown else f for f in done.findings)),
+        findings=(*with_comments, *(replace(f, line=line(f.line)) if f.file == done.shown else f for f in done.findings)),
         modules=tuple(replace(m, source=sources.get(m.path, m.source)) for m in done.modules),
-        again=None if again is None else lambda ids, unmoved: _upon(project, plan, told, again(ids, unmoved)),
+        again=None if again is None else lambda ids, unmoved: _upon(project, plan, with_comments, again(ids, unmoved)),
     )
 
 
@@ -336,12 +336,12 @@ def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:
     except spawn.Immovable as error:
         line = _lines(done.original, done.code)(error.line)
         why = f"not moved under mp.spawn, start it with torchrun: {error.reason}"
-        told = Finding("DDP106", Safety.MANUAL, why, done.shown, line, 1, error.fix)
+        with_comments = Finding("DDP106", Safety.MANUAL, why, done.shown, line, 1, error.fix)
         changes = tuple(change for change in done.changes if change.code != "DDP106")
-        return replace(done, changes=changes, findings=(told, *done.findings), command=otherwise)
+        return replace(done, changes=changes, findings=(with_comments, *done.findings), command=otherwise)
     except Exception as error:  # a failure of ours leaves what torchrun starts
-        told = _internal(done.shown, "not moved under mp.spawn, start it with torchrun", error)
-        return replace(done, findings=(told, *done.findings), command=otherwise)
+        with_comments = _internal(done.shown, "not moved under mp.spawn, start it with torchrun", error)
+        return replace(done, findings=(with_comments, *done.findings), command=otherwise)
 
 
 Texts = dict[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, ...]]]

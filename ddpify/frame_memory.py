@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 _ENTRIES = 1 << 16  # half of a chunk of 1 MB: the other half is for what the function calls
 
 
-def with_room(function: Callable[_P, _T]) -> Callable[_P, _T]:
+def with_large_frame(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Let a function's frame be so large that those above it share its chunk."""
     function.__code__ = function.__code__.replace(co_stacksize=_ENTRIES)
     return function

@@ -190,7 +190,7 @@ def _context(project: Project, options: Options, edited: tuple[str, ...] | None 
 
 
 def _sharing_out(context: Context) -> Context:
-    return replace(context, dealt=evaluation.dealt(context))
+    return replace(context, sharded_evaluation=evaluation.sharded_loaders(context))
 
 
 def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -235,8 +235,8 @@ def _agree(context: Context) -> tuple[Context, dict[ModuleType, list[Change | Fi
     items: dict[ModuleType, list[Change | Finding | Proof]] = {}
     for rule in (carried, loss):  # each judges what the one before it has made of the script
         items[rule] = list(rule.changes(context))
-        first = [c for c in items[rule] if isinstance(c, Change) and (c.settles or c.turns)]
-        context = context.agreeing(first) if first else context
+        first = [c for c in items[rule] if isinstance(c, Change) and (c.replicates or c.redistributes)]
+        context = context.after_changes(first) if first else context
     made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
     for _ in range(6):
         told: list[Change] = []
@@ -246,12 +246,12 @@ def _agree(context: Context) -> tuple[Context, dict[ModuleType, list[Change | Fi
             new = [c for c in found if isinstance(c, Change) and _signature(c) not in before]
             known += new
             items[rule] = [*(i for i in found if not isinstance(i, Change)), *known]
-            told = [c for c in new if c.settles or c.agrees]
+            told = [c for c in new if c.replicates or c.replicated_branches]
             if told:
                 break
         if not told:
             break
-        context = context.agreeing(told)
+        context = context.after_changes(told)
     return context, items
 
 
@@ -325,8 +325,8 @@ def _blocked(context: Context, findings: list[Finding]) -> bool:
     """Whether the core of a conversion is missing: then no edit is made, since half of one would train wrongly."""
     facts = context.facts
     return (
-        (not facts.models and not facts.served)
-        or (bool(facts.models) and all(m.wrap is None and not m.wrapped and m not in facts.plain for m in facts.models))
+        (not facts.models and not facts.averaged_optimizers)
+        or (bool(facts.models) and all(m.wrap is None and not m.wrapped and m not in facts.needs_no_wrapper for m in facts.models))
         or any(f.level is Safety.MANUAL and f.code in ("DDP201",) for f in findings)
     )
 
@@ -359,7 +359,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         changes = [c for c in changes if c.code not in ("DDP414", "DDP415")]
         findings = [f for f in findings if f.code != "DDP414"]
     left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
-    findings += metrics.residue(context)
+    findings += metrics.unreduced_numbers(context)
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
     edited = {tree.shown for tree in context.tree.trees}
     return tuple(dict.fromkeys(replace(f, file=f"{f.file} (converted)") if f.file in edited else f for f in left))

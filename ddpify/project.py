@@ -110,15 +110,15 @@ class Project:
         return "" if not self.package else self.package if name == "__main__" else f"{self.package}.{name}"
 
     @cached_property
-    def _marked_top(self) -> Path | None:
-        return _marked(self.entry.path.parent)
+    def _top(self) -> Path | None:
+        return _top_folder(self.entry.path.parent)
 
     @property
     def top(self) -> Path:
         """The project's folder: the first above the entry with a `.git` or a `pyproject.toml`, else where the entry finds modules."""
         folder = self.entry.path.parent
-        if self._marked_top is not None:
-            return self._marked_top
+        if self._top is not None:
+            return self._top
         above = [root for root in self.roots if root in folder.parents]
         named = [root for root in above if root != Path.cwd()]  # where ddpify happens to be started counts where nothing else does
         return min(named or above, key=lambda root: len(root.parts), default=folder)
@@ -141,7 +141,7 @@ class Project:
             folder = folder.parent
         return folder
 
-    def home(self, names: Sequence[str]) -> tuple[Path, str]:
+    def common_folder(self, names: Sequence[str]) -> tuple[Path, str]:
         """The folder for a module that the entry and the modules `names` import, and the package that this folder is, or none."""
         folder = self.entry.path.parent
         if not self.package and all(self.root_of(name) == folder for name in names):
@@ -292,7 +292,7 @@ def _in_a_package(folder: Path) -> bool:
     return (folder / "__init__.py").is_file() and (folder.parent / "__init__.py").is_file()
 
 
-def _marked(folder: Path) -> Path | None:
+def _top_folder(folder: Path) -> Path | None:
     """The first folder, from one upwards, that a project's files mark as its top."""
     return next((up for up in (folder, *folder.parents) if any((up / mark).exists() for mark in _MARKS)), None)
 
@@ -304,7 +304,7 @@ def _packages_above(folder: Path) -> Iterator[Path]:
         above = above.parent
     if above != folder:
         yield above
-    marked = _marked(folder)
+    marked = _top_folder(folder)
     if marked is not None:
         yield marked
     working = Path.cwd()

@@ -57,7 +57,7 @@ def sheet(where: Sequence[Place], now: Mapping[str, str], why: str) -> str:
     out = f"{MARK}{why}\n{MARK}lines like this one stay where they are, and go away again\n"
     for place in where:
         lines = split(now[place.shown])[place.start : place.end]
-        out += f"{MARK}{place.shown}, from line {place.start + 1}\n" + "".join(f"{_bare(line)}\n" for line in lines)
+        out += f"{MARK}{place.shown}, from line {place.start + 1}\n" + "".join(f"{_without_newline(line)}\n" for line in lines)
     return out
 
 
@@ -87,7 +87,7 @@ def put_back(edited: str, where: Sequence[Place], now: Mapping[str, str], source
 def _ended(old: Sequence[str], new: Sequence[str], newline: str) -> list[str]:
     """Edited lines with their ends: those that stay keep theirs."""
     out: list[str] = []
-    for kind, i, j, k, m in opcodes([_bare(line) for line in old], new):
+    for kind, i, j, k, m in opcodes([_without_newline(line) for line in old], new):
         out += old[i:j] if kind == "equal" else [line + newline for line in new[k:m]]
     return [line if line.endswith("\n") or at + 1 == len(out) else line + newline for at, line in enumerate(out)]
 
@@ -104,7 +104,7 @@ def _check(shown: str, text: str, source: Source) -> None:
         raise DdpifyError(f"{shown} can then not be read: {error}", "edit it again") from error
 
 
-def _bare(line: str) -> str:
+def _without_newline(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 

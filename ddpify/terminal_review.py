@@ -85,11 +85,11 @@ def summary(outcome: Outcome, command: str) -> str:
         for change in some:
             text += f"  {word} {change.id} {change.file}:{change.line}: {change.without if word == 'left out' else change.why}\n"
     undone = [finding for finding in chosen.findings if finding.level == Safety.MANUAL]
-    text += "still to do by hand:\n" * bool(undone) + "".join(_told(finding) for finding in undone)
+    text += "still to do by hand:\n" * bool(undone) + "".join(_finding_text(finding) for finding in undone)
     return text + f"the same without asking{', but for the edited lines' if outcome.edited else ''}: {command}\n"
 
 
-def agreed(question: str) -> bool:
+def confirmed(question: str) -> bool:
     """Whether a question is answered with y."""
     with single_keys():
         _say(_bold(f"{question} [y,n]? "))
@@ -177,7 +177,7 @@ def _beginning(conversion: Conversion, review: Review, elsewhere: Sequence[Findi
         text += _wrapped("They are taken together, or the script is not converted (q).")
     elif core:
         text += _wrapped(f"{core} are the core: they are taken together, or the script is not converted (q). The rest is your choice.")
-    return text + "".join(_told(finding) for finding in elsewhere)
+    return text + "".join(_finding_text(finding) for finding in elsewhere)
 
 
 def _step(review: Review, files: Sequence[FileDiff], findings: Sequence[Finding]) -> str:
@@ -195,10 +195,10 @@ def _step(review: Review, files: Sequence[FileDiff], findings: Sequence[Finding]
                 name = file.shown
                 text += _bold(f"{name}{', a new file' if file.added else ''}") + "\n"
             text += hunk
-    return text + "".join(_told(finding) for finding in findings)
+    return text + "".join(_finding_text(finding) for finding in findings)
 
 
-def _told(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     level = paint(finding.level.name, LEVELS[finding.level], _colour())
     text = f"{finding.file}:{finding.line}: {level} {finding.code} {finding.message}\n"
     return text + "".join(f"    {line}\n" for line in finding.fix.rstrip().splitlines())
@@ -241,7 +241,7 @@ def _edited(chosen: Conversion, review: Review, files: Sequence[FileDiff]) -> Ou
                 now, again = after, False
             except DdpifyError as error:
                 _say(terminal.error(error, _colour()))
-                again = agreed(f"edit {change.id} again; n leaves its lines as they were converted")
+                again = confirmed(f"edit {change.id} again; n leaves its lines as they were converted")
     return Outcome(reviewer_edits.rewritten(chosen, now) if now != before else chosen, review, tuple(edited))
 
 

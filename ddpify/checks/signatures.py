@@ -79,19 +79,19 @@ def _callees(run: Run, call: Call) -> Iterator[Callee]:
         ):
             yield obj.name, _OF_METHODS[obj.name], 0
         elif isinstance(obj, Func) and _by_its_name(call, obj):
-            yield from _own(obj)
+            yield from _function_signature(obj)
         elif isinstance(obj, Class):
-            yield from _found(run, obj, "__init__")
+            yield from _method_signatures(run, obj, "__init__")
         elif isinstance(obj, New) and obj.cls is not None:
             called = "__call__" if run.interpreter.find(obj.cls, "__call__") is not None else "forward"
-            yield from _found(run, obj.cls, called)
+            yield from _method_signatures(run, obj.cls, called)
 
 
-def _found(run: Run, cls: Class, name: str) -> Iterator[Callee]:
+def _method_signatures(run: Run, cls: Class, name: str) -> Iterator[Callee]:
     """The signatures of a method of a class, as it is called on an instance."""
     found = run.interpreter.find(cls, name)
     for func in found.objs if found is not None else ():
-        if isinstance(func, Func) and _plain(func.node):
+        if isinstance(func, Func) and _keeps_signature(func.node):
             yield cls.node.name, func.node.args, 1
 
 
@@ -100,14 +100,14 @@ def _by_its_name(call: Call, func: Func) -> bool:
     return not isinstance(call.node.func, ast.Attribute) or call.node.func.attr == getattr(func.node, "name", "")
 
 
-def _own(func: Func) -> Iterator[Callee]:
-    if _plain(func.node):
+def _function_signature(func: Func) -> Iterator[Callee]:
+    if _keeps_signature(func.node):
         static = "staticmethod" in set(_decorated(func.node))
         of_class = func.cls is not None and "classmethod" in set(_decorated(func.node))
         yield getattr(func.node, "name", ""), func.node.args, int((func.owner is not None and not static) or of_class)
 
 
-def _plain(node: ast.AST) -> bool:
+def _keeps_signature(node: ast.AST) -> bool:
     """Whether nothing but what keeps its signature decorates a function."""
     return set(_decorated(node)) <= _TRANSPARENT
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts import collect, library, methods, runs
-from ddpify.facts.collect import Averaged, Facts, Start, Through, TrainedModel
+from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
@@ -28,24 +28,24 @@ def fill(facts: Facts) -> None:
         needed = set()
     ordered = sorted(needed, key=lambda o: getattr(o.node, "lineno", 0))
     starts = {o: _starts(facts, o) for o in ordered}
-    facts.served = frozenset(done)
+    facts.averaged_optimizers = frozenset(done)
     if all(starts.values()):
-        wrapped = _through(facts, starts)
+        wrapped = _trained_methods(facts, starts)
         found = {o: _averaged(facts, o, starts[o]) for o in ordered if wrapped is None}
         if all(a is not None for a in found.values()):
             facts.averaged = {o: a for o, a in found.items() if a is not None}
-            facts.through = wrapped or ()
-            facts.served = frozenset((*done, *ordered))
-    facts.plain = frozenset(m for m in facts.models if (own := optimizers_of(facts, m)) and own <= facts.served)
-    if facts.plain:
+            facts.trained_methods = wrapped or ()
+            facts.averaged_optimizers = frozenset((*done, *ordered))
+    facts.needs_no_wrapper = frozenset(m for m in facts.models if (own := optimizers_of(facts, m)) and own <= facts.averaged_optimizers)
+    if facts.needs_no_wrapper:
         collect.place_wraps(facts)
 
 
-def _through(facts: Facts, starts: dict[New, list[Start]]) -> tuple[Through, ...] | None:
+def _trained_methods(facts: Facts, starts: dict[New, list[Start]]) -> tuple[TrainedMethod, ...] | None:
     """The methods that stand for all of the training, if they do."""
     distinct = {(s.after, s.what): s for found in starts.values() for s in found}
     apart = {r for m in unfit(facts) for o in m.objs for r in facts.before.roots(o)}
-    ways = [methods.through(facts, s) for s in distinct.values() if s.module not in apart]
+    ways = [methods.trained_method(facts, s) for s in distinct.values() if s.module not in apart]
     if len(ways) < len(distinct):
         return None
     out = tuple(w for w in ways if w is not None)
@@ -62,8 +62,8 @@ def optimizers_of(facts: Facts, model: TrainedModel) -> set[New]:
 
 def owners(facts: Facts, optimizer: New) -> frozenset[Obj]:
     """The modules and the single parameters that an optimizer was given."""
-    held = collect.given(facts, optimizer)
-    return facts.before.parameters(held) | facts.before.loose(held)
+    held = collect.optimizer_parameters(facts, optimizer)
+    return facts.before.parameters(held) | facts.before.single_parameters(held)
 
 
 def unfit(facts: Facts) -> Iterator[TrainedModel]:
@@ -165,7 +165,7 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
             own = any(
                 isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None) for up in _around(facts, statement)
             )
-            if not own and facts.is_edited(statement) and _holds(facts, statement, target, root):
+            if not own and facts.is_edited(statement) and _refers_to(facts, statement, target, root):
                 return Start(statement, ast.unparse(target), root, target)
     return None
 
@@ -182,7 +182,7 @@ def _around(facts: Facts, statement: ast.stmt) -> Iterator[ast.AST]:
     return facts.tree_of(statement).ancestors(statement)
 
 
-def _holds(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
+def _refers_to(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
     """Whether a name or attribute of a statement's function holds a module, or one of those that it may be."""
     run, function = facts.before, facts.entry.function(statement)
     held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and same(n, target)]
@@ -199,7 +199,7 @@ def _is_module(run: Run, obj: Obj) -> bool:
 
 def _tensors(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign) -> str:
     """The single tensors that an optimizer is given: by their names, where they have some beside it, or by way of its groups."""
-    names = [_named(facts, made, statement) for made in facts.before.loose(collect.given(facts, optimizer))]
+    names = [_named(facts, made, statement) for made in facts.before.single_parameters(collect.optimizer_parameters(facts, optimizer))]
     if all(name for _, name in names):
         return f"[{', '.join(name for _, name in sorted(names))}]"
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target

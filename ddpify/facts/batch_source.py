@@ -19,7 +19,7 @@ JOINS = frozenset(("cat", "concat", "stack", "hstack", "vstack", "concatenate", 
 
 
 @dataclass(frozen=True)
-class Cut:
+class BatchSource:
     """One expression that makes batches; `size` is the number of samples of a batch.
 
     `rows` slices, `parts` splits, `draw` draws; `columns` and `lines` lay a sequence out as a batch that is read through time, down its

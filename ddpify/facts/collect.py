@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 
 from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps, pickled
-from ddpify.facts.batch_source import Cut
+from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Value, join
 from ddpify.facts.runs import Run, place_of, run, run_by
 from ddpify.facts.tree import Forest, Tree, same, structure
@@ -24,7 +24,7 @@ class TrainedModel:
     forwards: frozenset[ast.AST]
     wrap: tuple[ast.stmt, ast.expr] | None = None
     wrapped: bool = False
-    kept_in: str = ""  # "list" or "dict" where the target of the wrap holds several models
+    container: str = ""  # "list" or "dict" where the target of the wrap holds several models
 
     @property
     def first(self) -> Obj:
@@ -62,7 +62,7 @@ class Averaged:
 
 
 @dataclass(frozen=True)
-class Through:
+class TrainedMethod:
     """A module that is trained through one of its methods, called at `sites`; `partly`: the method does not use all of the module."""
 
     start: Start
@@ -85,13 +85,13 @@ class Facts:
     passed: frozenset[ast.expr] = frozenset()
     pickled: frozenset[ast.expr] = frozenset()  # those of them that put a model into what is saved as a whole
     discarded: tuple[TrainingLoop, ...] = ()  # the backward calls whose gradients of parameters are zeroed before any step
-    cuts: Mapping[ast.AST, Cut] = field(default_factory=dict)
+    batch_sources: Mapping[ast.AST, BatchSource] = field(default_factory=dict)
     edited: tuple[str, ...] = ()  # the modules that are edited beside the entry
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     averaged: dict[New, Averaged] = field(default_factory=dict)
-    through: tuple[Through, ...] = ()
-    served: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
-    plain: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls serve them
+    trained_methods: tuple[TrainedMethod, ...] = ()
+    averaged_optimizers: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
+    needs_no_wrapper: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls serve them
     floor: tuple[int, ast.AST, tuple[ast.AST, ...]] | None = None  # an event that wraps come after
 
     @cached_property
@@ -206,13 +206,13 @@ def _edited(facts: Facts) -> Iterator[str]:
 
 def _by_hand(facts: Facts) -> None:
     """Look for batches made by hand, and run once more with them, where a loss then comes from one."""
-    found = manual_batches.found(facts.before, list(facts.trees.values()))
+    found = manual_batches.find_batch_sources(facts.before, list(facts.trees.values()))
     if not found:
         return
-    cut = run(facts.project, cuts=found)
-    loops = [_loop(cut, call) for call in _backwards(cut)]
+    again = run(facts.project, batch_sources=found)
+    loops = [_loop(again, call) for call in _backwards(again)]
     if any(isinstance(o, New) and o.path in batch_source.PATHS for loop in loops for o in loop.loaders):
-        facts.cuts, facts.before, facts.after, facts.loops = found, cut, cut, loops
+        facts.batch_sources, facts.before, facts.after, facts.loops = found, again, again, loops
 
 
 def _backwards(run: Run) -> list[Call]:
@@ -248,15 +248,15 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
     run = facts.before
     stepped: set[Obj] = set()
     for optimizer in facts.optimizers:
-        held = given(facts, optimizer)
-        stepped |= run.parameters(held) | run.loose(held)
+        held = optimizer_parameters(facts, optimizer)
+        stepped |= run.parameters(held) | run.single_parameters(held)
     stepped |= {o for target in moved_by_hand(facts) for o in run.parameters(run.value(target))}
     forwards: dict[Obj, set[ast.AST]] = {}
     for loop in facts.loops:
         for pair in loop.loss.of_kind("forward") | loop.loss.of_kind("graded"):
             obj, node = pair
             forwards.setdefault(obj, set()).add(node)
-    touched = {obj for obj in forwards if any(obj in run.roots(p) for p in stepped) and not run.bare(obj)}
+    touched = {obj for obj in forwards if any(obj in run.roots(p) for p in stepped) and not run.has_no_parameters(obj)}
     touched -= {obj for obj in touched if any(r in touched for r in run.roots(obj) if r != obj) and _inside(run, forwards, obj, touched)}
     groups: list[tuple[set[Obj], set[ast.AST]]] = []
     for obj in touched:
@@ -267,7 +267,7 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
                 called = run.unwrap(Value(run_by(call)))
                 together |= {o for o in called if o in touched}
                 if len(called) > 8:  # one of many by its name: those without parameters cannot be meant
-                    together |= {o for o in called if isinstance(o, New) and run.bare(o)}
+                    together |= {o for o in called if isinstance(o, New) and run.has_no_parameters(o)}
         merged = (together, set(nodes))
         rest = []
         for objs, ns in groups:
@@ -324,19 +324,19 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     run = facts.before
     trained = {o for m in facts.models for o in m.objs}
     for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
-        held = given(facts, optimizer)
+        held = optimizer_parameters(facts, optimizer)
         params = run.parameters(held)
-        for loose in run.loose(held):
+        for loose in run.single_parameters(held):
             if not any(r in trained for r in run.roots(loose)):
                 yield optimizer, loose
         if not params:
             yield optimizer, None
         for obj in params:
-            if not any(r in trained for r in run.roots(obj)) and not run.bare(obj):
+            if not any(r in trained for r in run.roots(obj)) and not run.has_no_parameters(obj):
                 yield optimizer, obj
 
 
-def given(facts: Facts, optimizer: New) -> Value:
+def optimizer_parameters(facts: Facts, optimizer: New) -> Value:
     """The parameters that an optimizer was given, at once and later."""
     run = facts.before
     added = [c.args for c in run.trace.calls if c.method == "add_param_group" and optimizer in c.receiver.objs]
@@ -351,23 +351,23 @@ def place_wraps(facts: Facts) -> None:
     wraps: dict[ast.stmt, tuple[ast.expr, ...]] = {}
     facts.after, facts.passed = facts.before, frozenset()
     for model in sorted(facts.models, key=lambda m: first_order(facts, m)):
-        model.wrap, model.wrapped = None, _holds(facts, model, facts.before)
+        model.wrap, model.wrapped = None, _is_wrapped_in(facts, model, facts.before)
         most = 20 if facts.before.interpreter.spent < 10_000 else 3  # each trial runs the script once more
-        for statement, target in () if model.wrapped or model in facts.plain else islice(candidates(facts, model), most):
+        for statement, target in () if model.wrapped or model in facts.needs_no_wrapper else islice(candidates(facts, model), most):
             if _part_of_a_module(facts, target, statement):
                 continue
             known: dict[Hashable, ast.expr] = facts.project.memo.setdefault(("wraps", statement), {})  # type: ignore[assignment]
             target = known.setdefault(structure(target), target)
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
-            tried = run(facts.project, trial, ignore_dp=True, cuts=facts.cuts)
-            if _holds(facts, model, tried):
+            tried = run(facts.project, trial, ignore_dp=True, batch_sources=facts.batch_sources)
+            if _is_wrapped_in(facts, model, tried):
                 model.wrap = statement, target
-                model.kept_in = kept_in(facts, statement, target)
+                model.container = container_kind(facts, statement, target)
                 wraps = dict(trial)
                 facts.after = tried
                 break
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
-        facts.after = run(facts.project, wraps, ignore_dp=True, cuts=facts.cuts)
+        facts.after = run(facts.project, wraps, ignore_dp=True, batch_sources=facts.batch_sources)
     facts.wraps = wraps
     for _ in range(4):  # what a call is handed decides what the calls inside it are handed
         found = dict(_passed(facts))
@@ -375,18 +375,18 @@ def place_wraps(facts: Facts) -> None:
         if not set(found) - inner:
             break
         facts.passed |= set(found) - inner
-        facts.after = run(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts)
-    _save_plain(facts)
+        facts.after = run(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, batch_sources=facts.batch_sources)
+    _unwrap_what_is_pickled(facts)
 
 
-def _save_plain(facts: Facts) -> None:
+def _unwrap_what_is_pickled(facts: Facts) -> None:
     """Let what is saved as a whole hold the models themselves, where none is trained out of there."""
     facts.pickled = frozenset()
     found = frozenset(pickled.entries(facts.after, facts.entry))
     if not found:
         return
-    tried = run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed | found, cuts=facts.cuts)
-    if all(_holds(facts, model, tried) for model in facts.models if _holds(facts, model, facts.after)):
+    tried = run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed | found, batch_sources=facts.batch_sources)
+    if all(_is_wrapped_in(facts, model, tried) for model in facts.models if _is_wrapped_in(facts, model, facts.after)):
         facts.pickled, facts.passed, facts.after = found, facts.passed | found, tried
 
 
@@ -400,31 +400,31 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
     return any(run.interpreter.is_module(o) for v in held for o in v.objs)
 
 
-def settle(
+def with_redistribution(
     facts: Facts,
-    settled: Mapping[ast.stmt, tuple[ast.expr, ...]],
-    agreed: frozenset[ast.AST],
+    replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]],
+    replicated_branches: frozenset[ast.AST],
     shares: frozenset[New] | None = None,
-    turned: Mapping[ast.expr, str] | None = None,
+    redistributed: Mapping[ast.expr, str] | None = None,
 ) -> Facts:
-    """The facts with what is reduced after a statement, and the branches that are taken alike, known to be agreed."""
+    """The facts of a run that knows what is replicated after edits: expressions after a statement, branches, redistributed operands."""
     after = run(
         facts.project,
         facts.wraps,
         ignore_dp=True,
         unwraps=facts.passed,
-        settled=settled,
-        agreed=agreed,
+        replicated_after=replicated_after,
+        replicated_branches=replicated_branches,
         shares=shares,
-        turned=turned,
-        cuts=facts.cuts,
+        redistributed=redistributed,
+        batch_sources=facts.batch_sources,
     )
     return replace(facts, after=after)
 
 
-def turned(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
-    """A run in which some expressions are what an edit would make of them."""
-    return run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, cuts=facts.cuts, turned=how)
+def redistributed_run(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
+    """A run in which some expressions have the placement that an edit would give them."""
+    return run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, batch_sources=facts.batch_sources, redistributed=how)
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:
@@ -480,7 +480,7 @@ def first_order(facts: Facts, model: TrainedModel) -> int:
     return min((c.order for n in model.forwards for c in facts.before.calls(n)), default=0)
 
 
-def _holds(facts: Facts, model: TrainedModel, run: Run) -> bool:
+def _is_wrapped_in(facts: Facts, model: TrainedModel, run: Run) -> bool:
     """Whether every training forward of the model goes through a wrapper in this run."""
     seen = False
     for node in model.forwards:
@@ -619,7 +619,7 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
             if store.node in tree.parent and isinstance(tree.statement(store.node), ast.Assign):
                 yield tree.statement(store.node), store.node
     for tree, statement in places:  # what another object holds it as
-        for text in _held(facts, tree, statement, model, True):
+        for text in _names_of_model(facts, tree, statement, model, True):
             yield statement, ast.parse(text, mode="eval").body
 
 
@@ -675,13 +675,13 @@ def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) 
             if run.unwrap(run.value(arg)) & model.objs and arg.arg not in globals_:
                 found.append((0, ast.Name(arg.arg, ast.Load())))
     names: set[str] = set()
-    for text in (*(ast.unparse(t) for _, t in sorted(found, key=lambda f: -f[0])), *_held(facts, tree, statement, model, False)):
+    for text in (*(ast.unparse(t) for _, t in sorted(found, key=lambda f: -f[0])), *_names_of_model(facts, tree, statement, model, False)):
         if text not in names:
             names.add(text)
             yield ast.parse(text, mode="eval").body
 
 
-def _held(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, others: bool) -> Iterator[str]:
+def _names_of_model(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, others: bool) -> Iterator[str]:
     """What lists, dicts and the method's own object (or others) hold the model as once `statement` has run: as a whole or by a key."""
     run, function = facts.before, tree.function(statement)
     named: dict[str, Value] = {}
@@ -738,7 +738,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
             todo += ast.iter_child_nodes(node)
 
 
-def kept_in(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
+def container_kind(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
     """The kind of container that a target is; empty where it is a model itself."""
     run, function = facts.before, facts.tree_of(statement).function(statement)
     values = [run.value(n) | stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]

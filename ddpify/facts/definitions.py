@@ -305,7 +305,7 @@ class Definitions:
 
     def _acting(self, obj: object) -> Iterable[_Happened]:
         """The events that make an object, give it, or act on it, and those that give a container of it."""
-        return {id(found[0]): found for each in (obj, *self._holders(obj)) for found in self._held.get(each, ())}.values()
+        return {id(found[0]): found for each in (obj, *self._holders(obj)) for found in self._events_by_object.get(each, ())}.values()
 
     def _holders(self, obj: object) -> set[object]:
         """The containers that hold an object, and those that hold these."""
@@ -448,7 +448,7 @@ class Definitions:
         return _grouped((found[0][1], found) for found in self._events if found[0][0] is Kind.ENTER)
 
     @cached_property
-    def _held(self) -> dict[object, list[_Happened]]:
+    def _events_by_object(self) -> dict[object, list[_Happened]]:
         """The events that make each object, give it, or act on it."""
         return _grouped((obj, found) for found in self._events for obj in _concerned(*found[0]))
 

@@ -36,14 +36,14 @@ class Devices:
         self.run = facts.after
         self._settings: dict[str, bool] = {}
 
-    def own(self, node: ast.AST) -> bool:
+    def is_of_rank(self, node: ast.AST) -> bool:
         """Whether an expression is computed from the rank, or asks which device is this rank's."""
         values = [self.run.value(n) for n in ast.walk(node) if isinstance(n, ast.expr)]
         return any(v.of_kind("rank") or v.of_kind("local") or _THIS in v.paths() for v in values)
 
     def named(self, node: ast.expr) -> bool:
         """Whether an expression is a number of a GPU, or a text that holds one, which is the same on every rank."""
-        return (self._by_value(self.run.value(node)) or _pieced(node) or self._computed(node)) and not self.own(node)
+        return (self._by_value(self.run.value(node)) or _pieced(node) or self._computed(node)) and not self.is_of_rank(node)
 
     def built(self, node: ast.AST) -> bool:
         """Whether an expression puts the text of one device together."""
@@ -51,7 +51,7 @@ class Devices:
             return False
         texts = [o.pattern if isinstance(o, Like) else o.value for o in self.run.value(node).objs if isinstance(o, (Like, Lit))]
         made = not isinstance(node, ast.Call) and any(isinstance(t, str) and _TEXT.match(t) for t in texts)
-        return (made or _pieced(node)) and not self.own(node)
+        return (made or _pieced(node)) and not self.is_of_rank(node)
 
     def written(self, node: ast.expr) -> bool:
         """Whether an expression holds a text of a device that stands in a table of settings: it is not this rank's there."""

@@ -116,34 +116,34 @@ def touches(call: Call) -> Iterator[Touch]:
         if any("os.devnull" in a.paths() for a in call.args[:1]):
             continue  # nobody reads it
         if path in _OPENS:
-            yield from _given(call, "write" if effects.writes(call) else "read", 0, "file")
+            yield from _argument_touch(call, "write" if effects.writes(call) else "read", 0, "file")
         elif path in _WRITES:
-            yield from _given(call, "write", *_WRITES[path], _ENDINGS.get(path, ""))
+            yield from _argument_touch(call, "write", *_WRITES[path], _ENDINGS.get(path, ""))
             if path in ("os.rename", "os.replace", "shutil.move"):
-                yield from _given(call, "remove", 0, "src")
+                yield from _argument_touch(call, "remove", 0, "src")
             elif path.startswith("shutil."):
-                yield from _given(call, "read", 0, "src")
+                yield from _argument_touch(call, "read", 0, "src")
         elif path in _READS or path.startswith("pandas.read_"):
-            yield from _given(call, "read", *_READS.get(path, (0, "filepath_or_buffer")))
+            yield from _argument_touch(call, "read", *_READS.get(path, (0, "filepath_or_buffer")))
         elif path in _REMOVES:
-            yield from _given(call, "remove", 0, "path")
+            yield from _argument_touch(call, "remove", 0, "path")
         elif path in _MAKES:
-            yield from _given(call, "make", 0, "name")
+            yield from _argument_touch(call, "make", 0, "name")
         elif path in _LISTS:
-            yield from _given(call, "list", 0, "path")
+            yield from _argument_touch(call, "list", 0, "path")
         elif path in _LOOKS:
-            yield from _given(call, "look", 0, "path")
+            yield from _argument_touch(call, "look", 0, "path")
     function = call.node.func
     if not call.func.paths() and isinstance(function, ast.Attribute):
         if function.attr in _METHODS:
             yield Touch(_METHODS[function.attr], call, function.value)
         elif function.attr in _FRAMES:
-            yield from _given(call, "write", 0, "path_or_buf")
+            yield from _argument_touch(call, "write", 0, "path_or_buf")
         elif effects.saves_itself(call):
-            yield from _given(call, "write", 0, "fp")
+            yield from _argument_touch(call, "write", 0, "fp")
 
 
-def _given(call: Call, kind: Kind, position: int | None, keyword: str, ending: str = "") -> Iterator[Touch]:
+def _argument_touch(call: Call, kind: Kind, position: int | None, keyword: str, ending: str = "") -> Iterator[Touch]:
     """The touch of a path that is an argument; a handle's path is where it was opened."""
     path = next((k.value for k in call.node.keywords if k.arg == keyword), None)
     if path is None and position is not None and position < len(call.node.args):
@@ -276,15 +276,15 @@ def one_format(written: Touch, read: Touch) -> bool:
 
 def may_be_one(one: frozenset[str], two: frozenset[str]) -> bool:
     """Whether two paths may name the same file: no pair of their patterns contradicts."""
-    return any(_agree(p, q) for p in one for q in two)
+    return any(_patterns_overlap(p, q) for p in one for q in two)
 
 
 def may_hold(folder: frozenset[str], path: frozenset[str]) -> bool:
     """Whether a path may lie in a folder, or be it."""
-    return any(_agree(f, p) or _agree(f + "/" + ANY, p) for f in folder for p in path)
+    return any(_patterns_overlap(f, p) or _patterns_overlap(f + "/" + ANY, p) for f in folder for p in path)
 
 
-def _agree(one: str, two: str) -> bool:
+def _patterns_overlap(one: str, two: str) -> bool:
     if ANY not in one and ANY not in two:
         return one == two
     if ANY not in one or ANY not in two:

@@ -103,7 +103,7 @@ def drive(run: Interpreter, node: ast.AST, obj: Obj) -> Value:
         run.driven.add(obj.node)
         return run.call_function(obj, node, [], {})
     if isinstance(obj, Class):
-        return _made(run, node, obj)
+        return _constructed(run, node, obj)
     if isinstance(obj, New) and runs(obj):
         return run_group(run, node, obj)
     if isinstance(obj, New) and obj.path == "dict":
@@ -113,7 +113,7 @@ def drive(run: Interpreter, node: ast.AST, obj: Obj) -> Value:
     return just(obj)
 
 
-def _made(run: Interpreter, node: ast.AST, cls: Class) -> Value:
+def _constructed(run: Interpreter, node: ast.AST, cls: Class) -> Value:
     init = run.find(cls, "__init__")
     run.driven |= {f.node for f in (init or NOTHING).objs if isinstance(f, Func)}
     made = run.construct(cls, node, [], {})

@@ -12,7 +12,7 @@ from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Sto
 
 Effect = Literal["print", "file", "folder"]
 
-_SPEAKS = (
+_PRINTS = (
     "print",
     "pprint.",
     "loguru.logger.",
@@ -112,7 +112,15 @@ _WRITING_METHODS = frozenset(
 )
 _PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
 _LOG_METHODS = frozenset(("info", "debug", "warning", "warn", "error", "critical", "log", "exception"))
-_ASKING = ("torch.distributed.", "random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
+_DRAWS_OR_COMMUNICATES = (
+    "torch.distributed.",
+    "random.",
+    "numpy.random.",
+    "torch.rand",
+    "torch.normal",
+    "torch.bernoulli",
+    "torch.multinomial",
+)
 _SAME_FOR_ALL = frozenset(("get_rank", "get_world_size", "is_initialized", "is_available", "get_backend"))
 _ADVANCING = frozenset(
     """
@@ -195,7 +203,7 @@ def _effect_of(path: str, call: Call) -> Effect | None:
         return "file" if "filename" in call.keywords else None
     if path.startswith("logging."):
         return "print" if path.rpartition(".")[2] in _LOG_METHODS else "file" if path in HANDLERS else None
-    if path.startswith(_SPEAKS) or path == "tqdm.tqdm.write":
+    if path.startswith(_PRINTS) or path == "tqdm.tqdm.write":
         return "print"
     if (path.startswith(_WRITES) and path not in _READS) or path.endswith(WRITERS):
         return "file"
@@ -239,7 +247,7 @@ class Effects:
         self.under: dict[ast.AST, list[Call]] = defaultdict(list)
         self.stores_under: dict[ast.AST, list[Store]] = defaultdict(list)
         self.at: dict[ast.AST, Effect] = {}
-        self._marks: dict[ast.AST, bool] = {}
+        self._with_side_effects: dict[ast.AST, bool] = {}
         for call in facts.after.trace.calls:
             kind = None if self._is_switched(call.func) else effect(call)
             if kind is not None:
@@ -256,7 +264,7 @@ class Effects:
         for call in self.facts.after.trace.calls:
             for obj in call.result.made() if self.facts.is_edited(call.node) else ():
                 elsewhere = obj.cls is not None and not self.facts.is_edited(obj.cls.node)
-                if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.marks(call.node):
+                if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.has_side_effects(call.node):
                     yield obj
 
     def _is_switched(self, func: Value) -> bool:
@@ -277,20 +285,20 @@ class Effects:
 
     def output_only(self, node: ast.AST) -> bool:
         """Whether a call of a project's function does nothing but speak and write: it trains nothing and changes no object it was given."""
-        return bool(self.kinds(node)) and not self.marks(node)
+        return bool(self.kinds(node)) and not self.has_side_effects(node)
 
     # ------------------------------------------------------------------------------------------------ what all ranks must do
 
-    def marks(self, node: ast.AST) -> bool:
+    def has_side_effects(self, node: ast.AST) -> bool:
         """Whether a call leaves a mark beside what it says: it trains, draws, asks other ranks, or changes what was there before."""
-        if node not in self._marks:
+        if node not in self._with_side_effects:
             calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
-            self._marks[node] = (
-                any(self._call_marks(c, node) for c in calls)
-                or any(self._store_marks(s, node) for s in self.stores_under.get(node, ()))
-                or any(self._global_marks(f) for f in self._functions(calls))
+            self._with_side_effects[node] = (
+                any(self._call_has_side_effects(c, node) for c in calls)
+                or any(self._store_has_side_effects(s, node) for s in self.stores_under.get(node, ()))
+                or any(self._binds_global_that_is_read(f) for f in self._functions(calls))
             )
-        return self._marks[node]
+        return self._with_side_effects[node]
 
     def changed(self, node: ast.AST) -> set[Obj]:
         """The objects from before that a call changes."""
@@ -309,9 +317,11 @@ class Effects:
         made = maker(obj)
         return made is not None and node not in made.stack and made.node is not node
 
-    def _call_marks(self, call: Call, root: ast.AST) -> bool:
+    def _call_has_side_effects(self, call: Call, root: ast.AST) -> bool:
         paths, run = call.func.paths(), self.facts.after
-        if paths & {"next", "input"} or any(p.startswith(_ASKING) and p.rpartition(".")[2] not in _SAME_FOR_ALL for p in paths):
+        if paths & {"next", "input"} or any(
+            p.startswith(_DRAWS_OR_COMMUNICATES) and p.rpartition(".")[2] not in _SAME_FOR_ALL for p in paths
+        ):
             return True
         if paths & {"setattr", "delattr"} and call.args and self._changes(call.args[0], call.node.args[0], root):
             return True
@@ -324,9 +334,9 @@ class Effects:
             return True
         if paths & {"iter", "list", "tuple", "sorted", "sum"} and any(self.facts.after.feeds(a) for a in call.args):
             return True
-        return self._method_marks(call, root)
+        return self._method_has_side_effects(call, root)
 
-    def _method_marks(self, call: Call, root: ast.AST) -> bool:
+    def _method_has_side_effects(self, call: Call, root: ast.AST) -> bool:
         """Whether a method of a library's object changes the object."""
         func = call.node.func
         if not isinstance(func, ast.Attribute) or call.func.paths() or any(isinstance(o, Func) for o in call.func.objs):
@@ -344,7 +354,7 @@ class Effects:
             return any(self._outer(m, root) and not m.path.startswith(passive) and not is_writer(m) for m in held)
         return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
 
-    def _store_marks(self, store: Store, root: ast.AST) -> bool:
+    def _store_has_side_effects(self, store: Store, root: ast.AST) -> bool:
         return self._changes(store.receiver, store.node, root)
 
     def _changes(self, receiver: Value, node: ast.expr, root: ast.AST) -> bool:
@@ -367,7 +377,7 @@ class Effects:
         """The project's functions that run in these calls."""
         return {o.node for c in calls for o in c.func.objs if isinstance(o, Func)}
 
-    def _global_marks(self, function: ast.AST) -> bool:
+    def _binds_global_that_is_read(self, function: ast.AST) -> bool:
         """Whether a function binds a global name that functions read which do not bind it."""
         tree = self.facts.tree_of(function)
         for statement in ast.walk(function):

@@ -16,11 +16,11 @@ Event = tuple[int, ast.AST, tuple[ast.AST, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a name holds: a model or an optimizer, or a list or dict of them (`kept_in`)."""
+    """What a name holds: a model or an optimizer, or a list or dict of them (`container`)."""
 
     node: ast.expr
     objs: frozenset[object]
-    kept_in: str = ""
+    container: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def _line(optimizer: New) -> runs.Place:
 def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | None:
     """What holds a model, or an optimizer, once a statement has run."""
     for node in collect.targets(facts, facts.tree_of(statement), statement, model):
-        return Target(node, model.objs, collect.kept_in(facts, statement, node))
+        return Target(node, model.objs, collect.container_kind(facts, statement, node))
     return None
 
 
@@ -115,5 +115,5 @@ def _once(found: list[Target | None]) -> tuple[Target, ...]:
     for target in found:
         if target is not None:
             key = structure(target.node)
-            out[key] = Target(target.node, target.objs | (out[key].objs if key in out else frozenset()), target.kept_in)
+            out[key] = Target(target.node, target.objs | (out[key].objs if key in out else frozenset()), target.container)
     return tuple(out.values())

@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
-from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, Cut
+from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, BatchSource
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
 from ddpify.facts.tree import Tree, is_number, last_name, same, structure
 
@@ -45,9 +45,9 @@ _SIZES: dict[str, int | None] = {
 _SIZE_NAMES = frozenset(("size", "k", "num_samples"))
 
 
-def found(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Cut]:
+def find_batch_sources(run: Run, trees: Collection[Tree]) -> dict[ast.AST, BatchSource]:
     """All expressions of a project that may make batches; which of them do train is seen in the next run."""
-    out: dict[ast.AST, Cut] = {}
+    out: dict[ast.AST, BatchSource] = {}
     timed = {how for tree in trees for how in _timed(tree)}
     for tree in trees if timed else ():
         for node in tree.nodes():
@@ -58,7 +58,7 @@ def found(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Cut]:
         for node in tree.nodes():
             if laid_out:
                 if isinstance(node, ast.Call) and node not in out and any(_sized(run, node, c) for c in laid_out):
-                    out[node] = Cut("state", node, None)
+                    out[node] = BatchSource("state", node, None)
                 continue
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
                 cut = _slice(run, tree, node)
@@ -95,15 +95,15 @@ def _stacked(trees: Iterable[Tree], node: ast.AST) -> bool:
 # ------------------------------------------------------------------------------------------------ slices
 
 
-def _slice(run: Run, tree: Tree, node: ast.Subscript) -> Cut | None:
+def _slice(run: Run, tree: Tree, node: ast.Subscript) -> BatchSource | None:
     rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
     if not isinstance(rows, ast.Slice) or rows.upper is None or (rows.step is not None and not is_number(rows.step, 1)):
         return None
     if rows.lower is None or is_number(rows.lower, 0):
         order = _order(run, node.value)
-        return Cut("rows", node, rows.upper) if order is not None and not measures(rows.upper) and _looped(run, order) else None
+        return BatchSource("rows", node, rows.upper) if order is not None and not measures(rows.upper) and _looped(run, order) else None
     size = _tile(run, tree, node, rows.lower, rows.upper)
-    return Cut("rows", node, size) if size is not None else None
+    return BatchSource("rows", node, size) if size is not None else None
 
 
 def _order(run: Run, node: ast.expr) -> ast.Call | None:
@@ -128,7 +128,7 @@ def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr
             continue
         if _multiple(start, size) or _steps(run, tree, node, start, size) or _moves(tree, node, lower, (end, upper), size):
             return size
-        if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_bare(start.left), size):
+        if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_without_int(start.left), size):
             return size
     return None
 
@@ -136,13 +136,13 @@ def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr
 def _ends(tree: Tree, node: ast.expr, upper: ast.expr) -> Iterator[ast.expr]:
     """What the end of a slice may be: the operands of `min(i + size, n)`, each as its name was given it."""
     for end in (upper, _resolved(tree, node, upper)):
-        end = _bare(end)
+        end = _without_int(end)
         if isinstance(end, ast.Call) and isinstance(end.func, ast.Name) and end.func.id == "min":
-            yield from map(_bare, end.args)
+            yield from map(_without_int, end.args)
         yield end
 
 
-def _bare(node: ast.expr) -> ast.expr:
+def _without_int(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int" and len(node.args) == 1:
         node = node.args[0]
     return node
@@ -150,7 +150,7 @@ def _bare(node: ast.expr) -> ast.expr:
 
 def _resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast.expr:
     """What a name was given, where one assignment of its function is all that gives it something."""
-    value = _bare(value)
+    value = _without_int(value)
     if not isinstance(value, ast.Name) or not depth:
         return value
     given: list[ast.expr | None] = []
@@ -234,7 +234,7 @@ def _moves(tree: Tree, node: ast.expr, lower: ast.expr, ends: tuple[ast.expr, ..
 # ------------------------------------------------------------------------------------------------ splits
 
 
-def _split(run: Run, tree: Tree, node: ast.Call) -> Cut | None:
+def _split(run: Run, tree: Tree, node: ast.Call) -> BatchSource | None:
     """`x.split(B)`, `torch.chunk(x, k)`, `np.array_split(x, k)`: along the first dimension, into parts that nobody unpacks."""
     func = node.func
     if not isinstance(func, ast.Attribute) or func.attr not in _SPLITS or not node.args:
@@ -255,7 +255,7 @@ def _split(run: Run, tree: Tree, node: ast.Call) -> Cut | None:
     up = tree.parent.get(node)
     if isinstance(up, ast.Subscript) or (isinstance(up, ast.Assign) and isinstance(up.targets[0], (ast.Tuple, ast.List))):
         return None
-    return Cut("parts", node, args[0] if func.attr == "split" else None)
+    return BatchSource("parts", node, args[0] if func.attr == "split" else None)
 
 
 # ------------------------------------------------------------------------------------------------ sequences side by side
@@ -283,7 +283,7 @@ def _timed(tree: Tree) -> Iterator[str]:
             yield kind
 
 
-def _laid_out(tree: Tree, node: ast.AST) -> Cut | None:
+def _laid_out(tree: Tree, node: ast.AST) -> BatchSource | None:
     """`data.view(size, -1).t()`, whose columns are the batch; or `data.view(size, -1)`, whose rows are."""
     inner, turned = node, False
     if isinstance(node, ast.Attribute) and node.attr == "T":
@@ -297,10 +297,10 @@ def _laid_out(tree: Tree, node: ast.AST) -> Cut | None:
         return None
     up = tree.parent.get(node)
     again = isinstance(up, ast.Attribute) and up.attr in ("t", "T", "transpose")
-    return None if again and not turned else Cut("columns" if turned else "lines", node, shape[0])
+    return None if again and not turned else BatchSource("columns" if turned else "lines", node, shape[0])
 
 
-def _sized(run: Run, node: ast.Call, cut: Cut) -> bool:
+def _sized(run: Run, node: ast.Call, cut: BatchSource) -> bool:
     """Whether a call is handed the number of samples of a batch, and is not the one that lays the batch out."""
     assert cut.size is not None
     sizes = {o for o in run.value(cut.size).objs if isinstance(o, (Lit, Part))}
@@ -323,28 +323,30 @@ def size_arguments(node: ast.Call) -> list[ast.expr]:
 # ------------------------------------------------------------------------------------------------ draws
 
 
-def _draw(run: Run, node: ast.Call) -> Cut | None:
+def _draw(run: Run, node: ast.Call) -> BatchSource | None:
     for path in run.value(node.func).paths() & set(_SIZES):
         size = _size(node, _SIZES[path])
         if any(k.arg == "generator" for k in node.keywords) or size is None or measures(size) or is_number(size, 1):
             return None
         if _looped(run, node) and not run.value(size).batches() and run.value(size).scale is None:
-            return Cut("draw", node, size)
+            return BatchSource("draw", node, size)
     return _filled_anew(run, node)
 
 
-def _filled_anew(run: Run, node: ast.Call) -> Cut | None:
+def _filled_anew(run: Run, node: ast.Call) -> BatchSource | None:
     """`noise.resize_(B, 100).normal_(0, 1)`, `torch.empty(B, 100).uniform_()`: a draw of B samples."""
-    made = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS else None
-    if not isinstance(made, ast.Call) or any(k.arg == "generator" for k in node.keywords):
+    instances_of = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS else None
+    if not isinstance(instances_of, ast.Call) or any(k.arg == "generator" for k in node.keywords):
         return None
-    paths = run.value(made.func).paths()
-    sized = (isinstance(made.func, ast.Attribute) and made.func.attr == "resize_") or any(library.allocates(p) for p in paths)
-    size = _size(made, None) if sized else None
+    paths = run.value(instances_of.func).paths()
+    sized = (isinstance(instances_of.func, ast.Attribute) and instances_of.func.attr == "resize_") or any(
+        library.allocates(p) for p in paths
+    )
+    size = _size(instances_of, None) if sized else None
     if size is None or measures(size) or is_number(size, 1) or not _looped(run, node):
         return None
     value = run.value(size)
-    return Cut("draw", node, size) if not value.batches() and value.scale is None else None
+    return BatchSource("draw", node, size) if not value.batches() and value.scale is None else None
 
 
 def _size(node: ast.Call, at: int | None) -> ast.expr | None:
@@ -373,7 +375,7 @@ def measures(size: ast.expr) -> bool:
     )
 
 
-def _drawn_one_by_one(run: Run, node: ast.ListComp) -> Cut | None:
+def _drawn_one_by_one(run: Run, node: ast.ListComp) -> BatchSource | None:
     """`[random.randint(0, n - 1) for _ in range(B)]`."""
     over = node.generators[0].iter
     if (
@@ -389,10 +391,10 @@ def _drawn_one_by_one(run: Run, node: ast.ListComp) -> Cut | None:
         isinstance(n, ast.Call) and any(p.startswith(("random.", "numpy.random.")) for p in run.value(n.func).paths())
         for n in ast.walk(node.elt)
     )
-    return Cut("draw", node, over.args[0]) if ranges and draws else None
+    return BatchSource("draw", node, over.args[0]) if ranges and draws else None
 
 
-def drawn_at_steps(run: Run, found: Mapping[ast.AST, Cut]) -> set[str]:
+def drawn_at_steps(run: Run, found: Mapping[ast.AST, BatchSource]) -> set[str]:
     """The generators that are drawn from at each step, other than for a batch, its noise, or the order of an epoch."""
     out: set[str] = set()
     for call in run.trace.calls:
@@ -405,7 +407,7 @@ def drawn_at_steps(run: Run, found: Mapping[ast.AST, Cut]) -> set[str]:
     return out
 
 
-def loose(run: Run, node: ast.AST, found: Mapping[ast.AST, Cut]) -> bool:
+def is_other_draw(run: Run, node: ast.AST, found: Mapping[ast.AST, BatchSource]) -> bool:
     """Whether a node draws several numbers at a step, and is none of the draws known."""
     if not isinstance(node, ast.Call) or node in found or not run.value(node.func).paths() & set(_SIZES) or not _looped(run, node):
         return False
@@ -430,7 +432,7 @@ def _around(call: Call) -> list[ast.AST]:
 # ------------------------------------------------------------------------------------------------ what a run saw of them
 
 
-def made(trace: Trace) -> frozenset[New]:
+def instances_of(trace: Trace) -> frozenset[New]:
     """The cuts and draws, one for each way of calls they were made on."""
     out: set[New] = set()
     for value in trace.values.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.collect import Facts, Start, Through
+from ddpify.facts.collect import Facts, Start, TrainedMethod
 from ddpify.facts.model import Call, Func, New, Obj, Part
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import same
@@ -12,7 +12,7 @@ from ddpify.facts.tree import same
 _RUNS = ("forward", "__call__", "__init__")
 
 
-def through(facts: Facts, start: Start) -> Through | None:
+def trained_method(facts: Facts, start: Start) -> TrainedMethod | None:
     """The one method that a module's training goes through, where a wrapper made at `start` can be called in its place."""
     run, module = facts.before, start.module
     if not isinstance(module, New) or module.cls is None:
@@ -33,7 +33,7 @@ def through(facts: Facts, start: Start) -> Through | None:
     steps = any(node in sites for loop in facts.loops for node in loop.backward.stack)  # the method trains, and gives no loss
     if steps or len(set(sites.values())) != 1 or not all(_reaches(facts, start, s) for s in sites):
         return None
-    return Through(start, next(iter(sites.values())), tuple(sites), _leaves_out(facts, module, sites))
+    return TrainedMethod(start, next(iter(sites.values())), tuple(sites), _leaves_out(facts, module, sites))
 
 
 def _site(run: Run, call: Call, module: New) -> ast.Call | None:

@@ -22,7 +22,7 @@ def saves(run: Run) -> Iterator[Call]:
     """The calls of a library that write a whole object, with a wrapper somewhere inside what they are given."""
     for call in run.trace.calls:
         own = any(isinstance(o, (Func, Class)) for o in call.func.objs)
-        if call.method in _SAVES and not own and any(_holds(run, value) for value in (*call.args, *call.keywords.values())):
+        if call.method in _SAVES and not own and any(_holds_model(run, value) for value in (*call.args, *call.keywords.values())):
             yield call
 
 
@@ -32,7 +32,7 @@ def entries(run: Run, tree: Tree) -> dict[ast.expr, ast.Call]:
     for call in saves(run):
         for value in (*call.args, *call.keywords.values()):
             for holder in _holders(run, value):
-                for node in (n for given in _given(run, tree, holder) for n in _either(given)):
+                for node in (n for given in _stored_expressions(run, tree, holder) for n in _either(given)):
                     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and node in tree.parent and _is_wrapper(run.value(node)):
                         out.setdefault(node, call.node)
     return out
@@ -52,7 +52,7 @@ def _is_wrapper(value: Value) -> bool:
     return bool(made) and all(o in made or not isinstance(o, New) for o in value.objs)
 
 
-def _holds(run: Run, value: Value) -> bool:
+def _holds_model(run: Run, value: Value) -> bool:
     return next(_holders(run, value), None) is not None
 
 
@@ -75,7 +75,7 @@ def _inside(run: Run, obj: Obj) -> list[Value]:
     return list(run.of(obj).values()) if container or own else []
 
 
-def _given(run: Run, tree: Tree, holder: New | Tup) -> Iterator[ast.AST]:
+def _stored_expressions(run: Run, tree: Tree, holder: New | Tup) -> Iterator[ast.AST]:
     """The expressions whose values a container or an object was given."""
     if isinstance(holder, Tup):
         for node in tree.of(ast.Tuple):

@@ -44,7 +44,7 @@ class Outcome(Repeated):
     """What one call did, and under which conditions it does the same again."""
 
     def __init__(self, run: Interpreter, frame: Frame, recording: Recording, start: tuple[int, ...]) -> None:
-        self.of, self.told = run, _told(run)
+        self.of, self.told = run, _assumptions(run)
         self.recording = recording
         self.start, self.end = start, lengths(run)
         self.around = _around(run, recording.functions)
@@ -199,19 +199,19 @@ def _join(known: Seen, seen: Seen) -> None:
     known.last, known.now, known.result = seen.last, seen.now, known.result | seen.result
 
 
-def _told(run: Interpreter) -> dict[object, object]:
+def _assumptions(run: Interpreter) -> dict[object, object]:
     """What a run was told of statements and expressions."""
     out: dict[object, object] = {}
     for node, what in run.wraps.items():
         out[node] = ("wraps", what)
-    for node, targets in run.settled.items():
-        out[node] = (out.get(node), "settled", targets, run.shares)
-    for branch in run.agreed:
-        out[branch] = (out.get(branch), "agreed")
+    for node, targets in run.replicated_after.items():
+        out[node] = (out.get(node), "replicated", targets, run.shares)
+    for branch in run.replicated_branches:
+        out[branch] = (out.get(branch), "replicated")
     for expression in run.unwraps:
         out[expression] = (out.get(expression), "unwraps")
-    for turned, how in run.turned.items():
-        out[turned] = (out.get(turned), "turned", how)
+    for place, how in run.redistributed.items():
+        out[place] = (out.get(place), "redistributed", how)
     return out
 
 
@@ -230,7 +230,7 @@ def find(run: Interpreter, known: Outcomes, key: object) -> Outcome | None:
     outcomes = known.get(key)
     if outcomes is None:
         return None
-    told = _told(run)
+    told = _assumptions(run)
     return next((o for o in reversed(outcomes) if o.holds(run, told)), None)
 
 

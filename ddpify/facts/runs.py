@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from ddpify.facts import library
-from ddpify.facts.batch_source import Cut
+from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.definitions import Definitions
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
@@ -34,7 +34,7 @@ class Run:
         for (holder, name), value in self.memory.items():
             self._held.setdefault(holder, {})[name] = value
         self.owner = self._owners()
-        self._bare: dict[Obj, bool] = {}
+        self._known_without_parameters: dict[Obj, bool] = {}
 
     @cached_property
     def definitions(self) -> Definitions:
@@ -212,19 +212,19 @@ class Run:
         """What was called: modules by their forward."""
         return frozenset(o for c in self.trace.calls for o in self.unwrap(Value(run_by(c))) if isinstance(o, (New, Part)))
 
-    def loose(self, value: Value, depth: int = 0) -> frozenset[New]:
+    def single_parameters(self, value: Value, depth: int = 0) -> frozenset[New]:
         """The single parameters that a value holds, as they were made: through lists and groups."""
         out = {o for o in value.made() if o.path == "torch.nn.Parameter"}
         if depth < 4:
             for obj in value.objs:
                 if isinstance(obj, Tup):
                     for item in obj.items:
-                        out |= self.loose(item, depth + 1)
+                        out |= self.single_parameters(item, depth + 1)
                 elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
                     for held in self.of(obj).values():
-                        out |= self.loose(held, depth + 1)
+                        out |= self.single_parameters(held, depth + 1)
                 elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
-                    out |= self.loose(self.held(obj.of, "params"), depth + 1)
+                    out |= self.single_parameters(self.held(obj.of, "params"), depth + 1)
         return frozenset(out)
 
     def unwrap(self, value: Value) -> frozenset[Obj]:
@@ -242,29 +242,31 @@ class Run:
                 out.add(obj)
         return frozenset(out)
 
-    def bare(self, obj: Obj, depth: int = 0) -> bool:
+    def has_no_parameters(self, obj: Obj, depth: int = 0) -> bool:
         """Whether a module surely has no parameters, as most losses have none."""
         if not isinstance(obj, New) or depth > 6:
             return False
-        if obj not in self._bare:
-            self._bare[obj] = self._is_bare(obj, depth)
-        return self._bare[obj]
+        if obj not in self._known_without_parameters:
+            self._known_without_parameters[obj] = self._finds_no_parameters(obj, depth)
+        return self._known_without_parameters[obj]
 
-    def _is_bare(self, obj: New, depth: int) -> bool:
+    def _finds_no_parameters(self, obj: New, depth: int) -> bool:
         held = self.of(obj)
         if obj.cls is None:
             holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
             inner = [o for o in self.held(obj, "[]").objs if o is not obj] if holds else []
             seen = all(value.objs for name, value in held.items() if name.isdigit())
-            return seen and library.bare(obj.path) and all(self.bare(o, depth + 1) for o in inner)
+            return seen and library.bare(obj.path) and all(self.has_no_parameters(o, depth + 1) for o in inner)
         if not self.interpreter.is_module(obj):
             return True
         if any(not b.startswith("torch.nn.") or not library.bare(b) for b in self.interpreter.library_bases(obj.cls)):
             return False
         parts = [o for value in held.values() for o in value.objs]
-        return not self._makes(obj.cls) and all(self.bare(o, depth + 1) for o in parts if isinstance(o, (New, Part)) and o is not obj)
+        return not self._registers_parameters(obj.cls) and all(
+            self.has_no_parameters(o, depth + 1) for o in parts if isinstance(o, (New, Part)) and o is not obj
+        )
 
-    def _makes(self, cls: Class) -> bool:
+    def _registers_parameters(self, cls: Class) -> bool:
         """Whether a class makes parameters of itself."""
         key, memo = ("makes parameters", cls.node), self.interpreter.project.memo
         if key not in memo:
@@ -302,18 +304,20 @@ def run(
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
     ignore_dp: bool = False,
     unwraps: frozenset[ast.expr] = frozenset(),
-    settled: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
-    agreed: frozenset[ast.AST] = frozenset(),
+    replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+    replicated_branches: frozenset[ast.AST] = frozenset(),
     shares: frozenset[New] | None = None,
-    turned: Mapping[ast.expr, str] | None = None,
-    cuts: Mapping[ast.AST, Cut] | None = None,
+    redistributed: Mapping[ast.expr, str] | None = None,
+    batch_sources: Mapping[ast.AST, BatchSource] | None = None,
 ) -> Run:
     """Run a project, as `Interpreter` says; what was run already is not run again."""
     done: dict[object, Run] = project.memo.setdefault(("runs", project.entry.tree), {})  # type: ignore[assignment]
-    told = (frozenset(given.items()) if given else None for given in (wraps, settled, turned, cuts))
-    key = (*told, ignore_dp, unwraps, agreed, shares)
+    told = (frozenset(given.items()) if given else None for given in (wraps, replicated_after, redistributed, batch_sources))
+    key = (*told, ignore_dp, unwraps, replicated_branches, shares)
     if key not in done:
-        done[key] = Run(Machine(project, wraps, ignore_dp, unwraps, settled, agreed, shares, turned, cuts))
+        done[key] = Run(
+            Machine(project, wraps, ignore_dp, unwraps, replicated_after, replicated_branches, shares, redistributed, batch_sources)
+        )
     return done[key]
 
 

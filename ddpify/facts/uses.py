@@ -61,7 +61,7 @@ class Uses:
         if self.is_holder(obj):
             return frozenset(p for o in self.inside(obj) for p in self.parts(o, seen | {obj}))
         own = is_library_model(obj) or self.is_layer(obj)
-        return frozenset((obj,)) if own and not self._told_frozen(obj) else _NO_PARTS
+        return frozenset((obj,)) if own and not self._is_frozen(obj) else _NO_PARTS
 
     def is_holder(self, obj: Obj) -> bool:
         """Whether an object is a module of the project's own, or a container of modules."""
@@ -96,7 +96,7 @@ class Uses:
                 out |= set(call.receiver.of_kind("parameters")) | set(call.receiver.made())
         return frozenset(o for o in out if isinstance(o, (New, Part)))
 
-    def _told_frozen(self, obj: Obj) -> bool:
+    def _is_frozen(self, obj: Obj) -> bool:
         assert isinstance(obj, New)
         return any(_is(call.keywords.get("requires_grad", NOTHING), False) for call in self.run.calls(obj.node))
 
@@ -167,9 +167,9 @@ class _Body:
             if isinstance(n, (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
         )
         self.fixed = 0
-        self.kept: dict[str, Parts] = {}  # what made the value of a name, until it is read: it may be dropped
-        self.kept_by_condition: dict[str, Parts] = {}
-        self.kept_where: dict[tuple[Hashable, bool], dict[str, Parts]] = {}  # the same, where a question was answered so
+        self.pending: dict[str, Parts] = {}  # what made the value of a name, until it is read: it may be dropped
+        self.pending_by_condition: dict[str, Parts] = {}
+        self.pending_where: dict[tuple[Hashable, bool], dict[str, Parts]] = {}  # the same, where a question was answered so
 
     def used(self) -> Parts:
         end = self.block(self.node.body, _NO_PARTS)
@@ -199,7 +199,7 @@ class _Body:
         if isinstance(node, ast.If):
             return self.choice(node.test, lambda: self.block(node.body, used), lambda: self.block(node.orelse, used), used)
         if isinstance(node, (ast.For, ast.AsyncFor)):
-            self.go_through(node.target, node.iter)
+            self.bind_loop_names(node.target, node.iter)
             return self.loop(node.body, used | self.mentioned_by_iterating(node.iter))
         if isinstance(node, ast.While):
             return self.loop(node.body, used)
@@ -213,7 +213,7 @@ class _Body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):  # what is computed again, most often
             inner = _Body(self.uses, Func(node, "", None, self.cls), self.owner, [])
             inner.self, inner.local, inner.counted = self.self, dict(self.local), set(self.counted)
-            inner.kept, inner.kept_by_condition = dict(self.kept), dict(self.kept_by_condition)
+            inner.pending, inner.pending_by_condition = dict(self.pending), dict(self.pending_by_condition)
             return used | inner.used()
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -228,10 +228,10 @@ class _Body:
     def keep(self, name: str, value: ast.expr) -> Parts:
         """Let a name hold a value: what is read for it is used; what makes it is once the name is read."""
         everything = self.mentioned(value)
-        kept, self.kept = self.kept, {}
+        kept, self.pending = self.pending, {}
         own = self.mentioned(value)
-        self.kept = {**kept, name: own}
-        for known in (self.kept_by_condition, *self.kept_where.values()):
+        self.pending = {**kept, name: own}
+        for known in (self.pending_by_condition, *self.pending_where.values()):
             known.pop(name, None)
         return everything - own
 
@@ -249,41 +249,41 @@ class _Body:
         if outcome == "false":
             return no()
         self.fixed += outcome == "fixed"
-        kept, ends, ways = self.kept, list[Parts](), list[dict[str, Parts]]()
+        kept, ends, ways = self.pending, list[Parts](), list[dict[str, Parts]]()
         for answer, way in ((True, yes), (False, no)):
             asked = _question(test, answer)
-            self.kept = {**kept, **(self.kept_where.get(asked, {}) if outcome == "fixed" else {})}
+            self.pending = {**kept, **(self.pending_where.get(asked, {}) if outcome == "fixed" else {})}
             if (end := way()) is not None:
                 ends.append(end)
-                ways.append(self.kept)
+                ways.append(self.pending)
                 if outcome == "fixed":
-                    self.kept_where[asked] = dict(self.kept)
+                    self.pending_where[asked] = dict(self.pending)
         self.fixed -= outcome == "fixed"
-        self.meet(ways, outcome)
+        self.join_ways(ways, outcome)
         if outcome == "fixed":
             self.uses.by_condition |= {p for end in ends for p in end}
         if not ends:
             return None if outcome != "fixed" else used
         return frozenset().union(*ends) if outcome == "each" else _both(ends)
 
-    def meet(self, ways: list[dict[str, Parts]], outcome: Outcome) -> None:
+    def join_ways(self, ways: list[dict[str, Parts]], outcome: Outcome) -> None:
         """What names hold where two ways meet: what both gave them, or either where each is gone."""
-        self.kept = {}
+        self.pending = {}
         for name in {n for way in ways for n in way}:
             given = [way.get(name, _NO_PARTS) for way in ways]
             either = _NO_PARTS.union(*given)
-            self.kept[name] = either if outcome == "each" else _both(given)
+            self.pending[name] = either if outcome == "each" else _both(given)
             if outcome == "fixed":
-                self.kept_by_condition[name] = self.kept_by_condition.get(name, _NO_PARTS) | either
+                self.pending_by_condition[name] = self.pending_by_condition.get(name, _NO_PARTS) | either
 
     def loop(self, body: list[ast.stmt], used: Parts) -> Parts:
-        before = dict(self.kept)
+        before = dict(self.pending)
         self.leaves.append([])
         end = self.block(body, used)
         if end is not None:  # what one round leaves in a name, the next one reads
             end = self.block(body, end)
         if self.leaves.pop() or end is None:
-            self.meet([before, self.kept], "open")
+            self.join_ways([before, self.pending], "open")
             return used
         return end
 
@@ -292,7 +292,7 @@ class _Body:
             if isinstance(name, ast.Name):
                 self.local[name.id] = parts
 
-    def go_through(self, target: ast.expr, over: ast.expr) -> None:
+    def bind_loop_names(self, target: ast.expr, over: ast.expr) -> None:
         """Let the names of a loop hold the modules that it goes through."""
         func = over.func if isinstance(over, ast.Call) else None
         name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
@@ -300,11 +300,11 @@ class _Body:
         given = over.args if isinstance(over, ast.Call) else []
         if name == "zip" and len(parts) == len(given):
             for one, inner in zip(parts, given, strict=True):
-                self.go_through(one, inner)
+                self.bind_loop_names(one, inner)
         elif len(parts) == 2 and name in ("enumerate", "items", "named_children", "named_modules", "named_parameters"):
             self.bind(parts[0], _NO_PARTS)
             if name == "enumerate" and given:
-                self.go_through(parts[1], given[0])
+                self.bind_loop_names(parts[1], given[0])
             else:
                 self.bind(parts[1], self.iterated(over))
         else:
@@ -316,12 +316,12 @@ class _Body:
         """The parts that evaluating an expression uses."""
         if node is None:
             return _NO_PARTS
-        if isinstance(node, ast.Name) and node.id in self.kept:
-            self.uses.by_condition |= self.kept_by_condition.get(node.id, _NO_PARTS)
-            return self.kept[node.id] | self.plain(node)
-        return self.plain(node)
+        if isinstance(node, ast.Name) and node.id in self.pending:
+            self.uses.by_condition |= self.pending_by_condition.get(node.id, _NO_PARTS)
+            return self.pending[node.id] | self.evaluated(node)
+        return self.evaluated(node)
 
-    def plain(self, node: ast.AST) -> Parts:
+    def evaluated(self, node: ast.AST) -> Parts:
         """The same, but for what a name may hold."""
         if isinstance(node, ast.IfExp):
             return self.choice(node.test, lambda: self.mentioned(node.body), lambda: self.mentioned(node.orelse), _NO_PARTS) or _NO_PARTS
@@ -357,7 +357,7 @@ class _Body:
         used = _NO_PARTS
         for generator in node.generators:
             used |= self.mentioned_by_iterating(generator.iter)
-            self.go_through(generator.target, generator.iter)
+            self.bind_loop_names(generator.target, generator.iter)
             if any(self.outcome(test) == "open" for test in generator.ifs):
                 return used
         parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]

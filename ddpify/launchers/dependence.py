@@ -71,7 +71,7 @@ class Dependence:
             elif isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
                 yield inner.id
             elif isinstance(inner, (ast.Attribute, ast.Subscript)) and not isinstance(inner.ctx, ast.Load):
-                yield from self._held(inner.value)
+                yield from self._object_name(inner.value)
             elif isinstance(inner, ast.Call):
                 yield from self._changed_by(inner)
 
@@ -79,13 +79,13 @@ class Dependence:
         """What a call may change: the object whose method it is, and what it is given, unless it is known to leave that alone."""
         path = self.pure.path(call.func)
         if isinstance(call.func, ast.Attribute):
-            yield from self._held(call.func.value)
+            yield from self._object_name(call.func.value)
         known = path in _BUILTINS or (path.partition(".")[0] in _LIBRARIES and not path.endswith(_IN_PLACE))
         if not known and not self.pure.calls(call):
             for given in (*call.args, *(k.value for k in call.keywords)):
-                yield from self._held(given.value if isinstance(given, ast.Starred) else given)
+                yield from self._object_name(given.value if isinstance(given, ast.Starred) else given)
 
-    def _held(self, node: ast.expr) -> Iterator[str]:
+    def _object_name(self, node: ast.expr) -> Iterator[str]:
         """The name that an object is held by, which is not that of a module or a definition."""
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value

@@ -133,7 +133,7 @@ class Purity:
         """Whether a value may hold a function without a name, or a generator, which no process can be handed."""
         if value is None or self._of_parser(value):
             return False
-        used = {a for n in ast.walk(value) if isinstance(n, ast.Call) and self.path(n.func) in _USING for a in _given(n)}
+        used = {a for n in ast.walk(value) if isinstance(n, ast.Call) and self.path(n.func) in _USING for a in _arguments(n)}
         return any(isinstance(n, (ast.Lambda, ast.GeneratorExp)) and n not in used for n in ast.walk(value))
 
     def calls(self, call: ast.Call) -> bool:
@@ -183,7 +183,7 @@ class Purity:
         )
 
 
-def _given(call: ast.Call) -> list[ast.expr]:
+def _arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
 
 

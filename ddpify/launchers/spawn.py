@@ -239,12 +239,12 @@ class _Move:
             elif self._prepares(group, inner) and not self._collides(group, workers):
                 group.kind = "parent"
             else:
-                started = started or not self._only_placed(group)
+                started = started or not self._only_sets_device(group)
                 workers.append(group)
                 self.pure.tainted |= group.bound
-        self._settle()
+        self._place_in_worker()
         self._trim()
-        self._settle()
+        self._place_in_worker()
 
     def _collides(self, group: _Group, before: Sequence[_Group]) -> bool:
         """Whether a group cannot run ahead of others that stand before it: one changes what the other reads or changes."""
@@ -261,7 +261,7 @@ class _Move:
             self._touched[node] = reads, group.bound if definition else self.dependence.changes(group.nodes) | group.bound
         return self._touched[node]
 
-    def _only_placed(self, group: _Group) -> bool:
+    def _only_sets_device(self, group: _Group) -> bool:
         """Whether nothing but this process's place keeps a statement from being calm, such as the choice of its device."""
         return all(Purity(self.tree).statement(node) for node in group.nodes)
 
@@ -288,7 +288,7 @@ class _Move:
             for n in group.nodes
         )
 
-    def _settle(self) -> None:
+    def _place_in_worker(self) -> None:
         """What a statement needs that runs before the worker does, too, if it has no effect; else that statement is the worker's."""
         groups = [*self.groups, *self.inner]
         for _ in groups:
@@ -356,7 +356,7 @@ class _Move:
         lines = [line for g in parent for line in self._indented(g)]
         self._keep_devices({n for g in groups if g.kind in ("kept", "parent") for n in g.bound})
         start = [*self._head(lines), *lines, *(layout.unit + line for line in self._start(names))]
-        before, after = self._kept()
+        before, after = self._remaining()
         worker = self._worker(names, sorted((bound | set(names)) & shared), body)
         return "".join([*before, *self._gap(), *worker, *self._gap(), *start, *after])
 
@@ -381,7 +381,7 @@ class _Move:
                 out.append(line)
         return out
 
-    def _kept(self) -> tuple[list[str], list[str]]:
+    def _remaining(self) -> tuple[list[str], list[str]]:
         """The lines that stay, and those below the last statement."""
         out: list[str] = []
         gap: list[str] = []
@@ -493,11 +493,11 @@ class _Move:
         if parsed and not (given.vararg or given.kwarg or given.posonlyargs):
             self.split = function.body[int(_is_docstring(function.body[0])) :]
         elif not function.decorator_list and not (given.args or given.kwonlyargs):
-            cut = self._cut(function)
+            cut = self._argument_statements(function)
             self.split = function.body[cut:] if cut else []
         return function if self.split else None
 
-    def _cut(self, function: ast.FunctionDef) -> int:
+    def _argument_statements(self, function: ast.FunctionDef) -> int:
         """How many statements at the head of a function lead to its arguments."""
         cut = 0
         parsed: set[str] = set()
@@ -547,7 +547,7 @@ class _Move:
         group.own = [*group.own[:at], *start, *self._gap(), *worker]
         for other in before:
             other.kind = "gone"
-        kept, after = self._kept()
+        kept, after = self._remaining()
         (call,) = [g for g in (*self.groups, *self.inner) if g.kind == "worker"]
         return (
             "".join([*kept, *self._gap(), *self._head([]), *self._indented(_Group(call.nodes, [], call.own, call.at)), *after])

@@ -313,21 +313,21 @@ def shape(text: str) -> str:
 def rank0_prints(pair: Pair) -> Row:
     """Whether rank 0 alone speaks."""
     title = "rank 0 alone printed"
-    told = {shape(e["text"]) for e in pair.single.told() if e["kind"] == "line"}
+    told = {shape(e["text"]) for e in pair.single.rank_zero_events() if e["kind"] == "line"}
     lines = []
     for number, rank in pair.ranks.ranks.items():
         if number:
             lines += [(number, e["text"]) for e in rank.of("line") if e["stream"] == "stdout" or shape(e["text"]) in told]
     if lines:
         return Row("prints", title, False, f"rank {lines[0][0]} printed {len(lines)} lines, first {lines[0][1][:60]!r}")
-    number = sum(e["kind"] == "line" for e in pair.ranks.told())
+    number = sum(e["kind"] == "line" for e in pair.ranks.rank_zero_events())
     return Row("prints", title, True, _many(number, "line"))
 
 
 def rank0_writes(pair: Pair) -> Row:
     """Whether rank 0 alone writes files. Folders that each rank makes sure of are nobody's."""
     title = "rank 0 alone wrote"
-    files = {pair.shown(e["path"]) for e in pair.ranks.told() if e["kind"] == "write" and e["what"] != "mkdir"}
+    files = {pair.shown(e["path"]) for e in pair.ranks.rank_zero_events() if e["kind"] == "write" and e["what"] != "mkdir"}
     for number, rank in pair.ranks.ranks.items():
         paths = sorted({pair.shown(e["path"]) for e in rank.of("write") if e["what"] != "mkdir"}) if number else []
         if paths:
@@ -343,7 +343,7 @@ def _outside(history: History, rank: Rank) -> list[str]:
     trains = {e["loader"] for e in rank.loaders}
     open_passes: set[tuple[int, int]] = set()
     lines = []
-    for event in history.told():
+    for event in history.rank_zero_events():
         kind = event["kind"]
         if kind == "pass" and event["loader"] in trains:
             open_passes.add((event["loader"], event["number"]))
@@ -377,7 +377,7 @@ def metrics(pair: Pair) -> Row:
             continue
         for a, b in zip(_NUMBER.findall(line), _NUMBER.findall(other), strict=False):
             numbers += 1
-            if not _alike(a, b, pair.tolerance.printed) and (float(a), float(b)) not in shares:
+            if not _nearly_equal(a, b, pair.tolerance.printed) and (float(a), float(b)) not in shares:
                 return Row("metrics", title, False, f"{line[:70]!r} in the original, {other[:70]!r} on rank 0")
     return Row("metrics", title, True, f"{_many(numbers, 'number')} in {_many(len(before), 'line')}")
 
@@ -387,7 +387,7 @@ def _forgiven(line: str) -> bool:
     return bool(re.search(r"cuda|gpu|device|DataParallel", line, re.IGNORECASE))
 
 
-def _alike(a: str, b: str, tolerance: float) -> bool:
+def _nearly_equal(a: str, b: str, tolerance: float) -> bool:
     x, y = float(a), float(b)
     digits = [len(n.lower().partition("e")[0].partition(".")[2]) for n in (a, b)]
     last = 10.0 ** -min(digits) if min(digits) and "e" not in (a + b).lower() else 0.0
@@ -397,7 +397,7 @@ def _alike(a: str, b: str, tolerance: float) -> bool:
 # --- checkpoints ----------------------------------------------------------------------------------------------------------
 def _saves(history: History) -> dict[str, list[Event]]:
     found: dict[str, list[Event]] = {}
-    for event in history.told():
+    for event in history.rank_zero_events():
         if event["kind"] == "save":
             found.setdefault(re.sub(r"\d+", "0", event["path"].rpartition("/")[2]), []).append(event)
     return found
@@ -479,7 +479,7 @@ def group(pair: Pair) -> Row:
 def deprecated(pair: Pair) -> Row:
     """Whether the converted script uses nothing that torch warns will go, where the original does not."""
     title = "nothing deprecated"
-    known = {e["text"] for e in pair.single.told() if e["kind"] == "warning"}
+    known = {e["text"] for e in pair.single.rank_zero_events() if e["kind"] == "warning"}
     for rank in pair.ranks.ranks.values():
         for event in rank.of("warning"):
             if (

@@ -65,7 +65,7 @@ class History:
         """What the comparison rests on, by name."""
         return {e["name"] for rank in self.ranks.values() for e in rank.of("condition")}
 
-    def told(self) -> list[Event]:
+    def rank_zero_events(self) -> list[Event]:
         """The events of rank 0 and of the process that spawned it, in order of time."""
         return sorted((*self.parent, *self.first.events), key=lambda e: float(e["at"]))
 

@@ -98,7 +98,7 @@ class Axis:
             found = [Tick(100 * self.at(10.0**n), _power(n)) for n in range(first, last + 1, every)]
         else:
             numbers = range(round(self.low / self.step), round(self.high / self.step) + 1)
-            found = [Tick(100 * self.at(n * self.step), _plain(n * self.step, self.step)) for n in numbers]
+            found = [Tick(100 * self.at(n * self.step), _decimal(n * self.step, self.step)) for n in numbers]
         edges = [Tick(100.0, "0")] if self.zero else []
         return edges + found + ([Tick(0.0, "∞, NaN")] if self.beyond else [])
 
@@ -141,7 +141,7 @@ class Plot:
 
     def drawn(self, limit: int) -> Chart:
         """The chart, with at most about `limit` points a curve: of each stretch of steps the lowest and the highest are kept."""
-        kept = _kept(len(self.steps), [c.values for c in self.curves if c.role != "rank"], limit)
+        kept = _sampled(len(self.steps), [c.values for c in self.curves if c.role != "rank"], limit)
         places = [round(WIDTH * across(self.steps[i], self.total)) for i in kept]
         curves = []
         for curve in self.curves:
@@ -156,7 +156,7 @@ class Plot:
         numbers = {
             "steps": [self.steps[i] for i in kept],
             "at": [round(100 * x / WIDTH, 2) for x in places],
-            "curves": [{"name": c.name, "role": c.role, "values": [_told(c.values[i]) for i in kept]} for c in self.curves],
+            "curves": [{"name": c.name, "role": c.role, "values": [_as_text(c.values[i]) for i in kept]} for c in self.curves],
         }
         rules = [Tick(100 * self.axis.at(value), label) for value, label in self.rules]
         up, describes = self.axis.ticks(), _described(self, curves)
@@ -179,7 +179,7 @@ def step_ticks(total: int) -> list[Tick]:
 def second_ticks(total: float) -> list[Tick]:
     """Round numbers of seconds from 0 on."""
     step = _round_step(max(total, 1e-3) / 5)
-    return [Tick(100 * n * step / total if total else 0.0, _plain(n * step, step)) for n in range(math.floor(total / step + 1e-9) + 1)]
+    return [Tick(100 * n * step / total if total else 0.0, _decimal(n * step, step)) for n in range(math.floor(total / step + 1e-9) + 1)]
 
 
 def number(value: float) -> str:
@@ -191,7 +191,7 @@ def number(value: float) -> str:
     return f"{value:.5g}"
 
 
-def _kept(count: int, curves: list[Values], limit: int) -> list[int]:
+def _sampled(count: int, curves: list[Values], limit: int) -> list[int]:
     if count <= limit:
         return list(range(count))
     stretch = math.ceil(count * 2 * max(len(curves), 1) / limit)
@@ -224,7 +224,7 @@ def _nothing(curve: Curve) -> Drawn:
     return Drawn(curve.name, curve.role, "", "", "no value", "no value")
 
 
-def _told(value: float | None) -> str | None:
+def _as_text(value: float | None) -> str | None:
     return None if value is None else number(value)
 
 
@@ -240,7 +240,7 @@ def _round_step(about: float) -> float:
     return next((n * power for n in (1.0, 2.0, 5.0) if n * power >= about * (1 - 1e-9)), 10 * power)
 
 
-def _plain(value: float, step: float) -> str:
+def _decimal(value: float, step: float) -> str:
     if value and (abs(value) >= 1e6 or step < 1e-6):
         return f"{value:.{max(1, min(8, math.ceil(math.log10(abs(value) / step))))}e}"
     return f"{value:.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"

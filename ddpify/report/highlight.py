@@ -37,11 +37,11 @@ def highlighted(lines: Sequence[str]) -> list[str]:
                 out.append("")
             part = part.removesuffix("\r") if text.startswith("\n", start + len(part)) else part
             start += len(part) + 1
-            out[-1] += f'<span class="{name}">{plain(part)}</span>' if name and part.strip() else plain(part)
+            out[-1] += f'<span class="{name}">{escaped(part)}</span>' if name and part.strip() else escaped(part)
     return out[: len(lines)]
 
 
-def plain(text: str) -> str:
+def escaped(text: str) -> str:
     """A text as HTML; a character that has no look of its own is spelled."""
     return _ODD.sub(lambda found: f'<span class="odd">U+{ord(found[0]):04X}</span>', escape(text))
 

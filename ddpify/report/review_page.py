@@ -17,7 +17,7 @@ from ddpify.attribution import Line, attributed
 from ddpify.choices import INSTEAD
 from ddpify.errors import DdpifyError
 from ddpify.report.diff import opcodes, split
-from ddpify.report.highlight import highlighted, plain
+from ddpify.report.highlight import escaped, highlighted
 from ddpify.report.rule import Rule, all_rules
 from ddpify.report.variants import Block, Pieces, Switch, variants
 from ddpify.rules.base import Change, Finding, Safety
@@ -159,7 +159,7 @@ def render(conversion: Conversion, options: Options, flags: Sequence[str] = (), 
 
     loader = FileSystemLoader(template_dir() / "review")
     environment = Environment(loader=loader, undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"plain": lambda text: Markup(plain(text)), "told": _told}
+    environment.filters |= {"plain": lambda text: Markup(escaped(text)), "told": _sentence}
     files, switches = variants(conversion, attributed(conversion)) if conversion.changed else ([], ())
     codes = [*(change.code for change in conversion.changes), *(finding.code for finding in conversion.findings)]
     known = all_rules()
@@ -208,9 +208,9 @@ def _precision(options: Options) -> str:
     return "Precision stays as the script has it." if options.amp == "keep" else f"Precision is that of --amp {options.amp}."
 
 
-def _told(text: str) -> Markup:
+def _sentence(text: str) -> Markup:
     """A sentence as HTML: what stands between backticks is code, an address is a link."""
-    parts = plain(text).split("`")
+    parts = escaped(text).split("`")
     out = "".join(f"<code>{part}</code>" if at % 2 and at + 1 < len(parts) else "`" * (at % 2) + part for at, part in enumerate(parts))
     return Markup(re.sub(r"https://[^\s<>]*[^\s<>.,;)]", lambda url: f'<a href="{url[0]}" rel="noreferrer">{url[0]}</a>', out))
 
@@ -254,7 +254,7 @@ class _Drawn:
 
     def _html(self, line: Line) -> Markup:
         if len(line.text) > _LONG and line.kind == " " and not line.changes:
-            return Markup(f'{plain(line.text[:_LONG])}<span class="odd">{len(line.text) - _LONG} more characters</span>')
+            return Markup(f'{escaped(line.text[:_LONG])}<span class="odd">{len(line.text) - _LONG} more characters</span>')
         if line.kind != "+" and line.old is not None and line.old <= len(self._old):
             return Markup(self._old[line.old - 1])
         if line.new is not None and line.new <= len(self._new):

@@ -24,10 +24,10 @@ def all_rules() -> dict[str, Rule]:
     """Everything that has a code, by its code: what changes scripts, what refuses them, and what is told besides."""
     from ddpify.rules import refuse
     from ddpify.rules.registry import RULES
-    from ddpify.rules.stage_findings import TOLD
+    from ddpify.rules.stage_findings import STAGE_FINDINGS
 
     rules = [Rule(r.CODE, r.TITLE, cleandoc(r.__doc__ or ""), r.EXAMPLES) for r in (*RULES, *refuse.RULES)]
-    rules += [Rule(t.CODE, t.TITLE, cleandoc(t.__doc__ or ""), ()) for t in TOLD]
+    rules += [Rule(t.CODE, t.TITLE, cleandoc(t.__doc__ or ""), ()) for t in STAGE_FINDINGS]
     return {rule.code: rule for rule in sorted(rules, key=lambda rule: rule.code)}
 
 

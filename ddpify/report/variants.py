@@ -68,14 +68,14 @@ def variants(conversion: Conversion, files: Sequence[FileDiff]) -> tuple[list[Pi
     """The files in pieces, each with its variants, and all switches; `files` are those of `attributed` for this conversion."""
     optional = {change.id: {*change.needs, *change.imports} for change in conversion.changes if change.without}
     for bonded in (False, True) if optional else ():
-        pieces = [_cut(file) for file in files]
+        pieces = [_pieces(file) for file in files]
         switches = _switched(pieces, optional, bonded)
         if _vary(conversion, pieces, switches):
             return pieces, tuple(switch for together in switches for switch in together)
-    return [_varied(_cut(file)) for file in files], ()
+    return [_varied(_pieces(file)) for file in files], ()
 
 
-def _cut(file: FileDiff) -> Pieces:
+def _pieces(file: FileDiff) -> Pieces:
     parts: list[Line | Block] = []
     run: list[Line] = []
     number = 0
@@ -188,8 +188,8 @@ def _lines(block: Block, after: Sequence[str], left_out: frozenset[str]) -> tupl
     known: dict[int, tuple[str, ...]] = {}
     for kind, i, j, k, _ in opcodes([line.text for line in new], after):
         if kind == "equal":
-            known |= {k + by: _kept(new[i + by], left_out) for by in range(j - i)}
-    others = tuple(dict.fromkeys(i for line in block.lines for i in _kept(line, left_out)))
+            known |= {k + by: _remaining(new[i + by], left_out) for by in range(j - i)}
+    others = tuple(dict.fromkeys(i for line in block.lines for i in _remaining(line, left_out)))
     first = old[0].old or 1 if old else 1
     out: list[Line] = []
     for kind, i, j, k, m in opcodes([line.text for line in old], after):
@@ -197,16 +197,16 @@ def _lines(block: Block, after: Sequence[str], left_out: frozenset[str]) -> tupl
             gone = [tuple(c for c in line.changes if c in left_out) for line in old[i:j]]
             out += [Line(" ", old[i + by].text, first + i + by, None, gone[by]) for by in range(j - i)]
             continue
-        out += [Line("-", line.text, line.old, None, _kept(line, left_out) or others) for line in old[i:j]]
+        out += [Line("-", line.text, line.old, None, _remaining(line, left_out) or others) for line in old[i:j]]
         out += [Line("+", after[at], None, None, known.get(at) or others) for at in range(k, m)]
     return tuple(out)
 
 
 def _core(lines: Sequence[Line], offered: frozenset[str]) -> tuple[Line, ...]:
     """Lines that stay whatever is left out: they belong to the rest."""
-    others = tuple(dict.fromkeys(i for line in lines for i in _kept(line, offered)))
-    return tuple(replace(line, changes=_kept(line, offered) or others or line.changes) for line in lines)
+    others = tuple(dict.fromkeys(i for line in lines for i in _remaining(line, offered)))
+    return tuple(replace(line, changes=_remaining(line, offered) or others or line.changes) for line in lines)
 
 
-def _kept(line: Line, left_out: frozenset[str]) -> tuple[str, ...]:
+def _remaining(line: Line, left_out: frozenset[str]) -> tuple[str, ...]:
     return tuple(i for i in line.changes if i not in left_out)

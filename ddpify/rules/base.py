@@ -1,4 +1,4 @@
-"""What a rule yields: changes that carry edits, and findings that tell."""
+"""What a rule yields: changes, which carry edits, and findings, which report what the user must know."""
 
 from __future__ import annotations
 
@@ -41,9 +41,11 @@ class Change:
 
     `file` is the path as the user gave it, `node` the place shown. `imports` are import statements that the edits need,
     `needs` the pieces of the runtime block (templates/runtime) that they call. `without` says what is so where the change is left out,
-    of those that can be; the others stand or fall together. `id` is the same whenever the same script is converted. `settles` tells
-    after which statement which expression holds the number of all ranks, `agrees` which branches all ranks then take alike, `turns`
-    which expressions then give all ranks' rows ("whole") or numbers whose average over ranks is that of all samples ("mean").
+    of those that can be; the others stand or fall together. `id` is the same whenever the same script is converted.
+
+    What holds once the edits are made, for the analysis of the other rules: each pair of `replicates` is a statement and an expression that
+    is the same on all ranks after it; all ranks take the same way through `replicated_branches`; each pair of `redistributes` is an
+    expression and what it becomes: all ranks' rows ("whole"), or a number whose average over ranks is that of all samples ("mean").
     """
 
     code: str
@@ -57,9 +59,9 @@ class Change:
     id: str = ""
     discharges: tuple[Obligation, ...] = ()
     needs: tuple[str, ...] = ()
-    settles: tuple[tuple[ast.stmt, ast.expr], ...] = ()
-    agrees: tuple[ast.AST, ...] = ()
-    turns: tuple[tuple[ast.expr, str], ...] = ()
+    replicates: tuple[tuple[ast.stmt, ast.expr], ...] = ()
+    replicated_branches: tuple[ast.AST, ...] = ()
+    redistributes: tuple[tuple[ast.expr, str], ...] = ()
 
     @property
     def line(self) -> int:

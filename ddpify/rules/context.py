@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import TypeVar
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.collect import Facts, settle, training_calls
+from ddpify.facts.collect import Facts, training_calls, with_redistribution
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Value
 from ddpify.facts.tree import Forest, first_free, is_main_test, walked
@@ -68,12 +68,12 @@ class Context:
 
     facts: Facts
     options: Options
-    dealt: frozenset[New] = frozenset()  # the loaders whose batches are shared out among the ranks for evaluation
+    sharded_evaluation: frozenset[New] = frozenset()  # the loaders whose batches are shared out among the ranks for evaluation
     amp: Site | Nowhere | None = None  # where apex.amp is to be initialised, if it was asked for
     distributed: bool = False  # the script is so already: it gets no runtime block
-    settled: dict[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)  # after each, what holds all ranks' numbers
-    agreed: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
-    turned: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up
+    replicated_after: dict[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)  # after each, what holds all ranks' numbers
+    replicated_branches: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
+    redistributed: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up
     _known: dict[object, object] = field(default_factory=dict, init=False)
 
     def once(self, answer: Callable[[Context], T]) -> T:
@@ -206,18 +206,18 @@ class Context:
     @cached_property
     def shares(self) -> frozenset[New]:
         """The loaders that give each rank its own share of the data."""
-        return frozenset(self.facts.feeding) | self.dealt
+        return frozenset(self.facts.feeding) | self.sharded_evaluation
 
-    def agreeing(self, changes: Iterable[Change]) -> Context:
-        """The context of the script once all ranks agree on what some changes make them agree on."""
-        settled, agreed, turned = dict(self.settled), set(self.agreed), dict(self.turned)
+    def after_changes(self, changes: Collection[Change]) -> Context:
+        """The context of the script as it is once some changes are made."""
+        replicated_after, redistributed = dict(self.replicated_after), dict(self.redistributed)
+        branches = self.replicated_branches.union(*(change.replicated_branches for change in changes))
         for change in changes:
-            for statement, target in change.settles:
-                settled[statement] = (*settled.get(statement, ()), target)
-            agreed |= set(change.agrees)
-            turned |= dict(change.turns)
-        facts = settle(self.facts, settled, frozenset(agreed), self.shares, turned)
-        return replace(self, facts=facts, settled=settled, agreed=frozenset(agreed), turned=turned)
+            for statement, target in change.replicates:
+                replicated_after[statement] = (*replicated_after.get(statement, ()), target)
+            redistributed |= dict(change.redistributes)
+        facts = with_redistribution(self.facts, replicated_after, branches, self.shares, redistributed)
+        return replace(self, facts=facts, replicated_after=replicated_after, replicated_branches=branches, redistributed=redistributed)
 
     def placement(self, value: Value) -> Placement:
         """How a value differs between ranks."""
@@ -271,7 +271,7 @@ class Context:
         return frozenset(n for loop in self.facts.loops for n in (loop.backward.node, *loop.backward.stack)) | {c.node for c in sites}
 
     @cached_property
-    def meetings(self) -> set[ast.AST]:
+    def collective_call_sites(self) -> set[ast.AST]:
         """The calls under which ranks wait for one another: they train, run over shares of the data, or hold a collective."""
         run = self.facts.after
         loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.shares]
@@ -288,7 +288,7 @@ class Context:
         return out
 
     @property
-    def whole(self) -> set[ast.AST]:
+    def whole_batch_calls(self) -> set[ast.AST]:
         """The calls given all ranks' rows, and those that made what is called or given beside: there, a batch is the whole batch."""
         out: set[ast.AST] = set()
         for call in self.facts.after.trace.calls:

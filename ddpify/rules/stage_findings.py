@@ -30,7 +30,7 @@ class Failed:
     CODE, TITLE = "DDP901", "ddpify failed"
 
 
-class Left:
+class NotIdempotent:
     """The result, read as if it were a script to convert, still has something to convert.
 
     What it does: the converted script is planned once more; what a rule would still change, or newly tells, was not carried out.
@@ -70,4 +70,4 @@ class Faulty:
     CODE, TITLE = "DDP904", "wrong in the result"
 
 
-TOLD = (Unseen, Failed, Left, Believed, Faulty)
+STAGE_FINDINGS = (Unseen, Failed, NotIdempotent, Believed, Faulty)

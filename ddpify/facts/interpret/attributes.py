@@ -54,7 +54,7 @@ def attribute(run: Interpreter, base: Value, name: str) -> Value:
     if base.scale in ROWS and name in tensors.TURNED_OVER:
         return tensors.attribute(run, base, name, run.access) or NOTHING
     held = join([_attribute_of(run, obj, name, base) for obj in ordered(base.objs)])
-    picked = run.cuts and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
+    picked = run.batch_sources and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
     return held | Value(frozenset(), run.of_batches(base)) if picked else held
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpify.facts.batch_source import CUT, DRAW, PATHS, Cut
+from ddpify.facts.batch_source import CUT, DRAW, PATHS, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import (
@@ -17,7 +17,7 @@ from ddpify.facts.model import (
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
 
 
-def cut(run: Interpreter, cut: Cut, value: Value) -> Value:
+def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
     """A batch made by hand: of an abstract loader of its own, which feeds the loop that is running."""
     if cut.kind == "state":
         return marked_as_sized(value, cut.node)

@@ -31,7 +31,7 @@ _CONTAINERS = frozenset(("list", "tuple", "dict"))
 def execute_if(run: Interpreter, node: ast.If) -> bool:
     """Run the branches that may run, and join what they leave."""
     test = as_said(run, run.expression(node.test))
-    if node in run.agreed:
+    if node in run.replicated_branches:
         test = library.agreed(test)
     decide(run, node, test)
     known = truth(run, node.test, test)
@@ -191,7 +191,7 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
         outcomes = {False if c is not None and not c & named else True if c is not None and c <= named else None for c in options}
         if len(outcomes) == 1 and None not in outcomes:
             return outcomes.pop()
-    if "list" in what.paths() and node.func.id == "isinstance" and run.cuts and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]
+    if "list" in what.paths() and node.func.id == "isinstance" and run.batch_sources and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]
         return False  # a batch, whatever it holds
     wrappers = [
         p

@@ -94,7 +94,7 @@ def evaluate_lambda(run: Interpreter, node: ast.Lambda) -> Value:
 
 def carry_out(run: Interpreter, func: Func, frame: Frame) -> None:
     """Run a function's body; what it does is known where it has run so before."""
-    if run.cuts or frame.local is None:
+    if run.batch_sources or frame.local is None:
         run_body(run, func, frame)
         return
     tests = () if run.loops else tuple(test for test, _ in run.tests)

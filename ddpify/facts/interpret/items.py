@@ -30,7 +30,7 @@ from ddpify.placement.shape import PLACES, Scale, Shape
 def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
     """`base[index]`."""
     base, index = run.expression(node.value), run.expression(node.slice)
-    if run.cuts and any(isinstance(o, Tup) for o in index.objs):
+    if run.batch_sources and any(isinstance(o, Tup) for o in index.objs):
         flow = library.mixed([index], {})
         index = Value(index.objs, flow.origins, flow.scale, flow.shape)
     value = item(run, base, index, node)
@@ -48,7 +48,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
     if not base.objs:
         if base.scale == "sample" and _steps_through(run, node.slice):
             return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
-        if base.scale == "sample" and run.cuts and (how := run.timed(base)):
+        if base.scale == "sample" and run.batch_sources and (how := run.timed(base)):
             run.feed(base)
             rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
             whole: Scale = "sample" if isinstance(rows, ast.Slice) else "other"
@@ -126,7 +126,7 @@ def _of_models(run: Interpreter, obj: New) -> bool:
 
 def of_batches(run: Interpreter, value: Value) -> frozenset[Origin]:
     """The batches made by hand that a value comes from."""
-    return frozenset(o for o in value.origins if o.kind == "batch") if run.cuts else frozenset()
+    return frozenset(o for o in value.origins if o.kind == "batch") if run.batch_sources else frozenset()
 
 
 def own_length(run: Interpreter, part: ast.expr) -> bool:

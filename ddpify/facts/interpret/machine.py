@@ -120,8 +120,8 @@ class Machine(Interpreter):
         if alive and node in self.wraps:
             for target in self.wraps[node]:
                 wrap(self, node, target)
-        if alive and node in self.settled:
-            for target in self.settled[node]:
+        if alive and node in self.replicated_after:
+            for target in self.replicated_after[node]:
                 settle(self, target)
         return alive
 
@@ -155,8 +155,8 @@ class Machine(Interpreter):
 
     def overridden(self, node: ast.expr, value: Value) -> Value:
         """What an expression gives of which the interpreter was told something."""
-        if node in self.cuts:
-            value = cut(self, self.cuts[node], value)
+        if node in self.batch_sources:
+            value = cut(self, self.batch_sources[node], value)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS:
                 changed_in_place(self, node.func, NOTHING, value)
         if node in self.unwraps:
@@ -166,7 +166,7 @@ class Machine(Interpreter):
                     for o in value.objs
                 ]
             )
-        how = self.turned.get(node)
+        how = self.redistributed.get(node)
         return value if how is None else _turn(value, how, node)
 
 

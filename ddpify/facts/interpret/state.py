@@ -10,7 +10,7 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 
-from ddpify.facts.batch_source import Cut
+from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.claims import Claims
 from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import (
@@ -66,9 +66,10 @@ class Interpreter(ABC):
     """Runs a project abstractly.
 
     `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
-    `settled` the expressions whose numbers are those of all ranks after a statement, `agreed` the branches that all ranks take alike,
-    `shares` the loaders whose batches those numbers are computed from, `cuts` the expressions that make batches by hand. `turned` tells
-    which expressions give all ranks' rows ("whole"), or numbers whose average over ranks is that of all samples ("mean").
+    `replicated_after` the expressions that are the same on all ranks after a statement, `replicated_branches` the branches that all ranks
+    take alike, `shares` the loaders whose batches those expressions are computed from, `batch_sources` the expressions that make batches by
+    hand. `redistributed` maps expressions to what an edit makes of them: all ranks' rows ("whole"), or numbers whose average over ranks is
+    that of all samples ("mean").
     """
 
     def __init__(
@@ -77,23 +78,23 @@ class Interpreter(ABC):
         wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
         ignore_dp: bool = False,
         unwraps: frozenset[ast.expr] = frozenset(),
-        settled: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
-        agreed: frozenset[ast.AST] = frozenset(),
+        replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
+        replicated_branches: frozenset[ast.AST] = frozenset(),
         shares: frozenset[New] | None = None,
-        turned: Mapping[ast.expr, str] | None = None,
-        cuts: Mapping[ast.AST, Cut] | None = None,
+        redistributed: Mapping[ast.expr, str] | None = None,
+        batch_sources: Mapping[ast.AST, BatchSource] | None = None,
     ) -> None:
         self.project = project
-        self.cuts = cuts or {}
+        self.batch_sources = batch_sources or {}
         self.fed: dict[ast.AST, Value] = {}
-        self.agreed = agreed
+        self.replicated_branches = replicated_branches
         self.shares = shares
-        self.turned = turned or {}
+        self.redistributed = redistributed or {}
         self.unwraps = unwraps
-        self.settled = settled or {}
+        self.replicated_after = replicated_after or {}
         self.wraps = wraps or {}
         self._ignore_dp = ignore_dp
-        self.special: frozenset[ast.AST] = unwraps | self.cuts.keys() | self.turned.keys()
+        self.special: frozenset[ast.AST] = unwraps | self.batch_sources.keys() | self.redistributed.keys()
         self.objects = project.objects
         self.trace = Trace()
         self.memory = Memory()
@@ -244,7 +245,11 @@ class Interpreter(ABC):
 
     def timed(self, value: Value) -> str:
         """How a value is read through time, where it is of sequences side by side: down its rows, or along its columns; else empty."""
-        kinds = {self.cuts[o.node].kind for o in value.batches() if isinstance(o, New) and o.node in self.cuts} if self.cuts else set()
+        kinds = (
+            {self.batch_sources[o.node].kind for o in value.batches() if isinstance(o, New) and o.node in self.batch_sources}
+            if self.batch_sources
+            else set()
+        )
         return kinds.pop() if len(kinds) == 1 and kinds <= {"columns", "lines"} else ""
 
     def find(self, cls: Class, name: str, seen: tuple[Class, ...] = ()) -> Value | None:

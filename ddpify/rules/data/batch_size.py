@@ -95,6 +95,21 @@ _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_inter
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Divide the batch size where it means this rank's batch."""
+    sources, arguments = _sizes(context)
+    yield from _composed(context)
+    if context.options.batch_size == "per-rank":
+        return
+    yield from _indivisible(context)
+    yield from _of_loaders(context)
+    if sources:
+        yield from _shapes(context, sources, arguments)
+        yield from _rows(context, sources)
+        yield from _lists(context, sources)
+        yield from _lengths(context, sources, arguments)
+
+
+def _sizes(context: Context) -> tuple[set[Obj], set[ast.AST]]:
+    """What the batch sizes of the loaders are, and the expressions that the loaders are given, which other rules divide."""
     run = context.facts.after
     sources: set[Obj] = set()
     arguments: set[ast.AST] = set()
@@ -102,53 +117,59 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         size = join([run.held(o, "batch_size") for o in (loader, *run.held(loader, "batch_sampler").made())])
         sources |= {o for o in size.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
         sources |= {o for o in size.of_kind("from") if isinstance(o, (Part, Lit))}
-        if loader.node in context.facts.cuts:
+        if loader.node in context.facts.batch_sources:
             arguments |= set(ast.walk(loader.node))
         elif isinstance(loader.node, ast.Call):
             given = argument(loader.node, 1, "batch_size")
             arguments |= set(ast.walk(given)) if given is not None else set()
-    yield from _composed(context)
-    if context.options.batch_size == "per-rank":
-        return
-    yield from _indivisible(context)
-    yield from _of_loaders(context)
-    if not sources:
-        return
-    by_hand = [context.facts.cuts[o.node].size for o in context.facts.feeding if o.node in context.facts.cuts]
+    return sources, arguments
+
+
+def _shapes(context: Context, sources: set[Obj], arguments: set[ast.AST]) -> Iterator[Change | Finding]:
+    """Tensors of the training that are shaped by a batch size."""
+    facts, run = context.facts, context.facts.after
+    by_hand = [facts.batch_sources[o.node].size for o in facts.feeding if o.node in facts.batch_sources]
     computed = {structure(s) for s in by_hand if isinstance(s, ast.BinOp)}
     seen: set[ast.AST] = set()
-    trained = set(context.facts.feeding)
-    whole = context.whole
+    whole = context.whole_batch_calls
     for call in run.trace.calls:
+        node = call.node
         if (
-            call.method in SHAPES
-            and call.node not in arguments
-            and call.node not in context.facts.cuts
-            and not whole & {call.node, *call.stack}
-            and not any(isinstance(o, Func) for o in call.func.objs)
-            and not any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs)
+            call.method not in SHAPES
+            or node in arguments
+            or node in facts.batch_sources
+            or whole & {node, *call.stack}
+            or any(isinstance(o, Func) for o in call.func.objs)
+            or any(isinstance(o, New) and o.cls is not None and call.method[:1].isupper() for o in call.func.objs)
         ):
-            numbered = _numbered(context, call, sources)
-            if numbered is not None and call.node not in seen and _in_training(context, call):
-                seen |= {call.node, *call.node.args}
-                yield from numbered
-            if call.node not in seen and _in_training(context, call) and _varies(context, call, sources):
-                seen |= {call.node, *call.node.args, *(k.value for k in call.node.keywords)}
-                yield from _own_rows(context, call.node)
-            for arg in [*call.node.args, *(k.value for k in call.node.keywords)]:
-                for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
-                    if part in seen or not _in_training(context, call):
-                        continue
-                    if structure(part) in computed:
-                        seen.add(part)
-                        if not run.value(part).of_kind("world"):
-                            yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
-                        continue
-                    found = list(_shape(context, call, arg, part, sources, bool(computed)))
-                    seen |= {part} if found else set()
-                    yield from found
-    yield from _rows(context, sources)
-    yield from _lists(context, sources)
+            continue
+        if not _in_training(context, call):
+            continue
+        numbered = _numbered(context, call, sources)
+        if numbered is not None and node not in seen:
+            seen |= {node, *node.args}
+            yield from numbered
+        given = [*node.args, *(k.value for k in node.keywords)]
+        if node not in seen and _varies(context, call, sources):
+            seen |= {node, *given}
+            yield from _rows_of_rank(context, node)
+        for arg in given:
+            for part in arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg]:
+                if part in seen:
+                    continue
+                if structure(part) in computed:
+                    seen.add(part)
+                    if not run.value(part).of_kind("world"):
+                        yield from _divide(context, part, "a shape made with the batch size holds one rank's batch")
+                    continue
+                found = list(_shape(context, call, arg, part, sources, bool(computed)))
+                seen |= {part} if found else set()
+                yield from found
+
+
+def _lengths(context: Context, sources: set[Obj], arguments: set[ast.AST]) -> Iterator[Change | Finding]:
+    """Lengths and totals of a batch that are compared with a batch size, or divided by one."""
+    run, trained = context.facts.after, set(context.facts.feeding)
     for file in context.facts.trees.values():
         for node in file.of(ast.Compare, ast.BinOp):
             if isinstance(node, ast.Compare):
@@ -156,19 +177,20 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 lengths = [run.value(s).of_kind("batch") for s in sides if run.value(s).scale == "count"]
                 if lengths and all(n and n <= trained for n in lengths):
                     if any(isinstance(s, ast.Constant) and type(s.value) is int and s.value for s in sides):
-                        yield from _whole_length(context, sides)
+                        yield from _global_length(context, sides)
                     for side in sides:
                         if _reads(run.value(side), sources) and side not in arguments:
                             yield from _divide(context, side, "a batch's length is compared with one rank's batch size")
-            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-                length = run.value(node.left)
-                if length.scale == "count" and length.of_kind("batch") and length.of_kind("batch") <= trained:
-                    yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
-            elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
-                left, right = run.value(node.left), run.value(node.right)
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mod, ast.Div, ast.FloorDiv)):
+                left = run.value(node.left)
                 own = left.of_kind("batch")
-                if left.scale in ("sum", "count", "total") and own and own <= trained and node.right not in arguments:
-                    yield from _divisor(context, node.right, right, sources)
+                if not own or not own <= trained:
+                    continue
+                if isinstance(node.op, ast.Mod):
+                    if left.scale == "count":
+                        yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
+                elif left.scale in ("sum", "count", "total") and node.right not in arguments:
+                    yield from _divisor(context, node.right, run.value(node.right), sources)
 
 
 def _counts_rows(call: Call) -> bool:
@@ -260,7 +282,7 @@ def _varies(context: Context, call: Call, sources: set[Obj]) -> bool:
     return (_reads(value, sources) or _derived(value, sources, True)) and context.facts.is_edited(node)
 
 
-def _own_rows(context: Context, node: ast.Call) -> Iterator[Change]:
+def _rows_of_rank(context: Context, node: ast.Call) -> Iterator[Change]:
     up, names = context.tree.parent.get(node), context.names
     if not (isinstance(up, ast.Subscript) and isinstance(up.slice, ast.Slice) and up.slice.step is not None):
         why = "a row for each sample of a batch: a rank has every world_size-th of them"
@@ -342,7 +364,7 @@ def _composed(context: Context) -> Iterator[Finding]:
         )
 
 
-def _whole_length(context: Context, sides: list[ast.expr]) -> Iterator[Change | Finding]:
+def _global_length(context: Context, sides: list[ast.expr]) -> Iterator[Change | Finding]:
     """A batch's length, compared with a number: that of all ranks' together."""
     world = context.names["world_size"]
     for side in sides:

@@ -104,7 +104,7 @@ class Draws:
 
     def _path(self, path: str, node: ast.AST) -> None:
         root, last = path.partition(".")[0], path.rpartition(".")[2]
-        if path.startswith(_UNSHARED) or (path in _SEEDING and self._bare(node)):
+        if path.startswith(_UNSHARED) or (path in _SEEDING and self._seeds_from_nothing(node)):
             self.unshared.append(node)
         elif path.startswith("numpy.random") and last not in _OWN:
             self.generators.add("numpy")
@@ -117,7 +117,7 @@ class Draws:
         elif path == "torch.utils.data.get_worker_info":
             self.workers = True
 
-    def _bare(self, node: ast.AST) -> bool:
+    def _seeds_from_nothing(self, node: ast.AST) -> bool:
         """Whether a call that seeds is given nothing."""
         call = self._call(node)
         return call is not None and not call.args and not call.keywords

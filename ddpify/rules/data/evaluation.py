@@ -99,9 +99,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Give the loaders that are dealt out their sampler, and say why others are not."""
     tree, names = context.tree, context.names
     done: set[ast.AST] = set()
-    for loader in sorted(context.dealt, key=lambda o: getattr(o.node, "lineno", 0)):
+    for loader in sorted(context.sharded_evaluation, key=lambda o: getattr(o.node, "lineno", 0)):
         node = loader.node
-        if node in done or _is_dealt(context, loader) or not isinstance(node, ast.Call):
+        if node in done or _is_sharded(context, loader) or not isinstance(node, ast.Call):
             continue
         done.add(node)
         dataset, size = argument(node, 0, "dataset"), argument(node, 1, "batch_size")
@@ -121,19 +121,29 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             needs.append("workers_per_rank")
         yield Change(CODE, "each rank evaluates every N-th batch, and none twice", tree.shown, node, tuple(edits), needs=tuple(needs))
     yield from _loops(context)
-    yield from _whole(context)
+    yield from _replicated_loops(context)
 
 
-def _whole(context: Context) -> Iterator[Finding]:
+def _replicated_loops(context: Context) -> Iterator[Finding]:
     """Why loops that only evaluate run over all of the data on every rank."""
     run = context.facts.after
     if context.options.eval == "replicate":
         return
-    trial = Context(context.facts, context.options, frozenset(o for o in _others(context) if _plain(context, o)) | context.dealt)
+    trial = Context(
+        context.facts,
+        context.options,
+        frozenset(o for o in _others(context) if _default_sampling(context, o)) | context.sharded_evaluation,
+    )
     effects = of_run(context.facts)
     for loop in context.tree.nodes():
         over = run.value(loop).batches() if isinstance(loop, ast.For) else frozenset()
-        if isinstance(loop, ast.For) and over and not over & context.shares and any(map(run.is_loader, over)) and not _told(run, loop):
+        if (
+            isinstance(loop, ast.For)
+            and over
+            and not over & context.shares
+            and any(map(run.is_loader, over))
+            and not _iterates_results(run, loop)
+        ):
             why = reason(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
             asked = context.options.eval == "shard"
             text = f"every rank evaluates all of this, not a share, since {why}"
@@ -163,8 +173,8 @@ def _loops(context: Context) -> Iterator[Change]:
     for loop in tree.nodes():
         if not isinstance(loop, ast.For):
             continue
-        loaders = {o for o in run.value(loop).batches() if o in context.dealt}
-        if not loaders or all(_is_dealt(context, o) for o in loaders):
+        loaders = {o for o in run.value(loop).batches() if o in context.sharded_evaluation}
+        if not loaders or all(_is_sharded(context, o) for o in loaders):
             continue
         for model in _normalised(context, loop) or ():
             yield Change(
@@ -194,18 +204,18 @@ def _loops(context: Context) -> Iterator[Change]:
             )
 
 
-def dealt(context: Context) -> frozenset[New]:
+def sharded_loaders(context: Context) -> frozenset[New]:
     """The loaders whose evaluation is dealt out: those that are so already, and those that can be, with all that share a loop with them."""
     run = context.facts.after
     trained = set(context.facts.loaders)
     others = _others(context)
-    already = {o for o in others if _is_dealt(context, o)}
+    already = {o for o in others if _is_sharded(context, o)}
     if context.options.eval == "replicate":
         return frozenset(already)
-    candidates = {o for o in others - already if _plain(context, o)}
+    candidates = {o for o in others - already if _default_sampling(context, o)}
     nodes = {n for n in (o.node for o in others | trained) if any(o.node is n and o not in candidates for o in others | trained)}
     candidates = {o for o in candidates if o.node not in nodes}
-    through = [n for n in context.tree.nodes() if isinstance(n, ast.For) and not _told(run, n)]
+    through = [n for n in context.tree.nodes() if isinstance(n, ast.For) and not _iterates_results(run, n)]
     loops = {n: over for n in through if (over := run.value(n).batches()) & others}
     trial = Context(context.facts, context.options, frozenset(candidates | already))
     effects = of_run(context.facts)
@@ -222,7 +232,7 @@ def dealt(context: Context) -> frozenset[New]:
     return frozenset(candidates | already)
 
 
-def _told(run: Run, loop: ast.For) -> bool:
+def _iterates_results(run: Run, loop: ast.For) -> bool:
     """Whether a loop goes through a dict of results."""
     over = loop.iter
     named = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in ("items", "values", "keys")
@@ -230,12 +240,12 @@ def _told(run: Run, loop: ast.For) -> bool:
     return any(o.path == "dict" for o in made) and not run.feeds(run.value(over))
 
 
-def _is_dealt(context: Context, loader: New) -> bool:
+def _is_sharded(context: Context, loader: New) -> bool:
     """Whether a loader that does not train has a sampler made for this rank."""
     return bool(context.facts.after.held(loader, "sampler").of_kind("rank"))
 
 
-def _plain(context: Context, loader: New) -> bool:
+def _default_sampling(context: Context, loader: New) -> bool:
     """Whether a loader is made by a plain call: in order, whole, with default sampling, over data with a length."""
     node, run = loader.node, context.facts.after
     if not isinstance(node, ast.Call) or library.DATALOADER not in run.value(node.func).paths():
@@ -297,7 +307,7 @@ def _divides(context: Context, node: ast.Call, loader: New) -> bool:
         return True
     if context.options.eval == "shard" and context.facts.is_edited(node):
         statements = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
-        if any(guards_of(context).only_speaks(s) for s in statements):
+        if any(guards_of(context).only_outputs(s) for s in statements):
             return True
     loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n).batches()]
     return len(loops) == 1 and _past(tree, node, loops[0])
@@ -358,7 +368,7 @@ def reason(context: Context, effects: Effects, loop: ast.For) -> str:
             return f"`{found.name}` was not seen to be added up"
         if found.value.made() and all(o.path.startswith("torchmetrics.") for o in found.value.made()):
             continue
-        answer = reduce(context, loop, found, expression, dealt=True)
+        answer = reduce(context, loop, found, expression, sharded=True)
         if answer is None or answer.problem or answer.edits:
             return f"`{found.name}` was not seen to be added up"
         if found.hows == {"samples"} and not expression:
@@ -451,7 +461,7 @@ def _counts(context: Context, loop: ast.For, asked: bool) -> bool:
     for node in ast.walk(tree.function(loop)):
         if isinstance(node, ast.Name) and node.id == index.id and node is not index:
             around = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
-            if not asked or not any(guards.only_speaks(s) for s in around):
+            if not asked or not any(guards.only_outputs(s) for s in around):
                 return True
     return False
 

@@ -45,8 +45,8 @@ def _parameter(context: Context, node: ast.Call, trained: list[New], others: lis
     for name in _names(function):
         if name in rebound:
             continue
-        train = [_given(context, function, name, loader) for loader in trained]
-        rest = [_given(context, function, name, loader) for loader in others]
+        train = [_literal_argument(context, function, name, loader) for loader in trained]
+        rest = [_literal_argument(context, function, name, loader) for loader in others]
         if not train or None in train or None in rest or set(train) & set(rest) or len(set(train)) != 1 or len(set(map(type, train))) != 1:
             continue
         literal = train[0]
@@ -65,10 +65,10 @@ def _names(function: ast.FunctionDef) -> list[str]:
     return sorted(names, key=lambda n: "train" not in n and n not in ("split", "mode", "phase"))
 
 
-def _given(context: Context, function: ast.FunctionDef, name: str, loader: New) -> _Literal | None:
+def _literal_argument(context: Context, function: ast.FunctionDef, name: str, loader: New) -> _Literal | None:
     """The literal that a parameter has where a loader is made; None where it is not one."""
     run, find = context.facts.after, context.facts.after.interpreter.find
-    if loader.cls is not None and _makes(find(loader.cls, "__init__"), function):
+    if loader.cls is not None and _may_be_function(find(loader.cls, "__init__"), function):
         return next((_literal(function, name, c, True) for c in run.calls(loader.node) if c.stack == loader.stack), None)
     for depth in range(len(loader.stack) - 1, -1, -1):
         for call in run.calls(loader.stack[depth]):
@@ -78,7 +78,7 @@ def _given(context: Context, function: ast.FunctionDef, name: str, loader: New) 
     return None
 
 
-def _makes(found: object, function: ast.FunctionDef) -> bool:
+def _may_be_function(found: object, function: ast.FunctionDef) -> bool:
     return any(isinstance(o, Func) and o.node is function for o in getattr(found, "objs", ()))
 
 

@@ -244,11 +244,11 @@ def _sharding(context: Context) -> dict[ast.AST, tuple[Change | Finding | Proof,
     """For each call that makes loaders which feed a training loop, what is done about it."""
     calls: dict[ast.AST, list[New]] = {}
     for loader in context.facts.loaders:
-        calls.setdefault(_made_by(context, loader), []).append(loader)
-    return {node: tuple(_made(context, node, loaders)) for node, loaders in calls.items()}
+        calls.setdefault(_edited_call(context, loader), []).append(loader)
+    return {node: tuple(_loader_changes(context, node, loaders)) for node, loaders in calls.items()}
 
 
-def _made_by(context: Context, loader: New) -> ast.AST:
+def _edited_call(context: Context, loader: New) -> ast.AST:
     """The call that is edited for a loader: the one that makes it, or the one that its class hands its arguments on by."""
     run = context.facts.after.interpreter
     cls, node = loader.cls, loader.node
@@ -282,14 +282,14 @@ def _hands_on(function: ast.AST, init: ast.Call, made: ast.AST) -> bool:
     return whole and all(name in named for name, position in POSITIONS.items() if position < len(made.args))
 
 
-def _made(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Change | Finding | Proof]:
+def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Change | Finding | Proof]:
     facts, run = context.facts, context.facts.after
     held = tuple(dict.fromkeys(Obligation("inputs", loader.node) for loader in loaders))
     if all(sharded(context, loader) for loader in loaders):
         for one in held:
             yield Proof(one, "its sampler is distributed")
         return
-    others = [o for o in _others(context) if _made_by(context, o) is node]
+    others = [o for o in _others(context) if _edited_call(context, o) is node]
     problem = ""
     if not isinstance(node, ast.Call):
         problem = "the training loader is of a class of its own" if loaders[0].cls is not None else "this loader feeds training"

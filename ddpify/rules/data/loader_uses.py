@@ -48,7 +48,7 @@ def findings(context: Context) -> Iterator[Change | Finding]:
         paths = call.func.paths()
         if call.node not in seen and paths and not any(p.startswith(_HARMLESS) for p in paths) and any(a.objs & loaders for a in call.args):
             seen.add(call.node)
-            whole = _whole(context, call) if paths <= _STATISTICS else None
+            whole = _global_batches(context, call) if paths <= _STATISTICS else None
             yield whole or context.manual(
                 CODE,
                 call.node,
@@ -61,7 +61,7 @@ def findings(context: Context) -> Iterator[Change | Finding]:
             found = run.interpreter.find(obj.cls, "__getitem__") if obj.cls is not None else None
             for func in found.objs if found is not None else ():
                 node = getattr(func, "node", None)
-                if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1 and not _asked(node):
+                if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1 and not _reads_index(node):
                     yield context.manual(
                         CODE,
                         node,
@@ -70,7 +70,7 @@ def findings(context: Context) -> Iterator[Change | Finding]:
                     )
 
 
-def _whole(context: Context, call: Call) -> Change | None:
+def _global_batches(context: Context, call: Call) -> Change | None:
     """Give a call batches of all of the data, as large as all ranks' together, in the place of a loader that has this rank's share."""
     run, loader = context.facts.after, call.node.args[0] if call.node.args else None
     made = call.args[0].made() if isinstance(loader, (ast.Name, ast.Attribute)) else frozenset()
@@ -87,7 +87,7 @@ def _whole(context: Context, call: Call) -> Change | None:
     return Change(CODE, why, context.tree.shown, loader, (Replace(loader, text, (loader,)),), imports)
 
 
-def _asked(node: ast.FunctionDef) -> bool:
+def _reads_index(node: ast.FunctionDef) -> bool:
     """Whether a `__getitem__` reads the index it is given before it puts another in its place."""
     index = node.args.args[1].arg
     uses = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == index]

@@ -83,7 +83,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     run = context.facts.after
     done = run.interpreter.shared_out
     problem = _windows(context, trained)
-    others = manual_batches.made(run.trace) - set(trained)
+    others = manual_batches.instances_of(run.trace) - set(trained)
     nodes: dict[ast.AST, list[New]] = {}
     for cut in trained:
         nodes.setdefault(cut.node, []).append(cut)
@@ -105,7 +105,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     """Why the rows of what is cut may be something else than the samples of a batch, and what to do then."""
-    run, known = context.facts.after, context.facts.cuts
+    run, known = context.facts.after, context.facts.batch_sources
     if all(known[o.node].kind in _SIDE_BY_SIDE for o in trained):
         return _states(context)
     mine = set(trained)
@@ -123,7 +123,7 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     if other is not None:
         return f"`{ast.unparse(other)}` is other data at each step, too, and was not seen to be a batch", _RECIPE
     for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
-        if manual_batches.loose(run, node, known):
+        if manual_batches.is_other_draw(run, node, known):
             return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", _RECIPE
     loose = manual_batches.drawn_at_steps(run, known)
     for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == batch_source.CUT for o in trained)]:
@@ -148,7 +148,9 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
                 for n in ast.walk(around)
                 if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and structure(n.value) == data and _varies(n.slice)
             }
-        if isinstance(node, ast.Subscript) and any(_turned(context, n) for n in (node.value, *_given(context, node.value))):
+        if isinstance(node, ast.Subscript) and any(
+            _transposes(context, n) for n in (node.value, *_assigned_expressions(context, node.value))
+        ):
             return "the data is turned round: its columns are the batch, its rows are steps through time", _COLUMNS
         if isinstance(node, ast.Subscript) and any(p.startswith("pandas.") for p in paths_of(run.value(node.value))):
             return "this slices a table of pandas", "take the rows as a tensor first: torch.tensor(table.values)"
@@ -167,7 +169,7 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
 def _states(context: Context) -> tuple[str, str] | None:
     """Why what is made for the samples of a batch, such as a hidden state, cannot be made for this rank's."""
     run = context.facts.after
-    sized = set(_made_for_batches(context))
+    sized = set(_calls_sized_by_batch(context))
     for call in run.trace.calls:
         runs = context.facts.model_of(call.func) is not None
         passed = (*call.args, *call.keywords.values())
@@ -188,9 +190,9 @@ def _may_be_none(value: Value) -> bool:
     return any(isinstance(o, Lit) and o.value is None for o in value.objs)
 
 
-def _made_for_batches(context: Context) -> list[ast.AST]:
+def _calls_sized_by_batch(context: Context) -> list[ast.AST]:
     """The calls of the entry, handed the number of samples of a batch, whose result reaches a loss."""
-    known = context.facts.cuts
+    known = context.facts.batch_sources
     found = {n for t in context.facts.loops for n in t.loss.of_kind("sized") if n in known and known[n].kind == "state"}
     inner = {n for n in found for c in context.facts.after.calls(n) if found & set(c.stack)}
     return sorted(found - inner, key=lambda n: getattr(n, "lineno", 0))
@@ -226,7 +228,7 @@ def _otherwise(context: Context) -> ast.expr | None:
                 continue
             if _in_module(context, tree, node):
                 continue
-            if index.origins & moving and not index.batches() and not run.value(node).batches() and node not in context.facts.cuts:
+            if index.origins & moving and not index.batches() and not run.value(node).batches() and node not in context.facts.batch_sources:
                 return node
     return None
 
@@ -243,10 +245,10 @@ def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
     }
     for tree in context.facts.trees.values() if sources else ():
         for node in tree.nodes():
-            if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and node not in context.facts.cuts:
+            if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and node not in context.facts.batch_sources:
                 over = node.generators[0].iter
                 sizes = over.args if isinstance(over, ast.Call) and "range" in run.value(over.func).paths() else []
-            elif isinstance(node, ast.Call) and node not in context.facts.cuts and _makes(context, node):
+            elif isinstance(node, ast.Call) and node not in context.facts.batch_sources and _may_size_by_argument(context, node):
                 sizes = manual_batches.size_arguments(node)
             else:
                 continue
@@ -255,7 +257,7 @@ def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
     return None
 
 
-def _makes(context: Context, node: ast.Call) -> bool:
+def _may_size_by_argument(context: Context, node: ast.Call) -> bool:
     """Whether a call may make something as long as a number it is handed: by its name, or at a step by a library."""
     run, name = context.facts.after, last_name(node.func)
     if name in _REPEATS:
@@ -312,11 +314,11 @@ def _joined(context: Context, value: Value, mine: set[New]) -> bool:
     return any(v.scale == "sample" and v.batches() & mine and not v.of_kind("forward") for v in held)
 
 
-def _turned(context: Context, node: ast.expr) -> bool:
+def _transposes(context: Context, node: ast.expr) -> bool:
     return any((isinstance(n, ast.Attribute) and n.attr in ("t", "T", "mT", "transpose", "permute")) for n in ast.walk(node))
 
 
-def _given(context: Context, node: ast.expr) -> Iterator[ast.expr]:
+def _assigned_expressions(context: Context, node: ast.expr) -> Iterator[ast.expr]:
     """What the name of some data was given, anywhere, and what the function returns that made it."""
     if not isinstance(node, ast.Name):
         return
@@ -355,7 +357,7 @@ def _share(
             fix = "leave --batch-size global here, or move the loop on by world_size batches at a time"
             yield context.manual(CODE, node, "batches made by hand are shared out among the ranks, and are not each rank's own", fix, held)
         return
-    side = context.facts.cuts[node].kind in _SIDE_BY_SIDE
+    side = context.facts.batch_sources[node].kind in _SIDE_BY_SIDE
     if side:
         why = "each rank trains on its own sequences of the batch, all the way through time"
     if not others and not (side and not context.facts.is_edited(node)):
@@ -364,10 +366,10 @@ def _share(
                 CODE, node, "batches are made by hand in another module, and every rank would train on all rows", _RECIPE, held
             )
             return
-        kind = context.facts.cuts[node].kind
+        kind = context.facts.batch_sources[node].kind
         edit, need = _edit(context, node), {"draw": "per_rank", "columns": "columns_of_rank"}.get(kind, "rows_of_rank")
         yield Change(CODE, why, context.tree.shown, node, (edit,), (), Safety.NOTE, discharges=held, needs=(need,))
-        if context.facts.cuts[node].kind == "parts" and context.facts.cuts[node].size is None:
+        if context.facts.batch_sources[node].kind == "parts" and context.facts.batch_sources[node].size is None:
             yield context.manual(
                 CODE,
                 node,
@@ -383,8 +385,8 @@ def _share(
             return
         if call in placed:
             continue
-        size = _handed(context, call, context.facts.cuts[node].size)
-        kind = context.facts.cuts[node].kind
+        size = _handed(context, call, context.facts.batch_sources[node].size)
+        kind = context.facts.batch_sources[node].kind
         edits = _received(context, call, size, kind) if size or kind == "columns" else None
         if edits is None:
             yield context.manual(CODE, call, "how training receives these batches was not seen", _RECIPE, held)
@@ -396,7 +398,7 @@ def _share(
 
 
 def _edit(context: Context, node: ast.AST) -> Edit:
-    cut, rows, tree = context.facts.cuts[node], context.names["rows_of_rank"], context.facts.tree_of(node)
+    cut, rows, tree = context.facts.batch_sources[node], context.names["rows_of_rank"], context.facts.tree_of(node)
     if cut.kind == "draw":
         assert cut.size is not None
         return Replace(cut.size, f"{context.names['per_rank']}({{0}})", (cut.size,))
@@ -489,7 +491,7 @@ def _sized(context: Context, trained: list[New]) -> Iterator[Change]:
     """States that go along with the sequences of a batch are made for those of this rank."""
     run = context.facts.after
     sources = {o for cut in trained for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
-    for node in _made_for_batches(context):
+    for node in _calls_sized_by_batch(context):
         assert isinstance(node, ast.Call)
         for part in manual_batches.size_arguments(node):
             edits, needs = context.divided(part)

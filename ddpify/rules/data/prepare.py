@@ -100,19 +100,19 @@ _TOGETHER = frozenset(("backward", "step", "zero_grad", "all_reduce", "barrier",
 class Preparation:
     """The statements that prepare files, and how one rank of each node is let do it first.
 
-    `turns` go under `first_on_node`, `alone` under `local_rank == 0`; `fetched` are the calls that fetch or unpack in another place, and
-    `waiting` the statements that the script has under such guards already.
+    `once_per_node` go under `first_on_node`, `alone` under `local_rank == 0`; `fetched` are the calls that fetch or unpack in another
+    place, and `waiting` the statements that the script has under such guards already.
     """
 
     context: Context
-    turns: list[ast.stmt] = field(default_factory=list)
+    once_per_node: list[ast.stmt] = field(default_factory=list)
     alone: list[ast.stmt] = field(default_factory=list)
     waiting: list[ast.stmt] = field(default_factory=list)
     fetched: list[Call] = field(default_factory=list)
 
     def covers(self, call: Call) -> bool:
         """Whether a call is evaluated under a statement that prepares."""
-        within = {*self.turns, *self.alone, *self.waiting}
+        within = {*self.once_per_node, *self.alone, *self.waiting}
         tree = self.context.tree
         return any(
             n in tree.parent and (tree.statement(n) in within or any(up in within for up in tree.ancestors(n)))
@@ -128,23 +128,23 @@ class Preparation:
 
 def preparation(context: Context) -> Preparation:
     """The statements of the edited files that prepare others."""
-    return context.once(_found)
+    return context.once(_find_preparation)
 
 
-def _found(context: Context) -> Preparation:
+def _find_preparation(context: Context) -> Preparation:
     out = Preparation(context)
     run, tree = context.facts.after, context.tree
     out.waiting = [n for n in tree.nodes() if isinstance(n, ast.With) and any(_lets_first(context, i.context_expr) for i in n.items)]
     touched = disk.touched(run)
     paths = Paths(context.facts)
     for node in tree.nodes():  # outermost first
-        if isinstance(node, ast.stmt) and node in run.trace.visited and not _inside(context, node, [*out.waiting, *out.turns]):
+        if isinstance(node, ast.stmt) and node in run.trace.visited and not _inside(context, node, [*out.waiting, *out.once_per_node]):
             if not _looks_first(context, node):
                 continue
             calls = calls_under(context, node)
             if _worth_it(context, paths, touched, node, calls) and _free(context, node, calls):
-                out.turns.append(node)
-    out.turns = [s for s in out.turns if not _within_another(context, s, out.turns)]
+                out.once_per_node.append(node)
+    out.once_per_node = [s for s in out.once_per_node if not _within_another(context, s, out.once_per_node)]
     for call in run.trace.calls:
         if not _fetches(call) or out.covers(call) or not context.facts.is_edited(call.node) or guards_of(context).guarded(call.node):
             continue
@@ -153,7 +153,7 @@ def _found(context: Context) -> Preparation:
             if statement not in out.alone:
                 out.alone.append(statement)
         elif call.func.paths() & _CHECKING and _free(context, tree.statement(call.node), calls_under(context, tree.statement(call.node))):
-            out.turns.append(tree.statement(call.node))
+            out.once_per_node.append(tree.statement(call.node))
         else:
             out.fetched.append(call)
     return out
@@ -163,7 +163,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Put what prepares files under its guard."""
     tree, names = context.tree, context.names
     done = preparation(context)
-    for statement in done.turns:
+    for statement in done.once_per_node:
         yield Change(
             CODE,
             "one rank of each node prepares the files, the others then find them",
@@ -227,7 +227,7 @@ def calls_under(context: Context, statement: ast.stmt) -> list[Call]:
 def _looks_first(context: Context, node: ast.stmt) -> bool:
     """Whether a statement does something only where a file is not there: by a test, by trying, or by a function that returns early."""
     if isinstance(node, ast.If):
-        return _asks(context, node.test)
+        return _tests_existence(context, node.test)
     if isinstance(node, ast.Try):
         return any(h.type is not None and _catches(context, h.type) for h in node.handlers)
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
@@ -254,7 +254,7 @@ def _builds(context: Context, function: ast.FunctionDef, statement: ast.stmt) ->
     """Whether a statement of a function that is not edited builds what is not there."""
     if context.facts.is_edited(function) or not isinstance(statement, ast.If):
         return False
-    return statement in context.facts.after.trace.visited and _asks(context, statement.test)
+    return statement in context.facts.after.trace.visited and _tests_existence(context, statement.test)
 
 
 def _returns_early(context: Context, statement: ast.stmt) -> bool:
@@ -263,11 +263,11 @@ def _returns_early(context: Context, statement: ast.stmt) -> bool:
         and not statement.orelse
         and isinstance(statement.body[-1], ast.Return)
         and statement in context.facts.after.trace.visited
-        and _asks(context, statement.test)
+        and _tests_existence(context, statement.test)
     )
 
 
-def _asks(context: Context, test: ast.expr) -> bool:
+def _tests_existence(context: Context, test: ast.expr) -> bool:
     """Whether a condition asks if a file is there."""
     run = context.facts.after
     return any(t.kind == "look" for n in ast.walk(test) if isinstance(n, ast.Call) for c in run.calls(n) for t in disk.touches(c))
@@ -278,7 +278,7 @@ def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.st
     if any(_fetches(c) for c in calls):
         return True
     guards = guards_of(context)
-    if guards.only_speaks(node) or guards.guarded(node):
+    if guards.only_outputs(node) or guards.guarded(node):
         return False
     made = [t for c in calls if guards.effects.at.get(c.node) == "file" for t in disk.touches(c) if t.kind == "write"]
     inside = set(ast.walk(node))
@@ -317,7 +317,7 @@ def _led_by_rank_zero(context: Context, node: ast.stmt, call: Call) -> bool:
     guards, tree = guards_of(context), context.tree
     inside = set(ast.walk(node))
     above = [n for n in call.stack if n in tree.parent and n not in inside]
-    return any(guards.guarded(n) or any(isinstance(s, ast.stmt) and guards.only_speaks(s) for s in tree.path(n)) for n in above)
+    return any(guards.guarded(n) or any(isinstance(s, ast.stmt) and guards.only_outputs(s) for s in tree.path(n)) for n in above)
 
 
 def _before_the_group(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
@@ -334,10 +334,10 @@ def _fetches(call: Call) -> bool:
     paths = call.func.paths()
     if paths & (_FETCHES | _CHECKING) or (call.method == "extractall" and isinstance(call.node.func, ast.Attribute)):
         return True
-    return any(p.startswith(_SHELLS) for p in paths) and any(_TOOLS.search(text) for text in _told(call))
+    return any(p.startswith(_SHELLS) for p in paths) and any(_TOOLS.search(text) for text in _command_texts(call))
 
 
-def _told(call: Call) -> Iterator[str]:
+def _command_texts(call: Call) -> Iterator[str]:
     """The texts of a command."""
     for node in ast.walk(call.node):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

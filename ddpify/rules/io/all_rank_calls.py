@@ -13,7 +13,7 @@ from ddpify.facts.effects import Effects
 from ddpify.facts.model import Lit
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
-from ddpify.rules.io.stored_losses import kept_in_files
+from ddpify.rules.io.stored_losses import stored_numbers
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CHOOSING = (ast.IfExp, ast.BoolOp, ast.Compare)
@@ -46,8 +46,8 @@ class Required:
         """The outermost expressions that all ranks must evaluate, in the order in which they are; the call `top` itself may be output."""
         if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
             yield Part(node, True)
-        elif (isinstance(node, ast.expr) and node in kept_in_files(self.context)[0]) or (
-            isinstance(node, ast.Call) and node is not top and self._must(node)
+        elif (isinstance(node, ast.expr) and node in stored_numbers(self.context)[0]) or (
+            isinstance(node, ast.Call) and node is not top and self._is_collective(node)
         ):
             yield Part(node)
         elif isinstance(node, ast.Lambda):
@@ -66,13 +66,13 @@ class Required:
     def _draws(self, iterable: ast.expr) -> bool:
         return any(self.run.is_loader(o) for o in self.run.value(iterable).objs)
 
-    def _must(self, node: ast.Call) -> bool:
+    def _is_collective(self, node: ast.Call) -> bool:
         """Whether a call must be made by all ranks."""
-        if node in self.context.meetings:
+        if node in self.context.collective_call_sites:
             return True
         if not self.run.calls(node):  # never seen to run: nothing is known of it
             return not (isinstance(node.func, ast.Attribute) or (isinstance(node.func, ast.Name) and node.func.id in _PLAIN))
-        return self.effects.marks(node)
+        return self.effects.has_side_effects(node)
 
 
 def chain(context: Context, node: ast.expr, top: ast.AST) -> ast.expr:
@@ -90,12 +90,12 @@ def chain(context: Context, node: ast.expr, top: ast.AST) -> ast.expr:
             return node
 
 
-def taken_out(context: Context, required: Required, statement: ast.stmt, top: ast.expr) -> tuple[Edit, ...] | None:
+def extracted(context: Context, required: Required, statement: ast.stmt, top: ast.expr) -> tuple[Edit, ...] | None:
     """The edits that evaluate, before an output statement, what all ranks must; None where that cannot be done."""
     parts = list(required.parts(top, top))
     if not parts or any(p.stuck for p in parts):
         return None
-    stored = kept_in_files(context)[0]
+    stored = stored_numbers(context)[0]
     nodes = [p.node if p.node in stored else chain(context, p.node, top) for p in parts]
     nodes = [n for i, n in enumerate(nodes) if n not in nodes[:i] and not any(n is not o and n in ast.walk(o) for o in nodes)]
     early = _affected(context, required, top, nodes)
@@ -149,13 +149,13 @@ def _before(context: Context, node: ast.AST, nodes: list[ast.expr]) -> Iterator[
 
 def _names(context: Context, node: ast.expr, top: ast.expr) -> list[str]:
     """What to call a value that was taken out of a line of output: as the line calls it, or as the function that makes it."""
-    told = [t for t in (_label(context, node, top),) if t]
+    labels = [t for t in (_label(context, node, top),) if t]
     function = next((n for n in ast.walk(node) if isinstance(n, ast.Call) and not isinstance(n.func, ast.Call)), None)
     made = []
     if function is not None:
         name = function.func.attr if isinstance(function.func, ast.Attribute) else getattr(function.func, "id", "")
         made = [_VERBS.sub("", name)] if _VERBS.match(name) else []
-    return [n for n in (*told, *made) if _usable(n)] + ["result"]
+    return [n for n in (*labels, *made) if _usable(n)] + ["result"]
 
 
 def _usable(name: str) -> bool:
@@ -175,18 +175,18 @@ def _label(context: Context, node: ast.expr, top: ast.expr) -> str:
             before = up.values[: next(i for i, v in enumerate(up.values) if v is child)]
             return _word(_text(context, before[-1])) if before else ""
         if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and child is up.right:
-            told = _placed(_text(context, up.left), node, up.right)
-            if told:
-                return told
+            labels = _label_before(_text(context, up.left), node, up.right)
+            if labels:
+                return labels
         if isinstance(up, ast.Call) and child in up.args:
             at = up.args.index(child)
             if isinstance(up.func, ast.Attribute) and up.func.attr == "format":
-                told = _placed(_text(context, up.func.value), child, ast.Tuple(up.args))
-                if told:
-                    return told
+                labels = _label_before(_text(context, up.func.value), child, ast.Tuple(up.args))
+                if labels:
+                    return labels
             text = _text(context, up.args[at - 1]) if at else ""
             if text or up is top:
-                return _placed(text, child, ast.Tuple(up.args[at:]))
+                return _label_before(text, child, ast.Tuple(up.args[at:]))
         if up is top:
             break
         child = up
@@ -200,7 +200,7 @@ def _text(context: Context, node: ast.expr | None) -> str:
     return next((str(o.value) for o in value.objs if isinstance(o, Lit)), "") if value is not None else ""
 
 
-def _placed(text: str, node: ast.AST, values: ast.expr) -> str:
+def _label_before(text: str, node: ast.AST, values: ast.expr) -> str:
     """The word before the place in a format that one of `values` fills."""
     pieces = _PLACEHOLDER.split(text)
     items = values.elts if isinstance(values, ast.Tuple) else [values]

@@ -170,7 +170,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _checkpoint(context: Context, node: ast.Call) -> bool:
     """Whether what is loaded is a model or reaches one; data stay where they were saved from."""
     run = context.facts.after
-    if not run.calls(node) or _given(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
+    if not run.calls(node) or _is_applied_to_loaded(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
         return True
     return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
         c.method in ("eval", "train", "state_dict")
@@ -181,10 +181,10 @@ def _checkpoint(context: Context, node: ast.Call) -> bool:
 
 def _random_state(context: Context, node: ast.Call) -> bool:
     """Whether what is loaded holds the state of a random generator, which is set again."""
-    return _given(context, node, frozenset(("set_rng_state", "set_rng_state_all", "set_state")))
+    return _is_applied_to_loaded(context, node, frozenset(("set_rng_state", "set_rng_state_all", "set_state")))
 
 
-def _given(context: Context, node: ast.Call, methods: frozenset[str]) -> bool:
+def _is_applied_to_loaded(context: Context, node: ast.Call, methods: frozenset[str]) -> bool:
     """Whether one of these functions is given what is loaded, or a part of it."""
     run = context.facts.after
     for call in run.trace.calls:
@@ -238,7 +238,7 @@ def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
         path = argument(node, 0, "filename")
     holders = [s for s in (tree.statement(node), *tree.ancestors(node)) if isinstance(s, ast.stmt)]
     covered = any(prepare.preparation(context).covers(c) for c in context.facts.after.calls(node))
-    if path is None or covered or guards.guarded(node) or any(guards.only_speaks(s) for s in holders):
+    if path is None or covered or guards.guarded(node) or any(guards.only_outputs(s) for s in holders):
         return
     if any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):
         return

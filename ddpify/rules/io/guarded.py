@@ -19,6 +19,6 @@ def _guards(context: Context) -> Guards:
     guards = Guards(context, of_run(context.facts), quiet, quiet)
     switched = trackers.switched(context, guards.guarded)
     guards = replace(guards, effects=Effects(context.facts, switched)) if switched else guards
-    guards = replace(guards, quiet=quiet or unedited_output.speaks(context, guards))
+    guards = replace(guards, quiet=quiet or unedited_output.prints(context, guards))
     guards = replace(guards, quiet_logging=quiet or unedited_output.logs(context, guards))
     return replace(guards, muted=output.muted(guards))

@@ -144,14 +144,14 @@ def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) 
 def _guardable(guards: Guards, statement: ast.stmt) -> bool:
     """Whether a statement only speaks, and is not guarded yet."""
     empty = isinstance(statement, ast.Pass) or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-    if empty or not guards.only_speaks(statement) or guards.guarded(statement) or guards.done(statement):
+    if empty or not guards.only_outputs(statement) or guards.guarded(statement) or guards.done(statement):
         return False
     return not prepare.preparation(guards.context).writes(statement)
 
 
 def _inside(context: Context, guards: Guards, statement: ast.stmt, header: str) -> Iterator[Change]:
     """The changes of the bodies inside a statement that does more than speak."""
-    if statement in guards.muted or (guards.only_speaks(statement) and not isinstance(statement, ast.ClassDef)):
+    if statement in guards.muted or (guards.only_outputs(statement) and not isinstance(statement, ast.ClassDef)):
         return
     for name in ("body", "orelse", "finalbody"):
         inner = getattr(statement, name, None)
@@ -164,9 +164,14 @@ def _inside(context: Context, guards: Guards, statement: ast.stmt, header: str) 
 def _lifted(context: Context, guards: Guards, statement: ast.stmt) -> tuple[Edit, ...]:
     """The edits that take out of a line of output what all ranks must do."""
     top = guards.top(statement)
-    if not isinstance(statement, ast.Expr) or not isinstance(top, ast.Call) or not guards.utters(statement) or guards.guarded(statement):
+    if (
+        not isinstance(statement, ast.Expr)
+        or not isinstance(top, ast.Call)
+        or not guards.is_output_statement(statement)
+        or guards.guarded(statement)
+    ):
         return ()
-    return all_rank_calls.taken_out(context, guards.required, statement, top) or ()
+    return all_rank_calls.extracted(context, guards.required, statement, top) or ()
 
 
 def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], header: str) -> Iterator[Change]:

@@ -21,7 +21,7 @@ def muted(guards: Guards) -> frozenset[ast.AST]:
 
 
 def _could_be_muted(guards: Guards, function: ast.FunctionDef, calls: list[ast.AST]) -> bool:
-    simple = all(guards.only_speaks(s) for s in function.body)
+    simple = all(guards.only_outputs(s) for s in function.body)
     return not simple and not function.decorator_list and all(guards.effects.output_only(c) for c in calls)
 
 
@@ -91,6 +91,6 @@ def _read_by_output(guards: Guards, statement: ast.stmt, body: list[ast.stmt], f
         if at is None or tree.function(n) is not scope:
             return False
         run = body[body.index(statement) + 1 : body.index(at) + 1] if body.index(at) > body.index(statement) else []
-        if not run or not all(s in found or guards.only_speaks(s) for s in run):
+        if not run or not all(s in found or guards.only_outputs(s) for s in run):
             return False
     return True

@@ -41,7 +41,7 @@ class Guards:
         """Whether a call stands, or will stand, under the guard of rank 0."""
         tree = self.context.tree
         return any(
-            self.guarded(n) or any(isinstance(s, ast.stmt) and self.only_speaks(s) for s in (tree.statement(n), *tree.ancestors(n)))
+            self.guarded(n) or any(isinstance(s, ast.stmt) and self.only_outputs(s) for s in (tree.statement(n), *tree.ancestors(n)))
             for n in (*call.stack, call.node)
             if n in tree.parent
         )
@@ -69,7 +69,7 @@ class Guards:
         """Whether a place of the entry is, or will be, run by rank 0 alone."""
         if not isinstance(node, ast.Module):
             statement = self.context.tree.statement(node)
-            return self.guarded(node) or any(self.only_speaks(s) for s in self.context.tree.path(statement))
+            return self.guarded(node) or any(self.only_outputs(s) for s in self.context.tree.path(statement))
         return False
 
     def _rank_test(self, test: ast.expr) -> bool:
@@ -87,36 +87,38 @@ class Guards:
 
     def done(self, statement: ast.stmt) -> bool:
         """Whether all that speaks in a statement already runs on rank 0 alone."""
-        speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_speaks(n)]
+        speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_outputs(n)]
         return bool(speaking) and all(self.guarded(n) for n in speaking)
 
     # ------------------------------------------------------------------------------------------------ what speaks
 
-    def speaks(self, statement: ast.stmt) -> bool:
+    def is_output(self, statement: ast.stmt) -> bool:
         """Whether a simple statement only speaks or writes."""
-        return self.utters(statement) and not any(True for _ in self.required.parts(statement, self.top(statement)))
+        return self.is_output_statement(statement) and not any(True for _ in self.required.parts(statement, self.top(statement)))
 
     @staticmethod
     def top(statement: ast.stmt) -> ast.expr | None:
         """The expression that a simple statement is there for."""
         return getattr(statement, "value", None)
 
-    def utters(self, statement: ast.stmt) -> bool:
+    def is_output_statement(self, statement: ast.stmt) -> bool:
         """Whether a simple statement is there to speak or write, whatever stands in its arguments."""
         if isinstance(statement, ast.Expr):
             value = statement.value
             if isinstance(value, ast.Call):
-                return self._says(value)
+                return self._is_output_call(value)
             if isinstance(value, ast.BoolOp):
-                return isinstance(value.values[-1], ast.Call) and self._says(value.values[-1])
+                return isinstance(value.values[-1], ast.Call) and self._is_output_call(value.values[-1])
             if isinstance(value, ast.IfExp):
-                return all(isinstance(v, ast.Constant) or (isinstance(v, ast.Call) and self._says(v)) for v in (value.body, value.orelse))
-            return isinstance(value, ast.ListComp) and isinstance(value.elt, ast.Call) and self._says(value.elt)
+                return all(
+                    isinstance(v, ast.Constant) or (isinstance(v, ast.Call) and self._is_output_call(v)) for v in (value.body, value.orelse)
+                )
+            return isinstance(value, ast.ListComp) and isinstance(value.elt, ast.Call) and self._is_output_call(value.elt)
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Subscript):
             return self.of_writer(self.run.value(statement.targets[0].value))  # run["lr"] = 0.1
         return False
 
-    def _says(self, call: ast.Call) -> bool:
+    def _is_output_call(self, call: ast.Call) -> bool:
         """Whether a call is there to speak or write."""
         if call in self.effects.at:
             return self.effects.at[call] != "folder" and not self.silenced(call)
@@ -157,23 +159,23 @@ class Guards:
         to_stdout = not any(p.startswith(("sys.stderr", "loguru.")) for p in paths) and not any(k.arg == "file" for k in call.keywords)
         return self.quiet and to_stdout
 
-    def only_speaks(self, statement: ast.stmt) -> bool:
+    def only_outputs(self, statement: ast.stmt) -> bool:
         """Whether a simple or compound statement does nothing but speak and write."""
         if isinstance(statement, ast.Expr):
-            return self.speaks(statement) or (isinstance(statement.value, ast.Constant))
+            return self.is_output(statement) or (isinstance(statement.value, ast.Constant))
         if isinstance(statement, ast.Assign):
-            return self.speaks(statement)
+            return self.is_output(statement)
         if isinstance(statement, ast.If):
             return (
                 not self.required.any(statement.test)
-                and all(self.only_speaks(s) for s in (*statement.body, *statement.orelse))
+                and all(self.only_outputs(s) for s in (*statement.body, *statement.orelse))
                 and any(not isinstance(s, ast.Pass) for s in statement.body)
             )
         if isinstance(statement, ast.For):
             return (
                 not self.required.any(statement.iter)
                 and not statement.orelse
-                and all(self.only_speaks(s) for s in statement.body)
+                and all(self.only_outputs(s) for s in statement.body)
                 and any(not isinstance(s, ast.Pass) for s in statement.body)
                 and not any(self.run.is_loader(o) for o in self.run.value(statement.iter).objs)
             )
@@ -197,7 +199,7 @@ class Guards:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
             named = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
-            return (bool(named & handles) and not self.required.any(call)) or self.only_speaks(statement)
+            return (bool(named & handles) and not self.required.any(call)) or self.only_outputs(statement)
         if isinstance(statement, (ast.For, ast.If)):
             return not self.required.any(statement.iter if isinstance(statement, ast.For) else statement.test) and all(
                 self._writes_in(s, block) for s in (*statement.body, *statement.orelse)
@@ -205,7 +207,7 @@ class Guards:
         if isinstance(statement, ast.Assign):  # writer = csv.writer(f)
             names = all(isinstance(n, (ast.Name, ast.Tuple)) for n in statement.targets)
             return names and not self.required.any(statement.value)
-        return self.only_speaks(statement)
+        return self.only_outputs(statement)
 
     def _read_outside(self, statement: ast.With) -> bool:
         """Whether a name that the block binds is read outside it."""

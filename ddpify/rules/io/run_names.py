@@ -99,7 +99,7 @@ def shared(context: Context) -> Names:
             elif source not in out.made:
                 out.made.append(source)
     for statement in _searched(context):
-        if any(_made_from(context, t.path, statement, 0) for t in touched) and statement not in out.made:
+        if any(_depends_on(context, t.path, statement, 0) for t in touched) and statement not in out.made:
             out.made.append(statement)
     for default, name in _defaults(context):
         if any(_needed(context, t) and _mentions(context, t.path, name, 0) for t in touched):
@@ -131,7 +131,7 @@ def _searched(context: Context) -> Iterator[ast.Assign]:
                     yield statement
 
 
-def _made_from(context: Context, path: ast.expr, source: ast.Assign, depth: int) -> bool:
+def _depends_on(context: Context, path: ast.expr, source: ast.Assign, depth: int) -> bool:
     """Whether a path is made from what a statement binds."""
     tree = context.tree
     if depth > 4 or path not in tree.parent:
@@ -140,7 +140,7 @@ def _made_from(context: Context, path: ast.expr, source: ast.Assign, depth: int)
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
             stores = [tree.parent[n] for n in tree.nodes() if disk.stores(n, node)]
             later = [s for s in stores if isinstance(s, ast.Assign) and s is not source]
-            if source in stores or any(_made_from(context, s.value, source, depth + 1) for s in later):
+            if source in stores or any(_depends_on(context, s.value, source, depth + 1) for s in later):
                 return True
     return False
 

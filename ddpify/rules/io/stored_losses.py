@@ -9,23 +9,23 @@ from ddpify.edits import Replace
 from ddpify.facts.model import Call
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
-from ddpify.rules.loop.sharded_parts import own_parts
+from ddpify.rules.loop.sharded_parts import sharded_parts
 
 _STORES = frozenset(("torch.save", "pickle.dump", "joblib.dump", "json.dump", "yaml.dump", "yaml.safe_dump"))
 
 
-def kept_in_files(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
+def stored_numbers(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
     """The averages of a training step that files keep, with what makes them those of all ranks; and other numbers that they keep."""
-    return context.once(_found)
+    return context.once(_find_stored)
 
 
-def _found(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
+def _find_stored(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
     """The averages over a rank's own batch that are stored while it trains, with what makes them those of all ranks; and what is left."""
     names, run = context.names, context.facts.after
     averaged: dict[ast.expr, str] = {}
     left: list[ast.expr] = []
-    for node in dict.fromkeys(n for call in run.trace.calls if call.func.paths() & _STORES for n in _given(context, call)):
-        parts = own_parts(context, node)
+    for node in dict.fromkeys(n for call in run.trace.calls if call.func.paths() & _STORES for n in _stored_by(context, call)):
+        parts = sharded_parts(context, node)
         if parts is not None and all(run.value(p).scale == "mean" for p in parts) and not _alone(context, node):
             averaged |= dict.fromkeys(parts, f"{names['sum_over_ranks']}({{0}}) / {names['world_size']}")
         elif run.value(node).scale in ("mean", "sum", "count", "total"):
@@ -35,7 +35,7 @@ def _found(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
 
 def averaged(context: Context, lifted: Iterable[Change]) -> Iterator[Change | Finding]:
     """The averages in place, where nothing was taken out of the statement that stores them; and what is left to do."""
-    means, left = kept_in_files(context)
+    means, left = stored_numbers(context)
     done = {e.node for change in lifted for e in change.edits if isinstance(e, Replace)}
     for node, template in means.items():
         if node not in done:
@@ -46,7 +46,7 @@ def averaged(context: Context, lifted: Iterable[Change]) -> Iterator[Change | Fi
         yield context.manual("DDP404", node, "a file keeps this rank's own number", "sum or average it over the ranks first")
 
 
-def _given(context: Context, call: Call) -> Iterator[ast.expr]:
+def _stored_by(context: Context, call: Call) -> Iterator[ast.expr]:
     """The numbers of a rank's own that a call inside the training loop hands to what stores them."""
     loops = {t.batch.node for t in context.facts.loops if t.batch is not None}
     for frame in (*call.stack, call.node):
@@ -84,4 +84,4 @@ def _display(context: Context, name: ast.Name) -> ast.expr | None:
 def _alone(context: Context, node: ast.expr) -> bool:
     """Whether a place is one that not all ranks come to."""
     tests = [up.test for up in context.facts.tree_of(node).ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp))]
-    return any(context.local(context.facts.after.value(t)) and t not in context.agreed for t in tests)
+    return any(context.local(context.facts.after.value(t)) and t not in context.replicated_branches for t in tests)

@@ -17,7 +17,7 @@ def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str,
     for call in context.facts.after.trace.calls:
         for path in call.func.paths() & SWITCHES.keys():
             root = path.partition(".")[0]
-            here = context.facts.is_edited(call.node) and not guarded(call.node) and _settled(context, call.node, path)
+            here = context.facts.is_edited(call.node) and not guarded(call.node) and _switch_is_known(context, call.node, path)
             opened[f"{root}."] = opened.get(f"{root}.", True) and here
     return tuple(root for root, here in opened.items() if here and _read_by_all(context, guarded, root))
 
@@ -41,7 +41,7 @@ def _read_by_all(context: Context, guarded: Callable[[ast.AST], bool], root: str
 _RUN_PARTS = frozenset(("config", "run", "summary", "name", "id", "dir", "url"))
 
 
-def _settled(context: Context, call: ast.Call, path: str) -> bool:
+def _switch_is_known(context: Context, call: ast.Call, path: str) -> bool:
     """Whether it is known if a call is passed the argument that switches its run off: `**settings` may hold one."""
     name = SWITCHES[path][0]
     run = context.facts.after

@@ -17,7 +17,7 @@ from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
 from ddpify.rules.io import writers
 from ddpify.rules.io.output_statements import Guards
-from ddpify.rules.io.unedited_output import is_logged, own_guard, said
+from ddpify.rules.io.unedited_output import has_own_guard, is_logged, unguarded_output
 
 CODE = "DDP501"
 _EXISTS = frozenset(("exists", "isfile", "isdir", "is_file", "is_dir", "_check_exists", "check_preprocess", "check_integrity"))
@@ -35,7 +35,7 @@ def silenced(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     if logging and not _disabled(context):
         why = "modules that are not edited log, too: only rank 0's loggers speak"
         yield Change(CODE, why, shown, where, (), needs=("quiet_logging",))
-    modules = {c.file: c.node for c in said(context, guards) if any(p.startswith("loguru.") for p in c.func.paths())}
+    modules = {c.file: c.node for c in unguarded_output(context, guards) if any(p.startswith("loguru.") for p in c.func.paths())}
     for node in modules.values():
         fix = "from loguru import logger, and logger.remove() where the rank is not 0"
         yield context.manual(CODE, node, "every rank logs here", fix)
@@ -72,7 +72,7 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
         if prepare.preparation(context).covers(call):
             seen.add(call.node)  # a later call finds the files there
             continue
-        if guards.guarded_call(call.node, call.stack) or own_guard(context, call.node):
+        if guards.guarded_call(call.node, call.stack) or has_own_guard(context, call.node):
             continue
         if alone & set(call.stack) or _on_writer(guards, call) or only_draws(call):
             continue
@@ -84,7 +84,7 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
         elif place is not None:
             yield from _nowhere(context, place, edited)
         elif logger is not None:
-            yield from _plain_logger(context, *logger, edited)
+            yield from _unconfigured_logger(context, *logger, edited)
         elif kind == "file" or not any(k.arg == "exist_ok" for k in call.node.keywords):
             told.setdefault((context.facts.trees[call.file].function(call.node), kind), []).append(call)
     for (_, what), calls in told.items():
@@ -171,7 +171,7 @@ def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str
     run, caller = context.facts.after, above[-1]
     for made in run.calls(caller):
         loggers = made.result.made()
-        if len(made.result.objs) != 1 or not all(o.path == "logging.getLogger" for o in loggers) or guards.effects.marks(caller):
+        if len(made.result.objs) != 1 or not all(o.path == "logging.getLogger" for o in loggers) or guards.effects.has_side_effects(caller):
             return None
         for logger in loggers:
             names = {o.value for c in run.calls(logger.node) for o in (c.args[0].objs if c.args else {Lit(None)}) if isinstance(o, Lit)}
@@ -181,7 +181,7 @@ def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str
     return None
 
 
-def _plain_logger(context: Context, caller: ast.Call, name: str, edited: set[ast.AST]) -> Iterator[Change]:
+def _unconfigured_logger(context: Context, caller: ast.Call, name: str, edited: set[ast.AST]) -> Iterator[Change]:
     """Other ranks get the logger as it is without that set-up."""
     if caller not in edited:
         edited.add(caller)

@@ -13,14 +13,14 @@ from ddpify.rules.io.output_statements import Guards
 _STDOUT = ("print", "sys.stdout", "pprint")
 
 
-def speaks(context: Context, guards: Guards) -> bool:
+def prints(context: Context, guards: Guards) -> bool:
     """Whether a module that is not edited prints, outside the calls that are guarded here."""
-    return any(any(p.startswith(_STDOUT) for p in c.func.paths()) for c in said(context, guards))
+    return any(any(p.startswith(_STDOUT) for p in c.func.paths()) for c in unguarded_output(context, guards))
 
 
 def logs(context: Context, guards: Guards) -> bool:
     """Whether a module that is not edited logs, outside the calls that are guarded here."""
-    return any(is_logged(c) for c in said(context, guards))
+    return any(is_logged(c) for c in unguarded_output(context, guards))
 
 
 def is_logged(call: Call) -> bool:
@@ -29,16 +29,16 @@ def is_logged(call: Call) -> bool:
     return any(p.startswith("logging.") for p in (*call.func.paths(), *made))
 
 
-def said(context: Context, guards: Guards) -> Iterator[Call]:
+def unguarded_output(context: Context, guards: Guards) -> Iterator[Call]:
     """The output of other modules that every rank would make."""
     for call in context.facts.after.trace.calls:
         if context.facts.is_edited(call.node) or guards.effects.at.get(call.node) != "print":
             continue
-        if not guards.guarded_call(call.node, call.stack) and not own_guard(context, call.node):
+        if not guards.guarded_call(call.node, call.stack) and not has_own_guard(context, call.node):
             yield call
 
 
-def own_guard(context: Context, node: ast.AST) -> bool:
+def has_own_guard(context: Context, node: ast.AST) -> bool:
     """Whether a place of such a module stands under a guard of its own."""
     run, tree = context.facts.after, context.facts.tree_of(node)
     tests = (n for up in tree.ancestors(node) if isinstance(up, ast.If) for n in ast.walk(up.test) if isinstance(n, ast.expr))

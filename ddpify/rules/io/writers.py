@@ -99,7 +99,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if path is not None and guards.effects.switched:
             yield from _switch(context, call.node, path)
     for node, objs in _makers(context, guards).items():
-        yield from _made(context, guards, node, objs)
+        yield from _created_on_rank_zero(context, guards, node, objs)
     yield from _read_without_run(context, guards)
     for call in context.facts.after.trace.calls:
         steered = call.func.paths() & set(_STEERED)
@@ -128,15 +128,15 @@ def _makers(context: Context, guards: Guards) -> dict[ast.expr, set[New]]:
                 continue
             inside = [n for n in obj.stack if context.facts.is_edited(n)]
             if obj.node is call.node or (
-                inside[-1:] == [call.node] and not context.facts.is_edited(obj.node) and _only_makes(guards, call)
+                inside[-1:] == [call.node] and not context.facts.is_edited(obj.node) and _only_creates_writer(guards, call)
             ):
                 out.setdefault(call.node, set()).add(obj)
     return out
 
 
-def _only_makes(guards: Guards, call: Call) -> bool:
+def _only_creates_writer(guards: Guards, call: Call) -> bool:
     """Whether a call of another module's function does nothing but make a writer."""
-    return not guards.effects.marks(call.node) and len(call.result.objs) == len(call.result.made())
+    return not guards.effects.has_side_effects(call.node) and len(call.result.objs) == len(call.result.made())
 
 
 def alone(context: Context, guards: Guards) -> frozenset[ast.AST]:
@@ -162,11 +162,11 @@ def _switch(context: Context, node: ast.Call, path: str) -> Iterator[Change]:
     yield Change(CODE, "rank 0's run alone is recorded", context.tree.shown, node, (edit,))
 
 
-def _made(context: Context, guards: Guards, node: ast.expr, objs: set[New]) -> Iterator[Change | Finding]:
+def _created_on_rank_zero(context: Context, guards: Guards, node: ast.expr, objs: set[New]) -> Iterator[Change | Finding]:
     """Make a writer on rank 0, where no other rank needs it."""
     tree, rank = context.tree, context.names["rank"]
     statement = tree.statement(node)
-    if guards.only_speaks(statement) or (isinstance(statement, ast.Expr) and statement.value is node):
+    if guards.only_outputs(statement) or (isinstance(statement, ast.Expr) and statement.value is node):
         return
     wins: list[ast.Assign] = []
     use = _needs(context, guards, objs, wins)
@@ -226,7 +226,11 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
             return True
         return isinstance(parent, ast.Attribute) and _called_by_output(context, guards, parent, tree.parent[parent])
     statement = tree.statement(use)
-    if guards.silent(use) or (isinstance(statement, ast.Expr) and guards.utters(statement)) or _made_on_demand(context, guards, use):
+    if (
+        guards.silent(use)
+        or (isinstance(statement, ast.Expr) and guards.is_output_statement(statement))
+        or _is_created_on_demand(context, guards, use)
+    ):
         return True
     if isinstance(statement, ast.Assign) and _result(guards, statement, use) and statement.value is tree.parent[parent]:
         wins += [] if statement in wins else [statement]
@@ -234,7 +238,7 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
     return False
 
 
-def _made_on_demand(context: Context, guards: Guards, use: ast.expr) -> bool:
+def _is_created_on_demand(context: Context, guards: Guards, use: ast.expr) -> bool:
     """Whether a use only asks if the writer is there, to make it where it is not: where it stays None, it is asked again."""
     tree = context.facts.tree_of(use)
     test = tree.parent[use]
@@ -245,7 +249,7 @@ def _made_on_demand(context: Context, guards: Guards, use: ast.expr) -> bool:
     given = {s: context.facts.after.value(s.value).made() for s in branch.body if isinstance(s, ast.Assign)}
     made = [s for s, objs in given.items() if any(map(guards.effects.is_writer, objs))]
     others = [s for s in branch.body if s not in made]
-    return branch.test is test and not branch.orelse and bool(made) and all(guards.only_speaks(s) for s in others)
+    return branch.test is test and not branch.orelse and bool(made) and all(guards.only_outputs(s) for s in others)
 
 
 def _within(context: Context, use: ast.Name, obj: New) -> bool:

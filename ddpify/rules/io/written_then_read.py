@@ -106,11 +106,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     barriers = [c for c in context.facts.after.trace.calls if "torch.distributed.barrier" in c.func.paths()]
     placed: dict[ast.stmt, int] = {}
     for touch in sorted((t for t in touched if t.kind != "remove" or t not in alone), key=lambda t: t.call.order):
-        before = [t for t in alone if _waits(touch, t) and t.call.order < touch.call.last and _meet(paths, t, touch)]
+        before = [t for t in alone if _waits(touch, t) and t.call.order < touch.call.last and _paths_overlap(paths, t, touch)]
         if not before or not _by_all(context, touch):
             continue
         where = _place(context, touch, before)
-        if where is None or _stands(context, where) or all(_fenced(context, t, touch, barriers, placed) for t in before):
+        if where is None or _has_barrier(context, where) or all(_fenced(context, t, touch, barriers, placed) for t in before):
             continue
         if any(_within(context, where, t) and not context.facts.is_edited(touch.call.node) for t in before):
             fix = f"{context.names['dist']}.barrier() before it, where all ranks come by"
@@ -121,7 +121,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _barrier(context, touch, where, before)
     for touch in touched:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
-            yield from _asked(context, paths, touch, touched, alone)
+            yield from _existence_checks(context, paths, touch, touched, alone)
     if _samples_are_read(context):
         yield from _prepared(context, [t for t in alone if t.kind == "write"], barriers)
 
@@ -159,7 +159,7 @@ def _prepared(context: Context, written: list[Touch], barriers: list[Call]) -> I
         yield Change(CODE, why, tree.shown, where, (InsertAfter(where, f"{context.names['dist']}.barrier()"),))
 
 
-def _asked(context: Context, paths: Paths, touch: Touch, touched: list[Touch], alone: list[Touch]) -> Iterator[Change]:
+def _existence_checks(context: Context, paths: Paths, touch: Touch, touched: list[Touch], alone: list[Touch]) -> Iterator[Change]:
     """`there = os.path.exists(f)`, where rank 0 writes next what all ranks read if it is there: all ranks ask before it does."""
     tree = context.tree
     statement = tree.statement(touch.call.node)
@@ -237,7 +237,7 @@ def _waits(touch: Touch, earlier: Touch) -> bool:
     return touch.kind == "make" if earlier.kind == "remove" else touch.kind in ("read", "look", "list")
 
 
-def _meet(paths: Paths, earlier: Touch, touch: Touch) -> bool:
+def _paths_overlap(paths: Paths, earlier: Touch, touch: Touch) -> bool:
     """Whether two paths may be one, or one the other's folder where that counts."""
     one, two = paths.of(earlier), paths.of(touch)
     if earlier.kind == "remove":
@@ -257,10 +257,10 @@ def _idle(context: Context, touch: Touch) -> bool:
             for s in statement.body
             for n in ast.walk(s)
         )
-    return isinstance(statement, ast.Assign) and _told_only(context, statement, 0)
+    return isinstance(statement, ast.Assign) and _read_by_rank_zero_only(context, statement, 0)
 
 
-def _told_only(context: Context, statement: ast.Assign, depth: int) -> bool:
+def _read_by_rank_zero_only(context: Context, statement: ast.Assign, depth: int) -> bool:
     """Whether the names that a statement binds are read by nothing but what rank 0 does alone."""
     tree, guards = context.tree, guards_of(context)
     if depth > 4 or not all(isinstance(t, ast.Name) for t in statement.targets):
@@ -269,9 +269,9 @@ def _told_only(context: Context, statement: ast.Assign, depth: int) -> bool:
     for node in ast.walk(tree.function(statement)):
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
             inside = tree.statement(node)
-            if any(isinstance(s, ast.stmt) and guards.only_speaks(s) for s in (inside, *tree.ancestors(inside))) or guards.guarded(node):
+            if any(isinstance(s, ast.stmt) and guards.only_outputs(s) for s in (inside, *tree.ancestors(inside))) or guards.guarded(node):
                 continue
-            if not (isinstance(inside, ast.Assign) and inside is not statement and _told_only(context, inside, depth + 1)):
+            if not (isinstance(inside, ast.Assign) and inside is not statement and _read_by_rank_zero_only(context, inside, depth + 1)):
                 return False
     return True
 
@@ -292,7 +292,7 @@ def _within(context: Context, where: ast.stmt, touch: Touch) -> bool:
     return any(isinstance(n, ast.Call) and n in touch.call.stack for n in ast.walk(where))
 
 
-def _stands(context: Context, where: ast.stmt) -> bool:
+def _has_barrier(context: Context, where: ast.stmt) -> bool:
     """Whether a barrier stands before a statement."""
     block = context.tree.block(where)
     at = block.index(where)

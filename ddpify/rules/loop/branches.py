@@ -15,7 +15,7 @@ _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"
 def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
     """Whether ranks that answer a test differently come to different collectives, take different steps or train by different settings."""
     if isinstance(node, ast.While):
-        return any(n in context.meetings or _changes_training(context, n) for n in ast.walk(node)) or _leaves(context, node)
+        return any(n in context.collective_call_sites or _changes_training(context, n) for n in ast.walk(node)) or _leaves(context, node)
     if any(_changes_training(context, n) for n in ast.walk(node)):
         return True
     sites = [_sites(context, branch) for branch in (node.body, node.orelse)]
@@ -26,7 +26,7 @@ def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
 
 def _sites(context: Context, body: Iterable[ast.stmt]) -> list[ast.AST]:
     """The call sites in statements under which ranks wait for one another."""
-    return [n for s in body for n in ast.walk(s) if n in context.meetings]
+    return [n for s in body for n in ast.walk(s) if n in context.collective_call_sites]
 
 
 def _leaves(context: Context, node: ast.If | ast.While) -> bool:
@@ -39,7 +39,7 @@ def _leaves(context: Context, node: ast.If | ast.While) -> bool:
         around: ast.AST = function
         if isinstance(statement, (ast.Break, ast.Continue)):
             around = next(up for up in tree.ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While)))
-        if function in context.forwards or any(n in context.meetings for n in ast.walk(around)):
+        if function in context.forwards or any(n in context.collective_call_sites for n in ast.walk(around)):
             return True
     return False
 

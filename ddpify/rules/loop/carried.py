@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit
-from ddpify.facts.collect import TrainingLoop, loss_of, settle
+from ddpify.facts.collect import TrainingLoop, loss_of, with_redistribution
 from ddpify.facts.definitions import Place
 from ddpify.facts.model import join
 from ddpify.facts.writes import container
@@ -21,7 +21,7 @@ from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.loop import state
-from ddpify.rules.loop.sharded_parts import fed, of_rows, own_parts
+from ddpify.rules.loop.sharded_parts import fed, of_rows, sharded_parts
 
 CODE = "DDP408"
 TITLE = "what steps keep for later ones"
@@ -86,10 +86,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, ast.expr]) -> Context:
     """The context of a step before which all that is kept was the same on all ranks: then what it keeps must be so after it."""
-    settled: dict[ast.stmt, tuple[ast.expr, ...]] = dict(context.settled)
+    replicated_after: dict[ast.stmt, tuple[ast.expr, ...]] = dict(context.replicated_after)
     for node, target in found.items():
-        settled[node] = (*settled.get(node, ()), target)
-    facts = settle(context.facts, settled, context.agreed, context.shares, context.turned)
+        replicated_after[node] = (*replicated_after.get(node, ()), target)
+    facts = with_redistribution(context.facts, replicated_after, context.replicated_branches, context.shares, context.redistributed)
     return replace(context, facts=facts)
 
 
@@ -134,7 +134,7 @@ def _of_all(context: Context, node: ast.Assign | ast.AugAssign, written: ast.exp
     if context.facts.is_edited(node) and not guarded:
         if isinstance(target, ast.Subscript):
             edits, needs = of_rows(context, target.slice, node.value)
-        elif parts := own_parts(context, node.value, written):
+        elif parts := sharded_parts(context, node.value, written):
             edits, needs = fed(context, parts)
     if not edits:
         return context.manual(
@@ -143,7 +143,7 @@ def _of_all(context: Context, node: ast.Assign | ast.AugAssign, written: ast.exp
             f"`{ast.unparse(written)}` keeps what this rank computed from its own batches, and the loss of later steps reads it",
             "store the rows of all ranks: gather them with dist.all_gather first, and so their indices",
         )
-    return Change(CODE, _WHY, tree.shown, node, tuple(edits), needs=tuple(sorted(needs)), settles=((node, written),))
+    return Change(CODE, _WHY, tree.shown, node, tuple(edits), needs=tuple(sorted(needs)), replicates=((node, written),))
 
 
 def _target(node: ast.Assign | ast.AugAssign) -> ast.expr:

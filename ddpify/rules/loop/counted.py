@@ -10,8 +10,8 @@ from ddpify.facts import collect
 from ddpify.facts.model import Value
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
-from ddpify.rules.loop.coupled_losses import alike, loss_in
-from ddpify.rules.loop.sharded_parts import own_parts
+from ddpify.rules.loop.coupled_losses import evaluated_by_all_ranks, loss_in
+from ddpify.rules.loop.sharded_parts import sharded_parts
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Counted:
     edits: tuple[Edit, ...]
 
 
-def found(context: Context, node: ast.Call, loss: Value) -> Counted | None:
+def find_averages(context: Context, node: ast.Call, loss: Value) -> Counted | None:
     """The averages by which the loss of a backward call is that of all samples once they are corrected; None where that is not seen."""
     here = {n: e for n in _averages(context, loss) if (e := _edits(context, n))}
     if not here:
         return None
-    used = loss_in(collect.turned(context.facts, dict.fromkeys(here, "mark")), node).of_kind("mark")
+    used = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(here, "mark")), node).of_kind("mark")
     nodes = sorted(used, key=lambda n: (n.lineno, n.col_offset))
-    if not nodes or loss_in(collect.turned(context.facts, dict.fromkeys(nodes, "mean")), node).scale != "mean":
+    if not nodes or loss_in(collect.redistributed_run(context.facts, dict.fromkeys(nodes, "mean")), node).scale != "mean":
         return None
     return Counted(tuple(nodes), tuple(dict.fromkeys(e for n in nodes for e in here[n])))
 
@@ -41,7 +41,7 @@ def _averages(context: Context, loss: Value) -> Iterator[ast.expr]:
         value = run.value(node)
         if not isinstance(node, ast.expr) or not value.of_kind("forward") & forwards or value.scale not in ("other", "weighted"):
             continue
-        if not alike(context, node, value):
+        if not evaluated_by_all_ranks(context, node, value):
             continue
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             left, right = run.value(node.left), run.value(node.right)
@@ -65,7 +65,7 @@ def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
     run, total, world = context.facts.after, context.names["sum_over_ranks"], context.names["world_size"]
     if isinstance(node, ast.BinOp):
         divisor = _divisor(context, node.right)
-        parts = own_parts(context, divisor)
+        parts = sharded_parts(context, divisor)
         if not parts:
             return ()
         sums = [Replace(p, _of_all(context, p, p is divisor), (p,)) for p in parts]

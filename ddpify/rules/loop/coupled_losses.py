@@ -21,7 +21,7 @@ _OPEN = ("other", "weighted")
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeBatchLoss:
     """What makes a loss that of the whole batch: the place, the edits there, and the expressions that are all ranks' rows then."""
 
     node: ast.AST
@@ -29,12 +29,12 @@ class Whole:
     rows: tuple[ast.expr, ...]
 
     @property
-    def turns(self) -> tuple[tuple[ast.expr, str], ...]:
+    def redistributes(self) -> tuple[tuple[ast.expr, str], ...]:
         """What the expressions are then."""
         return tuple((a, "whole") for a in self.rows)
 
 
-def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
+def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """What makes the loss of a backward call that of the whole batch; None where that is not seen."""
     if pads(context, loss) or _varied(context, loss):
         return None
@@ -45,30 +45,30 @@ def found(context: Context, node: ast.Call, loss: Value) -> Whole | None:
     return names if len(set(texts)) < len(texts) and {ast.unparse(row) for row in names.rows} == set(texts) else calls
 
 
-def _by_calls(context: Context, node: ast.Call, loss: Value) -> Whole | None:
+def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """The calls that compute the loss are given all ranks' rows."""
     rows = {n: r for n in _open(context, node, loss) if (r := _rows(context, n)) is not None}
     if not rows:
         return None
-    marked = collect.turned(context.facts, dict.fromkeys(rows, "mark"))
+    marked = collect.redistributed_run(context.facts, dict.fromkeys(rows, "mark"))
     used = loss_in(marked, node).of_kind("mark")
     run = context.facts.after
     used = frozenset(n for n in used if not any(set(c.stack) & used for c in run.calls(n)))
-    if not used or not all(context.facts.is_edited(n) and _alike(context, n) for n in used) or _differentiates(run, used):
+    if not used or not all(context.facts.is_edited(n) and _called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     given = tuple(a for n in calls for a in rows[n])
     gather = context.names["from_all_ranks"]
     edits = [Replace(a, f"[{gather}(part) for part in {{0}}]" if run.value(a).objs else f"{gather}({{0}})", (a,)) for a in given]
-    out = Whole(calls[0], tuple(edits), given)
-    after = collect.turned(context.facts, dict(out.turns))
-    whole = is_whole(loss_in(after, node)) and _apart(context, after, node)
+    out = WholeBatchLoss(calls[0], tuple(edits), given)
+    after = collect.redistributed_run(context.facts, dict(out.redistributes))
+    whole = is_of_whole_batch(loss_in(after, node)) and _apart(context, after, node)
     return out if whole and not any(_drawn(after, n) for n in calls) else None
 
 
-def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
+def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """What the loss is computed from, line by line, becomes all ranks' rows under its own names, once the last forward is done."""
-    if not context.facts.is_edited(node) or not alike(context, node, loss):
+    if not context.facts.is_edited(node) or not evaluated_by_all_ranks(context, node, loss):
         return None
     tree = context.tree
     end = tree.statement(node)
@@ -99,7 +99,7 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> Whole | None:
         if some and not set(some) & _ends(context, node) and _suffices(context, node, some, rest):
             names = dict.fromkeys(r.id for r in some)
             lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
-            return Whole(last, (InsertAfter(last, lines),), tuple(some))
+            return WholeBatchLoss(last, (InsertAfter(last, lines),), tuple(some))
     return None
 
 
@@ -120,14 +120,14 @@ def _measured(context: Context, node: ast.Name) -> bool:
 
 def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: list[ast.stmt]) -> bool:
     """Whether the loss is that of the whole batch once these names are read as all ranks' rows, and none of them meets a rank's own."""
-    after = collect.turned(context.facts, dict.fromkeys(reads, "whole"))
+    after = collect.redistributed_run(context.facts, dict.fromkeys(reads, "whole"))
     found = loss_in(after, node)
     nodes = [n for s in rest for n in ast.walk(s)]
     names = {r.id for r in reads}
     again = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
     return (
         found.scale is None
-        and is_whole(found)
+        and is_of_whole_batch(found)
         and not found.of_kind("random")
         and _apart(context, after, node)
         and not any(_uneven(after, n) for n in nodes)
@@ -173,14 +173,14 @@ def _apart(context: Context, after: Run, node: ast.Call) -> bool:
     """Whether the losses of other backward calls stay what they are, or are whole, too."""
     for other in {loop.backward.node for loop in context.facts.loops} - {node}:
         was, now = loss_in(context.facts.after, other), loss_in(after, other)
-        if now.scale != was.scale and not is_whole(now):
+        if now.scale != was.scale and not is_of_whole_batch(now):
             return False
         if was.scale == "sum" and now.of_kind("whole"):
             return False
     return True
 
 
-def is_whole(loss: Value) -> bool:
+def is_of_whole_batch(loss: Value) -> bool:
     """Whether a loss is computed from all ranks' rows, but for terms that are averages."""
     return bool(loss.of_kind("whole")) and (loss.scale == "mean" or (loss.scale is None and not loss.of_kind("batch")))
 
@@ -308,12 +308,12 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr] | None:
 def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
     """Collect the parts of an expression that hold one row for each sample; False where another part depends on the batch."""
     value = context.facts.after.value(node)
-    if not (context.local(value) or value.of_kind("random") or _holds(context, value)):
+    if not (context.local(value) or value.of_kind("random") or _holds_own_batch(context, value)):
         return True
     if _is_rows(context, value) or _are_rows(context, value):
         out.append(node)
         return True
-    if isinstance(node, ast.Call) and (node in context.training or value.of_kind("random") - _given(context, node)):
+    if isinstance(node, ast.Call) and (node in context.training or value.of_kind("random") - _random_origins(context, node)):
         return False  # a model that couples its rows would run over the whole batch on every rank
     inner = [n for n in expressions(node) if not (isinstance(node, ast.Call) and n is node.func)]
     return not isinstance(node, (ast.Name, ast.Lambda, *_COMPREHENSIONS)) and bool(inner) and all(_take(context, n, out) for n in inner)
@@ -340,11 +340,11 @@ def _are_rows(context: Context, value: Value) -> bool:
     return bool(inner) and all(_is_rows(context, v) for v in inner)
 
 
-def _given(context: Context, node: ast.Call) -> frozenset[object]:
+def _random_origins(context: Context, node: ast.Call) -> frozenset[object]:
     return frozenset(r for n in expressions(node) for r in context.facts.after.value(n).of_kind("random"))
 
 
-def _holds(context: Context, value: Value) -> bool:
+def _holds_own_batch(context: Context, value: Value) -> bool:
     """Whether a container holds something of a rank's own batch."""
     run = context.facts.after
     boxes = [o for o in value.made() if o.path in ("list", "dict", "set", "zip", "generator")]
@@ -353,7 +353,7 @@ def _holds(context: Context, value: Value) -> bool:
     )
 
 
-def _alike(context: Context, node: ast.Call) -> bool:
+def _called_by_all_ranks(context: Context, node: ast.Call) -> bool:
     """Whether all ranks make a call, for equally many rows: in training, under no condition of their own."""
     trained = set(context.facts.loaders)
     for call in context.facts.after.calls(node):
@@ -363,7 +363,7 @@ def _alike(context: Context, node: ast.Call) -> bool:
     return True
 
 
-def alike(context: Context, node: ast.expr, value: Value) -> bool:
+def evaluated_by_all_ranks(context: Context, node: ast.expr, value: Value) -> bool:
     """Whether all ranks evaluate an expression, in training only: under no condition of their own, and in no call of another kind."""
     batches = value.of_kind("batch")
     if not batches or not batches <= set(context.facts.loaders):

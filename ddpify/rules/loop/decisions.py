@@ -25,7 +25,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
 from ddpify.rules.loop.branches import ends_with_error, parts_ranks
-from ddpify.rules.loop.sharded_parts import own_parts
+from ddpify.rules.loop.sharded_parts import sharded_parts
 
 CODE = "DDP403"
 TITLE = "decisions agree"
@@ -99,10 +99,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _branches(context)
     yield from _bounds(context)
     yield from _handlers(context)
-    yield from _kept(context)
+    yield from _files_by_condition(context)
 
 
-def _kept(context: Context) -> Iterator[Finding]:
+def _files_by_condition(context: Context) -> Iterator[Finding]:
     """Files written inside the training loop on the strength of a rank's own numbers."""
     run = context.facts.after
     loops = {t.batch.node for t in context.facts.loops if t.batch is not None}
@@ -134,14 +134,14 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
         if isinstance(d.node, (ast.If, ast.While)):
             seen, test = tests.get(d.node, ([], NOTHING))
             tests[d.node] = [*seen, d], test | d.test
-    agreed: set[ast.AST] = set(context.agreed)
+    replicated: set[ast.AST] = set(context.replicated_branches)
     for node, (decisions, test) in tests.items():
-        if node in agreed or any(up in agreed for up in facts.tree_of(node).ancestors(node)):
+        if node in replicated or any(up in replicated for up in facts.tree_of(node).ancestors(node)):
             continue
         if not _parts_ranks(context, node, decisions[0], test) or _by_rank_zero(context, decisions):
             continue
-        agreed.add(node)
-        yield _agreed(context, node, test)
+        replicated.add(node)
+        yield _same_branch(context, node, test)
 
 
 def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision, test: Value) -> bool:
@@ -178,7 +178,7 @@ def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
     return all(d.stack for d in decisions) and all(guards_of(context).guarded_call(d.node, d.stack) for d in decisions)
 
 
-def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:
+def _same_branch(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:
     """What makes all ranks take the same branch: rank 0's answer, any rank's, or the number of all ranks."""
     names, local = context.names, context.local(test)
     why, need, edits, level = "", "", list[Edit](), Safety.SAFE
@@ -193,7 +193,7 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
     elif _broken(node.test):
         why, need = "what fails on one rank is skipped or ended on all", "on_any_rank"
     else:
-        parts = own_parts(context, node.test)
+        parts = sharded_parts(context, node.test)
         if parts:
             for part in parts:
                 share = f" / {names['world_size']}" if context.facts.after.value(part).scale == "mean" else ""
@@ -212,7 +212,7 @@ def _agreed(context: Context, node: ast.If | ast.While, test: Value) -> Change |
         )
     if not edits:
         edits.append(Replace(node.test, f"{names[need]}({{0}})", (node.test,)))
-    return Change(CODE, why, context.tree.shown, node, tuple(edits), level=level, needs=(need,), agrees=(node,))
+    return Change(CODE, why, context.tree.shown, node, tuple(edits), level=level, needs=(need,), replicated_branches=(node,))
 
 
 def _broken(test: ast.expr) -> bool:
@@ -220,13 +220,13 @@ def _broken(test: ast.expr) -> bool:
 
     `not isnan(loss)` holds where no number is, so it is about the numbers of all ranks, as any other comparison.
     """
-    return set(_asked(test, False)) == {True}
+    return set(_nan_tests(test, False)) == {True}
 
 
-def _asked(node: ast.expr, negated: bool) -> Iterator[bool]:
+def _nan_tests(node: ast.expr, negated: bool) -> Iterator[bool]:
     """For each question whether something is a number: True where the test holds if it is none."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield from _asked(node.operand, not negated)
+        yield from _nan_tests(node.operand, not negated)
     elif isinstance(node, ast.Call) and (name := _last_name(node.func)) in ("isnan", "isinf", "isfinite"):
         yield (name == "isfinite") == negated
     elif isinstance(node, ast.Compare) and same(node.left, node.comparators[0]):
@@ -234,7 +234,7 @@ def _asked(node: ast.expr, negated: bool) -> Iterator[bool]:
     else:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
-                yield from _asked(child, negated)
+                yield from _nan_tests(child, negated)
 
 
 def _last_name(node: ast.expr | None) -> str:

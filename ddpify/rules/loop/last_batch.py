@@ -59,14 +59,14 @@ def _of_library(obj: object) -> bool:
 
 def of_one_batch(context: Context, node: ast.AST) -> bool:
     """Whether what an expression has of a rank's own batches comes from one of them only: nothing was built up over several."""
-    return any(True for _ in _own_reads(context, node)) and _of_one(context, node, set())
+    return any(True for _ in _rank_reads(context, node)) and _of_one(context, node, set())
 
 
 def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
     run = context.facts.after
-    if any(_holds_own(context, part) for part in ast.walk(node)):
+    if any(_holds_rank_numbers(context, part) for part in ast.walk(node)):
         return False
-    for part in _own_reads(context, node):
+    for part in _rank_reads(context, node):
         reaching = run.definitions.reaching(part)
         if reaching.changes or not reaching.definitions:
             return False
@@ -77,7 +77,7 @@ def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
             loop, value = _batches(context, definition), _assigned(context, definition)
             if value is None or (loop is not None and run.definitions.exposed(loop, run.definitions.variable(definition))):
                 return False
-            if loop is None and len({run.scopes.path(read) for read in _own_reads(context, value)}) > 1:
+            if loop is None and len({run.scopes.path(read) for read in _rank_reads(context, value)}) > 1:
                 return False  # may be put together from several batches, from pass to pass of a loop around
             if value is not loop and not _of_one(context, value, seen):
                 return False
@@ -94,13 +94,13 @@ def _unbound(read: ast.expr, definition: ast.AST) -> bool:
     return all(node.arg != root.id for node in ast.walk(definition.args) if isinstance(node, ast.arg))
 
 
-def _holds_own(context: Context, node: ast.AST) -> bool:
+def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
     """Whether an object holds numbers of a rank's own: it may have got them from any batch."""
     run = context.facts.after
     return any(context.shared(value) for obj in run.value(node).made() for value in run.of(obj).values())
 
 
-def _own_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
+def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
     """The names and attributes in an expression that hold numbers of a rank's own."""
     for part in ast.walk(node):
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):

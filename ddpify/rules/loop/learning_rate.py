@@ -57,7 +57,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     run, tree = context.facts.after, context.tree
     for optimizer in sorted(context.facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
         if isinstance(optimizer.node, ast.Call):
-            yield from _made(context, optimizer, optimizer.node)
+            yield from _initial_rate(context, optimizer, optimizer.node)
     for node in tree.nodes():
         if isinstance(node, ast.Dict):  # a parameter group
             keys = [k.value if isinstance(k, ast.Constant) else None for k in node.keys]
@@ -77,7 +77,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield from _scaled(context, statement.value)
 
 
-def _made(context: Context, optimizer: New, node: ast.Call) -> Iterator[Change | Finding]:
+def _initial_rate(context: Context, optimizer: New, node: ast.Call) -> Iterator[Change | Finding]:
     """What an optimizer is made with."""
     given = argument(node, 1, "lr")
     if given is not None:

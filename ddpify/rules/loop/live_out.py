@@ -37,7 +37,7 @@ class LiveOut:
         """What it is called in messages."""
         return ast.unparse(self.target)
 
-    def whole(self) -> str:
+    def whole_target(self) -> str:
         """What is assigned to put all of it in another's place: the entries of a list that has other names, too."""
         lists = bool(self.value.objs) and all(isinstance(o, New) and o.path == "list" for o in self.value.objs)
         return f"{self.shown}[:]" if self.aliased and lists else self.shown
@@ -153,7 +153,7 @@ def _is_reduced(context: Context, loop: Batches, group: list[Write]) -> bool:
     """Whether a change that is made already lets this hold the number of all ranks."""
     scopes, tree = context.facts.after.scopes, context.facts.tree_of(loop)
     statements = (loop, *(tree.statement(w.node) for w in group))
-    return any(scopes.same(group[0].target, done) for s in statements for done in context.settled.get(s, ()))
+    return any(scopes.same(group[0].target, done) for s in statements for done in context.replicated_after.get(s, ()))
 
 
 def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset[Place]) -> dict[int, ast.AST]:

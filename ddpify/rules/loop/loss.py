@@ -125,7 +125,7 @@ _FIX = "scale it so that the average over ranks is the loss of the whole batch: 
 _GATHER = "gather the rows there with gradient, torch.distributed.nn.functional.all_gather, or let each sample stand for itself"
 
 
-def _met_inside(context: Context, loss: Value) -> bool:
+def _forward_couples_samples(context: Context, loss: Value) -> bool:
     """Whether a forward that is trained lets the samples of a batch meet."""
     for call in context.facts.after.trace.calls:
         if call.node not in context.training:
@@ -178,10 +178,10 @@ def _each_once(context: Context) -> Iterator[Change | Finding | Proof]:
     """The judgement of each loss; two that start from one loss, as with and without a scaler, share one change."""
     made: set[tuple[ast.expr, str]] = set()
     for item in _judged(context):
-        if not isinstance(item, Change) or not made.intersection(item.turns):
-            made |= set(item.turns) if isinstance(item, Change) else set()
+        if not isinstance(item, Change) or not made.intersection(item.redistributes):
+            made |= set(item.redistributes) if isinstance(item, Change) else set()
             yield item
-        elif made.issuperset(item.turns):
+        elif made.issuperset(item.redistributes):
             yield from (Proof(of, item.why) for of in item.discharges)
         else:
             yield context.manual(
@@ -196,7 +196,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         by_node[node] = join([loss_of(call) for call in context.facts.after.calls(node)])
     for node, loss in by_node.items():
         held = (Obligation("loss", node),)
-        if coupled_losses.is_whole(loss):
+        if coupled_losses.is_of_whole_batch(loss):
             yield Proof(held[0], "computed from all ranks' rows")
         elif not loss.of_kind("batch"):
             yield context.manual(CODE, node, *_unseen(context, node), held)
@@ -230,7 +230,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             )
         elif loss.scale == "weighted" and (change := _by_weight(context, loss, held)) is not None:
             yield change
-        elif (averages := counted.found(context, node, loss)) is not None:
+        elif (averages := counted.find_averages(context, node, loss)) is not None:
             yield Change(
                 CODE,
                 "ranks divide by what each counts in its own share: a total over all counts is divided by, and times their number",
@@ -239,9 +239,9 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 averages.edits,
                 discharges=held,
                 needs=("sum_over_ranks",),
-                turns=tuple((n, "mean") for n in averages.nodes),
+                redistributes=tuple((n, "mean") for n in averages.nodes),
             )
-        elif (all_rows := coupled_losses.found(context, node, loss)) is not None:
+        elif (all_rows := coupled_losses.whole_batch_loss(context, node, loss)) is not None:
             yield Change(
                 CODE,
                 "this loss is no average over single samples: every rank computes that of the whole batch, from all ranks' rows",
@@ -251,9 +251,9 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 level=Safety.NOTE,
                 discharges=held,
                 needs=("from_all_ranks",),
-                turns=all_rows.turns,
+                redistributes=all_rows.redistributes,
             )
-        elif _met_inside(context, loss):
+        elif _forward_couples_samples(context, loss):
             why = "samples of a batch meet inside the model's own forward, where each rank has only its own rows"
             yield context.manual(CODE, node, why, _GATHER, held, Safety.REVIEW)
         else:
@@ -299,7 +299,7 @@ def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> C
         tuple(edits),
         discharges=held,
         needs=("mean_over_ranks",),
-        turns=tuple((call.node, "mean") for call in mine),
+        redistributes=tuple((call.node, "mean") for call in mine),
     )
 
 
@@ -310,7 +310,7 @@ def _on_all_ranks(context: Context, call: Call) -> bool:
     if not context.facts.is_edited(call.node) or any(v is not None and context.shared(v) for v in given):
         return False  # or the weights are those that each rank takes from its own batch
     every = run.calls(call.node)
-    whole_data = not any(c.result.of_kind("batch") & context.dealt for c in every)
+    whole_data = not any(c.result.of_kind("batch") & context.sharded_evaluation for c in every)
     trains = all(c.result.of_kind("batch") for c in every)
     return trains and whole_data and not any(context.local(test) for c in every for _, test in c.tests)
 

@@ -28,23 +28,28 @@ def meter(context: Context, obj: New) -> Meter | None:
     totals: dict[str, None] = {}
     assigned: dict[str, list[ast.expr]] = {}
     methods = list(_methods(context, obj))
-    adding = {m.name for m in methods if any(isinstance(n, ast.AugAssign) and _own(n.target) for n in walked(m))}
+    adding = {m.name for m in methods if any(isinstance(n, ast.AugAssign) and _self_attribute(n.target) for n in walked(m))}
     for method in methods:
-        if not adding & {method.name, *_asks(method)} and not _called_between(context, obj, method.name, adding):
+        if not adding & {method.name, *_called_methods(method)} and not _called_between(context, obj, method.name, adding):
             continue  # it shows what there is after the loop
         starts = method.name in ("__init__", "reset", "clear")
         for node in walked(method):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWS and _own(node.func.value):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in GROWS
+                and _self_attribute(node.func.value)
+            ):
                 return None
-            if isinstance(node, ast.AugAssign) and _own(node.target):
-                totals.setdefault(_own(node.target))
+            if isinstance(node, ast.AugAssign) and _self_attribute(node.target):
+                totals.setdefault(_self_attribute(node.target))
             elif isinstance(node, ast.Assign) and not starts:
                 for target in node.targets:
-                    if _own(target):
-                        assigned.setdefault(_own(target), []).append(node.value)
+                    if _self_attribute(target):
+                        assigned.setdefault(_self_attribute(target), []).append(node.value)
     derived, others = [], set()
     for name, values in assigned.items():
-        reads = {_own(n) for v in values for n in ast.walk(v) if isinstance(n, ast.Attribute)} - {""}
+        reads = {_self_attribute(n) for v in values for n in ast.walk(v) if isinstance(n, ast.Attribute)} - {""}
         loose = {n.id for v in values for n in ast.walk(v) if isinstance(n, ast.Name)} - {"self", "float", "max"}
         if len(values) == 1 and reads and reads <= set(totals) and not loose:
             derived.append((name, values[0]))
@@ -55,9 +60,11 @@ def meter(context: Context, obj: New) -> Meter | None:
     return Meter(tuple(totals), tuple(derived), frozenset(others)) if totals else None
 
 
-def _asks(method: ast.FunctionDef) -> set[str]:
+def _called_methods(method: ast.FunctionDef) -> set[str]:
     """The methods of its own object that a method calls."""
-    return {n.func.attr for n in walked(method) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _own(n.func)}
+    return {
+        n.func.attr for n in walked(method) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _self_attribute(n.func)
+    }
 
 
 def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> bool:
@@ -76,7 +83,7 @@ def _methods(context: Context, obj: New) -> Iterator[ast.FunctionDef]:
             todo += [b for base in cls.bases for b in base.objs if isinstance(b, type(cls))]
 
 
-def _own(node: ast.AST) -> str:
+def _self_attribute(node: ast.AST) -> str:
     """The attribute of `self` that an expression is, or an element of."""
     while isinstance(node, ast.Subscript):
         node = node.value

@@ -104,7 +104,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _divisors(context)
     yield from _sampled(context)
     yield from _progress(context)
-    within = [c for c in _spoken(context) if any(loop.node in seen for loop in c.loops)]
+    within = [c for c in _output_calls(context) if any(loop.node in seen for loop in c.loops)]
     if within:
         yield context.manual(CODE, within[0].node, "numbers shown inside the loop over batches are rank 0's own", level=Safety.NOTE)
     evaluating = seen - context.facts.training_loops
@@ -142,7 +142,7 @@ def _loops(context: Context) -> Iterator[Batches]:
         if training.batch is not None and training.loaders and isinstance(training.batch.node, (ast.For, ast.AsyncFor, ast.While)):
             yield training.batch.node
     run = context.facts.after
-    drawn = {call.loops[-1].node for cut in context.facts.cuts for call in run.calls(cut) if call.loops}
+    drawn = {call.loops[-1].node for source in context.facts.batch_sources for call in run.calls(source) if call.loops}
     for node in context.facts.entry.of(ast.For):
         feeds = any(run.feeds(run.value(part)) for part in ast.walk(node.iter))
         if node in drawn or (feeds and run.value(node).batches() & context.shares):
@@ -221,7 +221,7 @@ def _progress(context: Context) -> Iterator[Change]:
     run, tree = context.facts.after, context.tree
     training = {t.batch.node for t in context.facts.loops if t.batch is not None}
     seen: set[ast.AST] = set()
-    for call in _spoken(context):
+    for call in _output_calls(context):
         if not context.facts.is_edited(call.node) or not any(up in training for up in tree.ancestors(call.node)):
             continue
         for node in ast.walk(call.node):
@@ -283,7 +283,7 @@ def _measured(context: Context, node: ast.expr) -> str:
     return ""
 
 
-def _spoken(context: Context) -> Iterator[Call]:
+def _output_calls(context: Context) -> Iterator[Call]:
     """Calls that print, log or write something computed from a rank's own batches."""
     for call in context.facts.after.trace.calls:
         if effect(call) is not None and any(context.shared(v) for v in _inner(context, call)):
@@ -300,13 +300,13 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
                 yield context.facts.after.held(obj, "[]")
 
 
-def residue(context: Context) -> Iterator[Finding]:
+def unreduced_numbers(context: Context) -> Iterator[Finding]:
     """What a converted script still shows, compares or schedules of one rank's own numbers after a training loop."""
     facts = context.facts
     loops = set(_loops(context))
     message = "this is one rank's own number here"
     fix = "sum or average it over the ranks first"
-    for call in _spoken(context):
+    for call in _output_calls(context):
         own = [v for v in _inner(context, call) if context.shared(v)]
         if (
             not any(loop.node in loops for loop in call.loops)
@@ -326,7 +326,7 @@ def residue(context: Context) -> Iterator[Finding]:
 
 
 def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
-    dealt = bool(context.facts.after.value(loop).batches() & context.dealt)
+    sharded = bool(context.facts.after.value(loop).batches() & context.sharded_evaluation)
     mixed = _also_evaluates(context, loop)
     over = frozenset(o for o in context.facts.after.value(loop).batches() if isinstance(o, New))
     kind = sampler_name(context, over & frozenset(context.facts.loaders)) if mixed else ""
@@ -334,10 +334,10 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
     lines: list[str] = []
     edits: list[Edit] = []
     needs: set[str] = set()
-    settles: list[tuple[ast.stmt, ast.expr]] = []
+    replicates: list[tuple[ast.stmt, ast.expr]] = []
     doubts: list[Reduction] = []
     for live in live_out(context, loop):
-        found = reduce(context, loop, live, loader, dealt)
+        found = reduce(context, loop, live, loader, sharded)
         if found is None:
             continue
         if found.note:
@@ -350,7 +350,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
             yield context.manual(CODE, live.node, found.problem, found.fix)
             continue
         needs |= found.needs
-        settles += found.settles or [(loop, live.target)]
+        replicates += found.replicates or [(loop, live.target)]
         if found.doubt:
             doubts.append(found)
         else:
@@ -368,7 +368,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
         if parts:
             wanted = tuple(sorted(needs))
             here = context.tree.shown
-            yield Change(CODE, why, here, loop, tuple(parts), imports if after else (), level, needs=wanted, settles=tuple(settles))
+            yield Change(CODE, why, here, loop, tuple(parts), imports if after else (), level, needs=wanted, replicates=tuple(replicates))
 
 
 def _also_evaluates(context: Context, loop: Batches) -> bool:

@@ -19,7 +19,7 @@ from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown
 from ddpify.rules.loop.live_out import LiveOut, steered
 from ddpify.rules.loop.meters import is_meter, meter
-from ddpify.rules.loop.sharded_parts import fed, of_rows, own_parts
+from ddpify.rules.loop.sharded_parts import fed, of_rows, sharded_parts
 
 _COUNTED = ("sum", "count", "total")
 
@@ -30,7 +30,7 @@ class Reduction:
 
     lines: list[str] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
-    settles: list[tuple[ast.stmt, ast.expr]] = field(default_factory=list)
+    replicates: list[tuple[ast.stmt, ast.expr]] = field(default_factory=list)
     needs: set[str] = field(default_factory=set)
     problem: str = ""
     fix: str = ""
@@ -58,65 +58,81 @@ def _loader_in(context: Context, over: ast.expr) -> str:
     return ""
 
 
-def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, dealt: bool) -> Reduction | None:
+def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded: bool) -> Reduction | None:
     """What to do about one of them; None where it is nothing that differs between ranks. `loader` is the loop's loader, as text."""
     out = Reduction()
-    text, value, total = live.shown, live.value, context.names["sum_over_ranks"]
-    made = value.made()
+    made = live.value.made()
     element = _element(context, live)
     if any(is_meter(context, o) for o in made):
         return _meter(context, loop, live, out)
     if made and all(is_bar(o) for o in made):
         return None
-    if made and all(o.path.startswith("torchmetrics.") or (meter(context, o) is not None and not _holds_own(context, o)) for o in made):
+    if made and all(
+        o.path.startswith("torchmetrics.") or (meter(context, o) is not None and not _holds_rank_numbers(context, o)) for o in made
+    ):
         return None  # its compute() is a collective of its own, or its totals are those of all ranks already
     if live.hows <= {"entries"}:
-        return _list(context, loop, live, element, dealt, out)
+        return _list(context, loop, live, element, sharded, out)
     if live.hows <= {"samples"} or (live.hows <= {"total"} and any(o.path == "list" for o in made)):
-        if not (context.shared(element) or dealt):
+        if not (context.shared(element) or sharded):
             return None
-        trim = f"[: len({loader}.dataset)]" if loader and not dealt else ""
-        turns = f", {loader}.batch_size" if dealt else ""
-        return _gathered(context, loop, live, f"{live.whole()} = {{gather}}({text}{turns}){trim}", out)
+        trim = f"[: len({loader}.dataset)]" if loader and not sharded else ""
+        batch_size = f", {loader}.batch_size" if sharded else ""
+        return _gathered(context, loop, live, f"{live.whole_target()} = {{gather}}({live.shown}{batch_size}){trim}", out)
     if live.hows <= {"rows"}:
-        if not (context.shared(value) or dealt):
-            return None
-        join = next(ast.unparse(w.node.value.func) for w in live.writes if isinstance(getattr(w.node, "value", None), ast.Call))  # type: ignore[attr-defined]
-        join = join if not join.endswith("append") else join.rpartition(".")[0] + ".concatenate"
-        size = f"{loader}.batch_size"
-        library = join.rpartition(".")[0]
-        batches = f"{text}.split({size})" if library.endswith("torch") else f"{library}.split({text}, range({size}, len({text}), {size}))"
-        if not loader or not library:
-            return _unknown(live, out)
-        return _gathered(context, loop, live, f"{text} = {join}({{gather}}(list({batches})))", out)
-    if not dealt and _by_index(context, loop, live, out):
+        return _joined_rows(context, loop, live, loader, out) if context.shared(live.value) or sharded else None
+    if not sharded and _by_index(context, loop, live, out):
         return out
     if "cells" in live.hows:
-        return _cells(context, loop, live, element, dealt, out)
+        return _cells(context, loop, live, element, sharded, out)
     if "object" in live.hows and made:
-        apart = {(p.owner, p.name) for p in live.apart}
-        own = {n for o in made for n, v in context.facts.after.of(o).items() if context.shared(v) and (o, n) not in apart}
-        if not own or (all(o.cls is not None for o in made) and not _read_elsewhere(context, loop, own)):
-            return _answers(context, live, out) if all(o.cls is not None for o in made) else None
+        return _object(context, loop, live, made, out)
+    return _number(context, loop, live, sharded, out)
+
+
+def _joined_rows(context: Context, loop: Batches, live: LiveOut, loader: str, out: Reduction) -> Reduction:
+    """An array that each batch's rows are concatenated to: gathered batch by batch."""
+    text, size = live.shown, f"{loader}.batch_size"
+    join = next(ast.unparse(w.node.value.func) for w in live.writes if isinstance(getattr(w.node, "value", None), ast.Call))  # type: ignore[attr-defined]
+    join = join if not join.endswith("append") else join.rpartition(".")[0] + ".concatenate"
+    library = join.rpartition(".")[0]
+    batches = f"{text}.split({size})" if library.endswith("torch") else f"{library}.split({text}, range({size}, len({text}), {size}))"
+    if not loader or not library:
         return _unknown(live, out)
+    return _gathered(context, loop, live, f"{text} = {join}({{gather}}(list({batches})))", out)
+
+
+def _object(context: Context, loop: Batches, live: LiveOut, made: frozenset[New], out: Reduction) -> Reduction | None:
+    """An object whose attributes the loop stores into."""
+    apart = {(p.owner, p.name) for p in live.apart}
+    own = {n for o in made for n, v in context.facts.after.of(o).items() if context.shared(v) and (o, n) not in apart}
+    of_project = all(o.cls is not None for o in made)
+    if not own or (of_project and not _read_elsewhere(context, loop, own)):
+        return _answers(context, live, out) if of_project else None
+    return _unknown(live, out)
+
+
+def _number(context: Context, loop: Batches, live: LiveOut, sharded: bool, out: Reduction) -> Reduction | None:
+    """A number or tensor: a total is summed over ranks, an average is averaged."""
+    value, made, text = live.value, live.value.made(), live.shown
     chosen = live.hows == {"total"} and not context.shared(value) and (context.local(value) or _by_sample(context, loop, live))
-    if not (context.shared(value) or chosen or (dealt and live.hows <= {"total"})):
+    if not (context.shared(value) or chosen or (sharded and live.hows <= {"total"})):
         return None
-    if value.scale is None and not dealt and not made and not chosen:
+    if value.scale is None and not sharded and not made and not chosen:
         return _at_source(context, loop, live, out) if _filled(context, live) else None
     if value.scale not in (*_COUNTED, "mean") and live.hows <= {"last"} and only_shown(context, live):
         if value.scale != "sample" and not all(of_one_batch(context, use) for use in live.uses):
             return _unknown(live, out)
         out.note = f"`{live.name}` is of the last batch: what is shown of it is rank 0's own"
         return out
-    doubtful = not dealt and value.scale in ("weighted", "other") and live.hows == {"total"}
+    doubtful = not sharded and value.scale in ("weighted", "other") and live.hows == {"total"}
     if doubtful:
         exact = _at_source(context, loop, live, Reduction())
         if not exact.problem:
             return exact
     if chosen and not made:
-        return _counted(context, loop, live, dealt, out)
-    if made or not (value.scale in (*_COUNTED, "mean") or dealt or doubtful):
+        return _counted(context, loop, live, sharded, out)
+    if made or not (value.scale in (*_COUNTED, "mean") or sharded or doubtful):
         return _unknown(live, out)
     if doubtful:
         out.doubt = (
@@ -125,13 +141,11 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, dealt: b
     if any(
         isinstance(w.added, ast.JoinedStr) or (isinstance(w.added, ast.Constant) and isinstance(w.added.value, str)) for w in live.writes
     ):
-        return _unknown(live, out) if dealt else None
-    if not is_fresh(context, loop, live) or (not dealt and _steers_total(context, loop, live)):
+        return _unknown(live, out) if sharded else None
+    if not is_fresh(context, loop, live) or (not sharded and _steers_total(context, loop, live)):
         return _at_source(context, loop, live, out)
-    if not dealt and (value.scale == "mean" or doubtful):
-        out.lines.append(f"{text} = {total}({text}) / {context.names['world_size']}")
-    else:
-        out.lines.append(f"{text} = {total}({text})")
+    share = f" / {context.names['world_size']}" if not sharded and (value.scale == "mean" or doubtful) else ""
+    out.lines.append(f"{text} = {context.names['sum_over_ranks']}({text}){share}")
     out.needs.add("sum_over_ranks")
     return out
 
@@ -167,11 +181,11 @@ def _over_samples(context: Context, loop: Batches, write: Write) -> bool:
     return any(run.interpreter.per_sample(run.value(up.iter)) for up in inner)
 
 
-def _counted(context: Context, loop: Batches, live: LiveOut, dealt: bool, out: Reduction) -> Reduction:
+def _counted(context: Context, loop: Batches, live: LiveOut, sharded: bool, out: Reduction) -> Reduction:
     """What is counted one sample at a time under a condition; a count of batches would be that of each rank's own."""
     for write in live.writes:
         added = context.facts.after.value(write.added).scale if write.added is not None else None
-        if not _over_samples(context, loop, write) and not dealt and added != "sum":
+        if not _over_samples(context, loop, write) and not sharded and added != "sum":
             return _unknown(live, out)
     if not is_fresh(context, loop, live):
         return _unknown(live, out)
@@ -193,24 +207,24 @@ def _element(context: Context, live: LiveOut) -> Value:
     return join(values or [run.held(o, "[]") for o in live.value.made() if o.path in COLLECTIONS] or [live.value])
 
 
-def _list(context: Context, loop: Batches, live: LiveOut, element: Value, dealt: bool, out: Reduction) -> Reduction | None:
+def _list(context: Context, loop: Batches, live: LiveOut, element: Value, sharded: bool, out: Reduction) -> Reduction | None:
     """A list with one entry for each batch: numbers are reduced as they are appended, the rest is gathered after the loop."""
     mine = [element, *(i for o in element.objs if isinstance(o, Tup) for i in o.items)]
     mine += [context.facts.after.held(o, "[]") for o in live.value.made()]
-    if not dealt and not any(context.shared(v) or context.local(v) for v in mine) and not _by_sample(context, loop, live):
+    if not sharded and not any(context.shared(v) or context.local(v) for v in mine) and not _by_sample(context, loop, live):
         return None
     if any(o.path == "collections.deque" for o in live.value.made()):
         return _unknown(live, out)
-    if not dealt and element.scale in (*_COUNTED, "mean") and not element.made():
+    if not sharded and element.scale in (*_COUNTED, "mean") and not element.made():
         return _at_source(context, loop, live, out)
-    if not dealt and element.scale != "sample" and not element.made():
+    if not sharded and element.scale != "sample" and not element.made():
         exact = _at_source(context, loop, live, Reduction())
         if not exact.problem:
             return exact
         out.doubt = f"`{live.name}` collects numbers that are no plain averages over a batch: each rank's are those of its own share"
-    if element.made() and not dealt:
+    if element.made() and not sharded:
         return _entries_of_dicts(context, loop, live, element, out)
-    return _gathered(context, loop, live, f"{live.whole()} = {{gather}}({live.shown})", out)
+    return _gathered(context, loop, live, f"{live.whole_target()} = {{gather}}({live.shown})", out)
 
 
 def _entries_of_dicts(context: Context, loop: Batches, live: LiveOut, element: Value, out: Reduction) -> Reduction:
@@ -224,7 +238,7 @@ def _entries_of_dicts(context: Context, loop: Batches, live: LiveOut, element: V
         return _unknown(live, out)
     mean = f"{{{{name: {total}(value) / {context.names['world_size']} for name, value in {{0}}.items()}}}}"
     out.edits.append(Replace(added[0], mean, (added[0],)))
-    out.settles.append((context.facts.tree_of(loop).statement(live.writes[0].node), live.target))
+    out.replicates.append((context.facts.tree_of(loop).statement(live.writes[0].node), live.target))
     out.needs.add("sum_over_ranks")
     return out
 
@@ -248,15 +262,17 @@ def _answers(context: Context, live: LiveOut, out: Reduction) -> Reduction | Non
         mean = f"{total}({{0}}) / {world_size}"
         each = f"{{{{name: {mean.format('value')} for name, value in {{0}}.items()}}}}" if dicts else mean
         out.edits.append(Replace(call, each, (call,)))
-        out.settles.append((statement, statement.targets[0]))  # type: ignore[attr-defined]
+        out.replicates.append((statement, statement.targets[0]))  # type: ignore[attr-defined]
         out.needs.add("sum_over_ranks")
     return out if out.edits else None
 
 
-def _holds_own(context: Context, obj: New, depth: int = 0) -> bool:
+def _holds_rank_numbers(context: Context, obj: New, depth: int = 0) -> bool:
     """Whether an object holds numbers of this rank's own, in containers, too."""
     held = list(context.facts.after.of(obj).values()) if depth < 4 else []
-    return any(context.shared(v) or any(_holds_own(context, o, depth + 1) for o in v.made() if o.path in COLLECTIONS) for v in held)
+    return any(
+        context.shared(v) or any(_holds_rank_numbers(context, o, depth + 1) for o in v.made() if o.path in COLLECTIONS) for v in held
+    )
 
 
 def _contents(context: Context, value: Value) -> list[Value]:
@@ -299,11 +315,11 @@ def _by_index(context: Context, loop: Batches, live: LiveOut, out: Reduction) ->
             return False
         out.edits += edits
         out.needs |= needs
-        out.settles.append((node, live.target))
+        out.replicates.append((node, live.target))
     return True
 
 
-def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, dealt: bool, out: Reduction) -> Reduction | None:
+def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, sharded: bool, out: Reduction) -> Reduction | None:
     """A list, a dict or an array whose elements are added to."""
     text = live.shown
     run = context.facts.after
@@ -311,19 +327,19 @@ def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, dealt
     keys = [run.value(k) for w in live.writes for k in _subscripts(w.node)]
     held = [run.held(o, "[]") for o in objs if o.path in DICTS]  # of each run of the loop, which may have been reduced
     reduced = bool(held) and len(held) == len(objs) and all(v.origins and not context.shared(v) for v in held)
-    if not dealt and not any(context.shared(v) for v in (*(() if reduced else (element,)), live.value, *keys)):
+    if not sharded and not any(context.shared(v) for v in (*(() if reduced else (element,)), live.value, *keys)):
         return None
     if not is_fresh(context, loop, live):
         return _unknown(live, out)
     if any(w.how not in ("cells", "total") for w in live.writes):
         return _unknown(live, out)
-    share = f" / {context.names['world_size']}" if element.scale == "mean" and not dealt else ""
+    share = f" / {context.names['world_size']}" if element.scale == "mean" and not sharded else ""
     counted = element.scale is None and any(context.shared(k) for k in keys)
-    if not dealt and element.scale not in (*_COUNTED, "mean", "sample") and not counted:
+    if not sharded and element.scale not in (*_COUNTED, "mean", "sample") and not counted:
         return _unknown(live, out)
     if any(o.path in DICTS for o in objs) and any(context.shared(k) for k in keys):
         return _unknown(live, out)
-    line = _summed(context, text, live.value, share, live.whole()) if objs or live.value.of_kind("sized") else ""
+    line = _summed(context, text, live.value, share, live.whole_target()) if objs or live.value.of_kind("sized") else ""
     if not line:
         return _unknown(live, out)
     out.lines.append(line)
@@ -344,7 +360,7 @@ def _at_source(context: Context, loop: Batches, live: LiveOut, out: Reduction) -
     for write in live.writes:
         if write.how == "last" and isinstance(write.added, ast.Constant):
             continue  # started anew inside the loop
-        parts = own_parts(context, write.added, live.target) if write.added is not None else None
+        parts = sharded_parts(context, write.added, live.target) if write.added is not None else None
         tests = [up for up in tree.ancestors(write.node) if isinstance(up, (ast.If, ast.While)) and up is not loop]
         if (
             not parts
@@ -358,7 +374,7 @@ def _at_source(context: Context, loop: Batches, live: LiveOut, out: Reduction) -
         edits, needs = fed(context, parts)
         out.edits += edits
         out.needs |= needs
-        out.settles.append((tree.statement(write.node), live.target))
+        out.replicates.append((tree.statement(write.node), live.target))
     return out
 
 

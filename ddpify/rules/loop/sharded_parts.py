@@ -10,7 +10,7 @@ from ddpify.facts.tree import same
 from ddpify.rules.context import Context
 
 
-def own_parts(context: Context, node: ast.expr, carried: ast.expr | None = None) -> list[ast.expr] | None:
+def sharded_parts(context: Context, node: ast.expr, carried: ast.expr | None = None) -> list[ast.expr] | None:
     """The largest parts of an expression that are averages, totals or counts over a rank's own samples.
 
     With them replaced by those of all ranks the whole is what it was; None where something else of a rank's own is left. What

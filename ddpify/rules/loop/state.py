@@ -14,7 +14,7 @@ from ddpify.facts.model import Call, New, Obj, Part, Store, Value, join
 from ddpify.facts.tree import evaluated, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop.sharded_parts import fed, of_rows, own_parts
+from ddpify.rules.loop.sharded_parts import fed, of_rows, sharded_parts
 
 CODE = "DDP408"
 _GROWS = frozenset("append extend insert add update setdefault remove discard pop".split())
@@ -174,12 +174,12 @@ def _by_all(context: Context, event: Store | Call) -> bool:
 
 def _edits(context: Context, event: Store | Call) -> tuple[list[Edit], set[str]]:
     if isinstance(event, Call):
-        parts = [own_parts(context, a) for a in (*event.node.args, *(k.value for k in event.node.keywords))]
+        parts = [sharded_parts(context, a) for a in (*event.node.args, *(k.value for k in event.node.keywords))]
         return fed(context, [p for found in parts for p in found or ()]) if None not in parts else ([], set())
     statement = context.facts.tree_of(event.node).statement(event.node)
     if not isinstance(statement, (ast.Assign, ast.AugAssign)) or (isinstance(statement, ast.Assign) and statement.targets != [event.node]):
         return [], set()
     if isinstance(event.node, ast.Subscript):
         return of_rows(context, event.node.slice, statement.value) if isinstance(statement, ast.Assign) else ([], set())
-    added = own_parts(context, statement.value, event.node)
+    added = sharded_parts(context, statement.value, event.node)
     return fed(context, added) if added else ([], set())

@@ -79,7 +79,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _split(context)
     for value in _steering(context):
         for node in sorted(value.of_kind("drawn"), key=lambda n: (n.lineno, n.col_offset)):
-            if node not in seen and node not in context.facts.cuts and _in_training(context, node):
+            if node not in seen and node not in context.facts.batch_sources and _in_training(context, node):
                 seen.add(node)
                 statements = _repeated(context, node)
                 if not statements:
@@ -140,7 +140,7 @@ def _orders(context: Context, call: Call) -> bool:
 def _follows(context: Context, tree: Tree, node: ast.Call) -> bool:
     """Whether what is made of a draw still differs between ranks, and is no batch that each rank draws for itself."""
     up = tree.parent[node]
-    if any(n in context.facts.cuts and context.facts.cuts[n].kind == "draw" for n in (node, up)):
+    if any(n in context.facts.batch_sources and context.facts.batch_sources[n].kind == "draw" for n in (node, up)):
         return False
     return not isinstance(up, ast.Call) or bool(context.facts.after.value(up).of_kind("drawn"))
 

@@ -76,7 +76,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 code = batch_norm.converted(context, start.what) + code
             moved, more = moved_in_loop.move(context, model.objs, start.what, start.after)
             code = moved + code
-            yield from batch_norm.told(context, model, start.after)
+            yield from batch_norm.findings(context, model, start.after)
         yield Change(
             CODE,
             "all ranks start from rank 0's parameters",
@@ -103,7 +103,7 @@ def _prefixed(context: Context) -> Iterator[Finding]:
     """State dicts of a DataParallel that no wrapper takes the place of."""
     facts = context.facts
     for call in facts.before.trace.calls if facts.averaged else ():
-        plain = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.plain)
+        plain = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.needs_no_wrapper)
         if plain and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds():
             yield context.manual(
                 CODE,
@@ -117,6 +117,6 @@ def _prefixed(context: Context) -> Iterator[Finding]:
 def _proven(context: Context) -> Iterator[Proof]:
     """Backward calls whose gradients are averaged, whatever they flow through: those of every optimizer are."""
     facts = context.facts
-    if facts.optimizers and facts.optimizers <= facts.served and not any(moved_by_hand(facts)):
+    if facts.optimizers and facts.optimizers <= facts.averaged_optimizers and not any(moved_by_hand(facts)):
         for loop in facts.loops:
             yield Proof(Obligation("gradients", loop.backward.node), "the gradients of every optimizer are averaged before its step")

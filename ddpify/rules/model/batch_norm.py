@@ -17,7 +17,7 @@ _NORMS = ("torch.nn.BatchNorm", "torch.nn.LazyBatchNorm")
 _WITHOUT = ("vit", "swin", "convnext", "alexnet", "vgg", "squeezenet", "deit", "beit", "mixer", "cait")
 
 
-def told(context: Context, model: TrainedModel, statement: ast.stmt) -> Iterator[Finding]:
+def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iterator[Finding]:
     """What the owner of a wrapped model must know of its batch norm."""
     if may_hold_batch_norm(context, model):
         yield context.manual(
@@ -47,7 +47,7 @@ def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
     inside = {o for c in run.trace.calls if makers & set(c.stack) for o in c.result.made() if is_library_model(o)}
     if any(_batch_normed(context, o) for o in inside):
         return True
-    for obj in _held(context, model):
+    for obj in _modules_of(context, model):
         path = getattr(obj, "path", "")
         if path.startswith(_NORMS):
             return True
@@ -94,7 +94,7 @@ def _forwards_twice(context: Context, model: TrainedModel) -> bool:
     return any(len({pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}) > 1 for loop in context.facts.loops)
 
 
-def _held(context: Context, model: TrainedModel) -> Iterator[New | Part]:
+def _modules_of(context: Context, model: TrainedModel) -> Iterator[New | Part]:
     """A model and all modules within it."""
     todo, seen = list(model.objs), set[Obj]()
     while todo:

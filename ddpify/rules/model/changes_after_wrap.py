@@ -17,128 +17,120 @@ CODE = "DDP201"
 _DRAWN = frozenset(("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "trunc_normal_"))
 
 
+_Report = tuple[ast.AST, str, str, tuple[Obligation, ...]]  # the place, what is wrong there, what to do, what it answers for
+
+_AVERAGE = "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size"
+_REINITIALISED = "the model is initialised again after the wrap: each rank draws its own weights"
+_BY_OWN_NUMBERS = "a parameter or its gradient is changed by numbers that differ between ranks"
+
+
 def findings(context: Context) -> Iterator[Finding]:
-    """Writes to a wrapped model that its wrapper does not see."""
-    facts, run = context.facts, context.facts.after
-    seen: set[ast.AST] = set()
-    training = facts.training_loops
-    training -= {
-        node for m in facts.models for node in made_in(facts.before, m)
-    }  # folds, in which a model is made, filled and wrapped anew
+    """Writes to a wrapped model that its wrapper does not see, one finding for each place."""
+    facts = context.facts
+    refilled = {node for m in facts.models for node in made_in(facts.before, m)}  # folds: a model is made and wrapped anew
+    training = facts.training_loops - refilled
     yield from late_layers.findings(context, training)
-    for call in run.trace.calls:
-        if call.node in seen:
+    seen: set[ast.AST] = set()
+    for node, what, fix, discharges in (
+        *_moved_or_initialised(context, training),
+        *_changed_by_calls(context, training),
+        *_gradient_penalties(context),
+        *_stored_into(context, training),
+        *_frozen(context, training),
+    ):
+        if node not in seen:
+            seen.add(node)
+            yield context.manual(CODE, node, what, fix, discharges)
+
+
+def _moved_or_initialised(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
+    """Methods of the wrapped model that replace its parameters, or fill them again."""
+    facts = context.facts
+    for call in facts.after.trace.calls:
+        if facts.wrapped(call.receiver) is False or call.node in moved_saves(facts):
             continue
-        wrapped = facts.wrapped(call.receiver) is not False and call.node not in moved_saves(facts)
-        if wrapped and call.method in ("cpu", "half", "float", "double", "bfloat16", "to_empty") and not _afterwards(context, call):
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                f"`.{call.method}()` moves the wrapped model's parameters away from what the wrapper averages gradients for",
-                "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}",
-            )
-        elif wrapped and call.method == "apply" and (any(loop.node in training for loop in call.loops) or _trained_before(context, call)):
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                "the model is initialised again after the wrap: each rank draws its own weights",
-                "seed all ranks alike before it, or wrap the model again after it",
-            )
-    for call in run.trace.calls:
-        if call.node in seen:
-            continue
+        if call.method in ("cpu", "half", "float", "double", "bfloat16", "to_empty") and not _afterwards(context, call):
+            what = f"`.{call.method}()` moves the wrapped model's parameters away from what the wrapper averages gradients for"
+            yield call.node, what, "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}", ()
+        elif call.method == "apply" and (any(loop.node in training for loop in call.loops) or _trained_before(context, call)):
+            yield call.node, _REINITIALISED, "seed all ranks alike before it, or wrap the model again after it", ()
+
+
+def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
+    """Calls that read gradients before they are averaged, or change parameters and gradients by a rank's own numbers."""
+    for call in context.facts.after.trace.calls:
         inside = any(loop.node in training for loop in call.loops)
-        mixed = [o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins]
+        mixed = {o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins}
         own = call.receiver.of_kind("parameters") or _is_gradient(context, call.node.func)
-        what = ""
         if call.method == "register_hook" and call.receiver.of_kind("parameters") and not hooks.scales(context, call):
-            what = "a hook on a parameter sees this rank's own gradient, before it is averaged"
+            yield call.node, "a hook on a parameter sees this rank's own gradient, before it is averaged", _AVERAGE, ()
         elif "torch.autograd.grad" in call.func.paths() and any(v.of_kind("parameters") for v in call.args[1:2]):
             what = "autograd.grad over parameters gives this rank's own gradient: the wrapper averages `.backward()` alone"
+            yield call.node, what, _AVERAGE, ()
         elif (
             inside
             and call.method.endswith("_")
             and (own or _belongs(context, call.receiver))
-            and ({"random", "batch", "decided"} & set(mixed) or call.method in _DRAWN)
+            and ({"random", "batch", "decided"} & mixed or call.method in _DRAWN)
         ):
-            what = "a parameter or its gradient is changed by numbers that differ between ranks"
+            yield call.node, _BY_OWN_NUMBERS, _AVERAGE, ()
         elif any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
-            what = "a lazy layer has no parameters yet when the model is wrapped"
+            yield call.node, "a lazy layer has no parameters yet when the model is wrapped", _AVERAGE, ()
         elif (
             (call.method in ("reset_parameters", "init_weights", "apply") or any(p.startswith("torch.nn.init.") for p in call.func.paths()))
             and any(v.of_kind("parameters") or _belongs(context, v) for v in (call.receiver, *call.args))
             and (inside or _trained_before(context, call))
         ):
-            what = "the model is initialised again after the wrap: each rank draws its own weights"
-        elif (
-            call.method == "backward"
-            and any(not (isinstance(o, Lit) and not o.value) for o in call.keywords.get("retain_graph", Value()).objs)
-            and not _served(context, call)
-        ):
-            what = "a second backward through one forward is not averaged by the wrapper"
-        if what:
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                what,
-                "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size",
-            )
-    for loop in facts.loops:
+            yield call.node, _REINITIALISED, _AVERAGE, ()
+        elif call.method == "backward" and _keeps_graph(call) and not _gradients_averaged(context, call):
+            yield call.node, "a second backward through one forward is not averaged by the wrapper", _AVERAGE, ()
+
+
+def _keeps_graph(call: Call) -> bool:
+    asked = call.keywords.get("retain_graph", Value()).objs
+    return any(not (isinstance(o, Lit) and not o.value) for o in asked)
+
+
+def _gradient_penalties(context: Context) -> Iterator[_Report]:
+    """Backward calls that reach a model by nothing but a gradient of its output."""
+    what = "a penalty on gradients has a backward of its own, which gives some parameters no gradient: the wrapper waits for all"
+    for loop in context.facts.loops:
         direct = {obj for obj, _ in loop.loss.of_kind("forward")}
-        for model in facts.models:
-            graded = {obj for obj, _ in loop.loss.of_kind("graded")} & model.objs
-            if graded and not direct & model.objs and loop.backward.node not in seen:
-                seen.add(loop.backward.node)
-                yield context.manual(
-                    CODE,
-                    loop.backward.node,
-                    "a penalty on gradients has a backward of its own, which gives some parameters no gradient: the wrapper waits for all",
-                    "add the penalty to the loss, so that one backward does both",
-                    (Obligation("gradients", loop.backward.node),),
-                )
-    for store in run.trace.stores:
-        cell = isinstance(store.node, ast.Subscript)
-        if (cell or (isinstance(store.node, ast.Attribute) and store.node.attr in ("grad", "data"))) and store.node not in seen:
-            if (
-                isinstance(store.node, ast.Attribute)
-                and store.node.attr == "data"
-                and not isinstance(facts.tree_of(store.node).parent[store.node], ast.AugAssign)
-            ):
-                continue
-            inside = any(loop.node in training for loop in store.loops)
-            own = (not cell and store.receiver.of_kind("parameters")) or any(
-                isinstance(o, New) and o.path == "torch.nn.Parameter" for o in store.receiver.objs
-            )
-            if inside and own and (store.value.of_kind("drawn") or context.local(store.value)):
-                seen.add(store.node)
-                yield context.manual(
-                    CODE,
-                    store.node,
-                    "a parameter or its gradient is changed by numbers that differ between ranks",
-                    "draw them alike on all ranks, or average them first",
-                )
-    for store in run.trace.stores:
-        attr = store.node.attr if isinstance(store.node, ast.Attribute) else ""
-        if attr != "requires_grad" or store.node in seen or not any(loop.node in training for loop in store.loops):
+        graded = {obj for obj, _ in loop.loss.of_kind("graded")}
+        if any(graded & model.objs and not direct & model.objs for model in context.facts.models):
+            node = loop.backward.node
+            yield node, what, "add the penalty to the loss, so that one backward does both", (Obligation("gradients", node),)
+
+
+def _stored_into(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
+    """Assignments to `.grad`, `.data` or cells of parameters of what differs between ranks."""
+    for store in context.facts.after.trace.stores:
+        cell, attr = isinstance(store.node, ast.Subscript), getattr(store.node, "attr", "")
+        if not (cell or attr in ("grad", "data")):
             continue
-        touched = store.receiver.of_kind("parameters")
+        if attr == "data" and not isinstance(context.facts.tree_of(store.node).parent[store.node], ast.AugAssign):
+            continue
+        own = (not cell and store.receiver.of_kind("parameters")) or "torch.nn.Parameter" in store.receiver.kinds()
+        differs = store.value.of_kind("drawn") or context.local(store.value)
+        if own and differs and any(loop.node in training for loop in store.loops):
+            yield store.node, _BY_OWN_NUMBERS, "draw them alike on all ranks, or average them first", ()
+
+
+def _frozen(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
+    """Assignments to `requires_grad` of a part of a wrapped model, while it trains."""
+    facts, run = context.facts, context.facts.after
+    what = "parts of the wrapped model are frozen or freed while it trains: the wrapper goes on with the old set"
+    for store in run.trace.stores:
+        if getattr(store.node, "attr", "") != "requires_grad" or not any(loop.node in training for loop in store.loops):
+            continue
         parts = [
             o
-            for o in touched
+            for o in store.receiver.of_kind("parameters")
             if not any(o in m.objs for m in facts.models) and not (isinstance(o, New) and o.path.endswith("DistributedDataParallel"))
         ]
-        held = [m for o in parts if isinstance(o, (New, Part)) for r in run.roots(o) for m in facts.models if r in m.objs]
-        if any(m not in facts.plain for m in held):
-            seen.add(store.node)
-            yield context.manual(
-                CODE,
-                store.node,
-                "parts of the wrapped model are frozen or freed while it trains: the wrapper goes on with the old set",
-                "wrap the model again after each such change",
-            )
+        models = [m for o in parts if isinstance(o, (New, Part)) for r in run.roots(o) for m in facts.models if r in m.objs]
+        if any(m not in facts.needs_no_wrapper for m in models):
+            yield store.node, what, "wrap the model again after each such change", ()
 
 
 def _afterwards(context: Context, call: Call) -> bool:
@@ -167,10 +159,10 @@ def _trained_before(context: Context, call: Call) -> bool:
     return any(roots & m.objs and min(orders) > first_order(facts, m) for m in facts.models)
 
 
-def _served(context: Context, call: Call) -> bool:
+def _gradients_averaged(context: Context, call: Call) -> bool:
     """Whether the gradients of all that a backward call reaches are averaged before the steps."""
     models = [m for m in context.facts.models for pair in loss_of(call).of_kind("forward") if pair[0] in m.objs]
-    return all(m in context.facts.plain for m in models) and bool(context.facts.served)
+    return all(m in context.facts.needs_no_wrapper for m in models) and bool(context.facts.averaged_optimizers)
 
 
 def _belongs(context: Context, value: Value) -> bool:

@@ -26,7 +26,7 @@ def reentrant(context: Context, model: TrainedModel) -> ast.Call | None:
     return found[0].node if found else None
 
 
-def told(context: Context, node: ast.Call) -> Iterator[Finding]:
+def findings(context: Context, node: ast.Call) -> Iterator[Finding]:
     """What must hold where parts of such a model rest."""
     yield context.manual(
         CODE,

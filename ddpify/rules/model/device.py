@@ -130,12 +130,12 @@ def _of_call(context: Context, devices: Devices, node: ast.Call) -> Iterator[Cha
     paths, given = run.value(func).paths(), devices.given(node)
     if "torch.load" in paths:
         if given is not None and _is_mapped(context, devices, given):
-            yield _to_own(context, given)
+            yield _to_rank_device(context, given)
     elif isinstance(func, ast.Attribute) and func.attr == "cuda" and not paths:
         own = any(isinstance(o, (Func, Class)) for o in run.value(func).objs)
         if not own and not _is_loading(context, node) and not _where_there_is_one(context, node):
             yield _moved(context, node, func)
-    elif given is not None and devices.own(given):
+    elif given is not None and devices.is_of_rank(given):
         return
     elif "torch.cuda.set_device" in paths:
         yield from _set(context, node, given)
@@ -143,8 +143,8 @@ def _of_call(context: Context, devices: Devices, node: ast.Call) -> Iterator[Cha
         yield from _block(context, node, given)
     elif "torch.device" in paths:
         yield from _device(context, devices, node)
-    elif given is not None and _is_given(context, devices, node, given):
-        yield _to_own(context, given)
+    elif given is not None and _takes_device(context, devices, node, given):
+        yield _to_rank_device(context, given)
 
 
 def _change(context: Context, node: ast.expr, *edits: Edit, why: str = _WHY, imports: tuple[str, ...] = ()) -> Change:
@@ -156,7 +156,7 @@ def _text(context: Context) -> str:
     return f'f"cuda:{{{{{context.names["local_rank"]}}}}}"'
 
 
-def _is_given(context: Context, devices: Devices, node: ast.Call, given: ast.expr) -> bool:
+def _takes_device(context: Context, devices: Devices, node: ast.Call, given: ast.expr) -> bool:
     """Whether a call is given a device that must become this rank's."""
     if devices.named(given) or devices.written(given):
         return True
@@ -221,7 +221,7 @@ def _is_loading(context: Context, node: ast.AST) -> bool:
 def _is_mapped(context: Context, devices: Devices, place: ast.expr) -> bool:
     """Whether `torch.load` is told to put what it reads on one device, by its number."""
     run = context.facts.after
-    if devices.own(place):
+    if devices.is_of_rank(place):
         return False
     if isinstance(place, ast.Constant):
         return isinstance(place.value, str) and bool(INDEXED.match(place.value))
@@ -240,7 +240,7 @@ def _is_fixed(node: ast.Call) -> bool:
     return isinstance(first, ast.Constant) and (bool(INDEXED.match(str(first.value))) or (first.value == "cuda" and index is not None))
 
 
-def _to_own(context: Context, node: ast.expr) -> Change:
+def _to_rank_device(context: Context, node: ast.expr) -> Change:
     """This rank's device, which may be the CPU, in the place of another."""
     name, needs = context.device_at(node)
     return Change(CODE, _WHY, context.tree.shown, node, (Replace(node, name),), needs=needs)
@@ -303,7 +303,7 @@ def _device(context: Context, devices: Devices, node: ast.Call) -> Iterator[Chan
     run = context.facts.after
     first, index = argument(node, 0, "type"), argument(node, 1, "index")
     up = context.tree.parent.get(node)
-    if first is None or devices.own(node) or (isinstance(up, ast.Attribute) and up.attr == "type"):
+    if first is None or devices.is_of_rank(node) or (isinstance(up, ast.Attribute) and up.attr == "type"):
         return
     plain = isinstance(first, ast.Constant) and first.value == "cuda"
     if index is not None and not is_none(index):
@@ -368,4 +368,4 @@ def _names_one(context: Context, devices: Devices, node: ast.expr) -> bool:
     paths, given = context.facts.after.value(node.func).paths(), devices.given(node)
     set_here = bool(paths & {"torch.cuda.set_device", "torch.cuda.device"})
     named = set_here or (given is not None and devices.named(given)) or ("torch.device" in paths and _is_fixed(node))
-    return named and not devices.own(node)
+    return named and not devices.is_of_rank(node)

@@ -15,7 +15,7 @@ _BOUNDS = frozenset("clamp clip clamp_min clamp_max hardtanh tanh norm normalize
 _HOOKS = frozenset(("register_full_backward_hook", "register_backward_hook", "register_full_backward_pre_hook"))
 
 
-def told(context: Context) -> Iterator[Finding]:
+def findings(context: Context) -> Iterator[Finding]:
     """What the owner of a backward hook within a trained model must know."""
     run, models = context.facts.after, context.facts.models
     for node in {c.node: c for c in run.trace.calls if c.method in _HOOKS}:

@@ -96,77 +96,75 @@ _SAME = frozenset(
 _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 
 
+_EVALUATION = "evaluation runs on the model itself: it needs no gradients from other ranks"
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit attribute reads, evaluation and saves of wrapped models in the entry."""
-    facts, tree, run = context.facts, context.tree, context.facts.after
+    facts = context.facts
     yield from saved_copies.copies(context)
     yield from _saved_wrapped(context)
     copied = saved_copies.of_objects(context)
-    for node in tree.nodes():
+    for node in context.tree.nodes():
         if node in facts.passed and isinstance(node, ast.expr):
-            whole = tree.parent[node]
-            saved = node in facts.pickled or (isinstance(whole, ast.Call) and "torch.save" in run.value(whole.func).paths())
-            if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _where_plain(context, node):
-                yield context.manual(
-                    CODE,
-                    node,
-                    "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper",
-                    "see that what loads this file expects the model itself",
-                    level=Safety.REVIEW,
-                )
-            edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
-            imports = ("import copy",) if node in copied else ()
-            why = "this call does not train: it is given the model itself"
-            if node in facts.pickled:
-                why = "what is saved whole is the model itself, which loads without a wrapper"
-            yield Change(CODE, why, tree.shown, node, (edit,), imports)
+            yield from _passed(context, node, copied)
         for read in _as_a_list(node):
-            wrapped = facts.wrapped(run.value(read))
+            wrapped = facts.wrapped(facts.after.value(read))
             if wrapped and read not in facts.passed:
-                why = "the wrapper cannot be gone through, counted or indexed as the model can"
-                yield Change(CODE, why, tree.shown, read, (Replace(read, "{0}.module", (read,)),))
+                yield _model_of(context, read, read, "the wrapper cannot be gone through, counted or indexed as the model can")
             elif wrapped is None:
                 yield _either(context, read)
         if isinstance(node, ast.Attribute):
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
-            yield from _by_name(context, node)
-            given = [a for a in node.args if facts.wrapped(run.value(a))] if node not in context.training and node in facts.prefixed else []
-            if given:
-                yield context.manual(
-                    CODE,
-                    node,
-                    "checkpoints carry the `module.` prefix of DataParallel, as the original's do; handing over "
-                    "`.module` instead writes plain keys",
-                    level=Safety.NOTE,
-                )
-            if "isinstance" in run.value(node.func).paths() and len(node.args) == 2 and facts.wrapped(run.value(node.args[0])) is not False:
-                yield from _type_test(context, node.args[1])
-            if _asks_the_class(context, node) and facts.wrapped(run.value(node.args[0])):
-                why = "the class that is asked for is the model's, not its wrapper's"
-                yield Change(CODE, why, tree.shown, node.args[0], (Replace(node.args[0], "{0}.module", (node.args[0],)),))
-            if (
-                isinstance(node.func, ast.Attribute)
-                and node.func.attr == "forward"
-                and facts.wrapped(run.value(node.func.value))
-                and not _trains(context, node)
-                and run.calls(node)
-            ):
-                yield Change(
-                    CODE,
-                    "evaluation runs on the model itself: it needs no gradients from other ranks",
-                    tree.shown,
-                    node,
-                    (Replace(node.func.value, "{0}.module", (node.func.value,)),),
-                )
-            if facts.wrapped(run.value(node.func)) and not _trains(context, node) and run.calls(node):
-                yield Change(
-                    CODE,
-                    "evaluation runs on the model itself: it needs no gradients from other ranks",
-                    tree.shown,
-                    node,
-                    (Replace(node.func, "{0}.module", (node.func,)),),
-                )
+            yield from _call(context, node)
+
+
+def _model_of(context: Context, shown: ast.expr, wrapper: ast.expr, why: str) -> Change:
+    """The model in the place of its wrapper."""
+    return Change(CODE, why, context.tree.shown, shown, (Replace(wrapper, "{0}.module", (wrapper,)),))
+
+
+def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> Iterator[Change | Finding]:
+    """The model in the place of a wrapper that is handed to a call that does not train."""
+    facts, tree, run = context.facts, context.tree, context.facts.after
+    parent = tree.parent[node]
+    saved = node in facts.pickled or (isinstance(parent, ast.Call) and "torch.save" in run.value(parent.func).paths())
+    if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _in_unwrapped_branch(context, node):
+        yield context.manual(
+            CODE,
+            node,
+            "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper",
+            "see that what loads this file expects the model itself",
+            level=Safety.REVIEW,
+        )
+    edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
+    imports = ("import copy",) if node in copied else ()
+    why = "this call does not train: it is given the model itself"
+    if node in facts.pickled:
+        why = "what is saved whole is the model itself, which loads without a wrapper"
+    yield Change(CODE, why, tree.shown, node, (edit,), imports)
+
+
+def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
+    """Calls of a wrapped model in evaluation, and calls that ask which class it is of."""
+    facts, run = context.facts, context.facts.after
+    yield from _by_name(context, node)
+    if node not in context.training and node in facts.prefixed and any(facts.wrapped(run.value(a)) for a in node.args):
+        why = (
+            "checkpoints carry the `module.` prefix of DataParallel, as the original's do; handing over `.module` instead writes plain keys"
+        )
+        yield context.manual(CODE, node, why, level=Safety.NOTE)
+    if "isinstance" in run.value(node.func).paths() and len(node.args) == 2 and facts.wrapped(run.value(node.args[0])) is not False:
+        yield from _type_test(context, node.args[1])
+    if _asks_the_class(context, node) and facts.wrapped(run.value(node.args[0])):
+        yield _model_of(context, node.args[0], node.args[0], "the class that is asked for is the model's, not its wrapper's")
+    if _trains(context, node) or not run.calls(node):
+        return
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "forward" and facts.wrapped(run.value(node.func.value)):
+        yield _model_of(context, node, node.func.value, _EVALUATION)
+    if facts.wrapped(run.value(node.func)):
+        yield _model_of(context, node, node.func, _EVALUATION)
 
 
 def _saved_wrapped(context: Context) -> Iterator[Finding]:
@@ -252,7 +250,7 @@ def _optional(context: Context, node: ast.expr) -> tuple[bool, str]:
     return optional_wraps.is_optional(context.facts, value), ""
 
 
-def _where_asked(context: Context, model: ast.expr, test: str, loaded: ast.expr | None = None) -> Change:
+def _keys_as_written(context: Context, model: ast.expr, test: str, loaded: ast.expr | None = None) -> Change:
     """The keys that the original wrote: with the prefix where it was asked for a wrapper; plain ones where that cannot be asked here."""
     if test:
         why = "the keys carry the `module.` prefix where the original's did"
@@ -300,7 +298,7 @@ def _class_of(tree: Forest, function: ast.AST) -> ast.AST | None:
     return next((up for up in tree.ancestors(function) if isinstance(up, ast.ClassDef)), None) if function in tree.parent else None
 
 
-def _where_plain(context: Context, model: ast.expr) -> bool:
+def _in_unwrapped_branch(context: Context, model: ast.expr) -> bool:
     """Whether a model is read in the branch for one without a wrapper: the other branch reads its `.module`."""
     inner: ast.AST = model
     for up in context.tree.ancestors(model):
@@ -313,11 +311,11 @@ def _where_plain(context: Context, model: ast.expr) -> bool:
     return False
 
 
-def _plain_keys(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
+def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
     """The state dict of a model that the original had wrapped by then, and that is not wrapped here, or not yet."""
     facts, call = context.facts, context.tree.parent[node]
     held = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
-    plain = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.plain)  # told elsewhere
+    plain = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # told elsewhere
     if not held or plain or all(dataparallel.stays(context, o.node) for o in held) or not isinstance(call, ast.Call):
         return
     if node.attr == "load_state_dict" and call.args and not isinstance(call.args[0], ast.Starred):
@@ -348,17 +346,17 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         ):
             yield Change(CODE, "the model is not wrapped here any more", tree.shown, node, (Replace(node, "{0}", (node.value,)),))
         if node.attr in ("state_dict", "load_state_dict"):
-            yield from _plain_keys(context, node)
+            yield from _unprefixed_keys(context, node)
         return
     if node.attr in _SAME and wrapped:
         return
     prefixed = any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
-    if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped and not _where_plain(context, node.value):
+    if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped and not _in_unwrapped_branch(context, node.value):
         optional, test = _optional(context, node.value)
         if optional:
             call = tree.parent[node]
             loads = node.attr == "load_state_dict" and isinstance(call, ast.Call) and call.func is node and call.args
-            yield _where_asked(context, node.value, test, call.args[0] if loads and isinstance(call, ast.Call) else None)
+            yield _keys_as_written(context, node.value, test, call.args[0] if loads and isinstance(call, ast.Call) else None)
             return
         yield context.manual(
             CODE,

@@ -157,8 +157,8 @@ def _fixed(test: ast.expr, between: list[ast.stmt]) -> bool:
 def _movable(context: Context, statements: list[ast.stmt]) -> bool:
     """Whether statements may go into a block of their own: none speaks, leaves, or is edited as a whole."""
     nodes = [n for s in statements for n in ast.walk(s)]
-    guarded = any(isinstance(n, ast.stmt) and guards_of(context).only_speaks(n) for n in nodes)
-    return not guarded and not any(isinstance(n, _LEAVES) or context.turned.get(n) == "whole" for n in nodes)  # type: ignore[call-overload]
+    guarded = any(isinstance(n, ast.stmt) and guards_of(context).only_outputs(n) for n in nodes)
+    return not guarded and not any(isinstance(n, _LEAVES) or context.redistributed.get(n) == "whole" for n in nodes)  # type: ignore[call-overload]
 
 
 def _looks_at_gradients(block: list[ast.stmt], branch: ast.If) -> bool:

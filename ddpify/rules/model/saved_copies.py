@@ -43,7 +43,7 @@ def of_objects(context: Context) -> dict[ast.expr, str]:
 def _saves(context: Context) -> list[MovedSave]:
     """The saves of models whose gradients a wrapper averages, in source order."""
     facts = context.facts
-    wrapped = [m for m in facts.models if m not in facts.plain]
+    wrapped = [m for m in facts.models if m not in facts.needs_no_wrapper]
     found = [s for s in moved_saves(facts).values() if any(_is_part(context, s.model, m.objs) for m in wrapped)]
     return sorted(found, key=lambda s: (s.call.lineno, s.call.col_offset))
 

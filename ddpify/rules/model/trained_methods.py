@@ -17,7 +17,7 @@ CODE = "DDP201"
 def wraps(context: Context) -> Iterator[Change | Finding]:
     """The wraps, and the calls that go through them."""
     facts = context.facts
-    for found in facts.through:
+    for found in facts.trained_methods:
         model = TrainedModel(frozenset((found.start.module,)) if found.start.module is not None else frozenset(), frozenset())
         name, inside = found.start.what, found.start.what.rpartition(".")[0]
         attributes = frozenset(n.attr for n in context.tree.of(ast.Attribute))
@@ -38,7 +38,7 @@ def wraps(context: Context) -> Iterator[Change | Finding]:
             discharges=tuple(Obligation("gradients", node) for node in _backwards(context, model)),
             needs=("training_loss", f"method:{found.method}"),
         )
-        yield from batch_norm.told(context, model, found.start.after)
+        yield from batch_norm.findings(context, model, found.start.after)
 
 
 def _backwards(context: Context, model: TrainedModel) -> Iterator[ast.AST]:

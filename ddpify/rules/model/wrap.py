@@ -87,7 +87,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             for loop in facts.loops
             if any(pair[0] in model.objs for pair in loop.loss.of_kind("forward"))
         )
-        if model.wrapped or model in facts.plain:
+        if model.wrapped or model in facts.needs_no_wrapper:
             why = "the model is wrapped" if model.wrapped else "its gradients are averaged before each step"
             yield from (Proof(o, why) for o in discharged)
             continue
@@ -108,7 +108,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if not facts.is_edited(statement):
             yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
             continue
-        moved, needs = moved_in_loop.move(context, model.objs, name, statement) if not model.kept_in else ("", ())
+        moved, needs = moved_in_loop.move(context, model.objs, name, statement) if not model.container else ("", ())
         why = "gradients are averaged over the ranks; parameters start as rank 0's"
         why += "; DDP looks for the parameters that a step leaves without gradient" * ("find_unused_parameters=True" in code)
         yield Change(
@@ -124,30 +124,30 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         )
         again = checkpointing.reentrant(context, model)
         if again is not None and unused.unused(context, model):
-            yield from checkpointing.told(context, again)
-        yield from batch_norm.told(context, model, statement)
+            yield from checkpointing.findings(context, again)
+        yield from batch_norm.findings(context, model, statement)
         if context.options.apex_ddp and unused.chosen(context, model):
             why = "this model chooses the parts that it uses: apex's wrapper averages the gradients that there are, alike on all ranks"
             yield context.manual(CODE, statement, why, "let all ranks choose alike, or use --ddp torch", level=Safety.REVIEW)
     yield from trained_methods.wraps(context)
-    yield from hooks.told(context)
+    yield from hooks.findings(context)
     yield from changes_after_wrap.findings(context)
 
 
 def _code(context: Context, model: TrainedModel, target: str) -> str:
     """The statements that wrap what `target` holds: a model, or each model of a list or dict."""
-    name = target if not model.kept_in else "net" if target != "net" else "model"
+    name = target if not model.container else "net" if target != "net" else "model"
     again = checkpointing.reentrant(context, model)
     still = again is not None and context.options.find_unused_parameters == "auto"
     rests = ", static_graph=True" if still else ", find_unused_parameters=True"  # it cannot look for them and go back through a part twice
     wrapped = context.wrapper(name, name, rests if unused.unused(context, model) else "")
     synced = f"torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})"
     sync = batch_norm.sync(context, model)
-    if not model.kept_in:
+    if not model.container:
         code = f"{name} = {wrapped}"
         return batch_norm.converted(context, name) + code if sync and not isinstance(context.amp, Site) else code
     many = f"{target} = [{{}} for {name} in {target}]"
-    if model.kept_in == "dict":
+    if model.container == "dict":
         many = f"{target} = {{{{key: {{}} for key, {name} in {target}.items()}}}}"
     each = many.format(wrapped)
     return many.format(f"{synced} if next({name}.parameters()).is_cuda else {name}") + "\n" + each if sync else each
@@ -155,7 +155,7 @@ def _code(context: Context, model: TrainedModel, target: str) -> str:
 
 def _unseen(context: Context) -> Iterator[Finding]:
     for optimizer, obj in uncovered(context.facts):
-        if optimizer in context.facts.served:
+        if optimizer in context.facts.averaged_optimizers:
             continue
         what = (
             "parameters that belong to no module seen"

@@ -102,7 +102,7 @@ def initialized(context: Context) -> list[Call]:
 
 def _begun(context: Context, site: Site, losses: int) -> str:
     """The statements that initialise amp; batch norm is taken over all ranks before."""
-    models, optimizers = (_given(targets) for targets in (site.models, site.optimizers))
+    models, optimizers = (_initialize_argument(targets) for targets in (site.models, site.optimizers))
     scale = context.options.loss_scale
     how = f"opt_level={context.quoted(context.options.level)}"
     if scale != "auto":
@@ -110,26 +110,26 @@ def _begun(context: Context, site: Site, losses: int) -> str:
     if losses > 1:
         how += f", num_losses={losses}"
     call = f"amp.initialize({models}, {optimizers}, {how})"
-    plain = all(t.kept_in != "dict" for t in (*site.models, *site.optimizers))
-    mixed = any(len(ts) > 1 and any(t.kept_in for t in ts) for ts in (site.models, site.optimizers))
+    plain = all(t.container != "dict" for t in (*site.models, *site.optimizers))
+    mixed = any(len(ts) > 1 and any(t.container for t in ts) for ts in (site.models, site.optimizers))
     code = f"{models}, {optimizers} = {call}\n" if plain and not mixed else f"{call}\n"
     sync = ""
     for model in context.facts.models:
         target = next((t for t in site.models if t.objs & model.objs), None)
-        if target is not None and not target.kept_in and not model.wrapped and batch_norm.sync(context, model):
+        if target is not None and not target.container and not model.wrapped and batch_norm.sync(context, model):
             sync += batch_norm.converted(context, ast.unparse(target.node))
     return sync + code
 
 
-def _given(targets: tuple[Target, ...]) -> str:
+def _initialize_argument(targets: tuple[Target, ...]) -> str:
     """What amp.initialize is given: one thing, or a list, which must be a real one."""
     texts = [ast.unparse(t.node) for t in targets]
-    if len(targets) == 1 and targets[0].kept_in != "dict":
+    if len(targets) == 1 and targets[0].container != "dict":
         return texts[0]
     if len(targets) == 1:
         return f"list({texts[0]}.values())"
     starred = {"": "{}", "list": "*{}", "dict": "*{}.values()"}
-    return f"[{', '.join(starred[t.kept_in].format(text) for t, text in zip(targets, texts, strict=True))}]"
+    return f"[{', '.join(starred[t.container].format(text) for t, text in zip(targets, texts, strict=True))}]"
 
 
 # ----------------------------------------------------------------------------------------------------- what stands in the way
@@ -192,7 +192,7 @@ def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
             yield context.manual(CODE, call.node, "apex refuses this loss of probabilities on float16", "put .float() on what it compares")
     if level not in ("O2", "O3"):
         return
-    for through in facts.through:
+    for through in facts.trained_methods:
         why = "at this level apex casts what goes through a model's forward: this method would be given float32"
         yield context.manual(CODE, through.sites[0], why, "use apex-O1")
     for call in run.trace.calls:

@@ -107,7 +107,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
             yield _by_hand(context, backward.call)
     if amp == "torch" and not any(present.scaled(b.loss) for b in every) and any(scaler.obstacles(context)):
         return  # float16 without a scaler would train, and badly
-    found = region.found(context, [b for b in todo if context.facts.is_edited(b.call.node)])
+    found = region.find_regions(context, [b for b in todo if context.facts.is_edited(b.call.node)])
     for first, last in found.runs:
         if away(context, first):
             yield _by_hand(context, context.facts.after.calls(todo[0].call.node)[0], first)
@@ -135,12 +135,12 @@ def cast(context: Context, node: ast.AST, enabled: bool = True) -> tuple[str, tu
     name, needs = context.device_at(node)
     if needs and context.distributed:
         return f"torch.autocast({context.quoted('cuda')}, {'dtype=torch.bfloat16' if enabled else 'enabled=False'})", ()
-    spelled = not needs and name != context.own_device and not _made(context, node, name)
+    spelled = not needs and name != context.own_device and not _is_device_object(context, node, name)
     device = f"torch.device({name}).type" if spelled else f"{name}.type"
     return f"torch.autocast({device}, {'dtype=torch.bfloat16' if enabled else 'enabled=False'})", needs
 
 
-def _made(context: Context, node: ast.AST, name: str) -> bool:
+def _is_device_object(context: Context, node: ast.AST, name: str) -> bool:
     """Whether a name is a torch.device here, and not only the text of one."""
     function = context.tree.function(node)
     values = [context.facts.after.value(n) for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]

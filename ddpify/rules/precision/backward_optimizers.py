@@ -71,7 +71,7 @@ class Names:
         return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
     def _one(self, node: ast.AST, optimizer: New, depth: int = 0) -> str:
-        return self._seen(node, frozenset((optimizer,))) or self._own(node, optimizer) or self._handed(node, optimizer, depth)
+        return self._seen(node, frozenset((optimizer,))) or self._attribute_with(node, optimizer) or self._handed(node, optimizer, depth)
 
     def _seen(self, node: ast.AST, wanted: frozenset[New]) -> str:
         """What the function around a node calls an optimizer, or all of several: alone or in a list."""
@@ -99,7 +99,7 @@ class Names:
             inside = inside or (f"{_text(n)}.{within[0]}" if within else "")
         return inside
 
-    def _own(self, node: ast.AST, optimizer: New) -> str:
+    def _attribute_with(self, node: ast.AST, optimizer: New) -> str:
         """The attribute of the method's own object that holds an optimizer, or the module's name for it."""
         tree, run = self.context.facts.tree_of(node), self.context.facts.after
         function = tree.function(node)
@@ -125,7 +125,7 @@ class Names:
             return ""
         if (function, optimizer) in self.given:
             return self.given[function, optimizer]
-        if not context.facts.is_edited(function) or not scaler_scope.plain(context, function):
+        if not context.facts.is_edited(function) or not scaler_scope.is_only_called(context, function):
             return ""
         taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | {
             n.arg for n in ast.walk(function) if isinstance(n, ast.arg)

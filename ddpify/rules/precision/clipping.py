@@ -35,7 +35,7 @@ def clipping_calls(context: Context) -> list[Call]:
 def clipped(context: Context, call: Call) -> frozenset[New]:
     """The optimizers whose parameters a call clips, all of them and no others; none where that is not so."""
     run = context.facts.after
-    clipped = {o for c in run.calls(call.node) for o in run.parameters(c.args[0]) | run.loose(c.args[0])}
+    clipped = {o for c in run.calls(call.node) for o in run.parameters(c.args[0]) | run.single_parameters(c.args[0])}
     mine = {o: averaged.owners(context.facts, o) for o in context.facts.optimizers}
     inside = {o: owned for o, owned in mine.items() if owned and owned <= clipped}
     together = frozenset(p for owned in inside.values() for p in owned)

@@ -57,7 +57,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         paths = run.value(node.func).paths()
         if paths not in ({"torch.optim.Adam"}, {"torch.optim.AdamW"}) or not any(o.node is node for o in context.facts.optimizers):
             continue
-        refused = [k for k in ("amsgrad", "maximize", "decoupled_weight_decay", "differentiable") if _asked(node, k)]
+        refused = [k for k in ("amsgrad", "maximize", "decoupled_weight_decay", "differentiable") if _is_set(node, k)]
         if refused:
             yield context.manual(CODE, node, f"FusedAdam has no `{refused[0]}`", "leave this optimizer torch's")
             continue
@@ -84,6 +84,6 @@ def _zeroed(context: Context, made: ast.Call) -> Iterator[Edit]:
             yield DropArgument(node, "set_to_none", 0)
 
 
-def _asked(node: ast.Call, keyword: str) -> bool:
+def _is_set(node: ast.Call, keyword: str) -> bool:
     given = argument(node, _PLACES.index(keyword) if keyword in _PLACES else None, keyword)
     return given is not None and not (isinstance(given, ast.Constant) and not given.value)

@@ -16,7 +16,7 @@ class Out:
     edits: list[Edit] = field(default_factory=list)
     gone: set[ast.stmt] = field(default_factory=set)
     handled: set[ast.AST] = field(default_factory=set)
-    left: list[tuple[ast.AST, str, str]] = field(default_factory=list)
+    to_do: list[tuple[ast.AST, str, str]] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
     notes: list[tuple[ast.AST, str]] = field(default_factory=list)
     places: list[ast.AST] = field(default_factory=list)
@@ -62,7 +62,7 @@ def parts(context: Context, out: Out) -> None:
         elif name == "FusedSGD":
             _sgd(out, node)
         else:
-            out.left.append((node, f"torch has no like of apex's {name}", "keep it, or choose another by hand"))
+            out.to_do.append((node, f"torch has no like of apex's {name}", "keep it, or choose another by hand"))
 
 
 def _without(node: ast.Call, *keywords: str) -> list[Edit]:
@@ -73,7 +73,7 @@ def _wrapper(out: Out, node: ast.Call) -> None:
     """apex's wrapper: torch's, which needs no device where the model has one."""
     given = {k.arg: k.value for k in node.keywords}
     if len(node.args) > 1 or given.keys() & {"gradient_average", "gradient_predivide_factor", None}:
-        out.left.append((node, "torch's wrapper averages gradients as it does: these settings have no like", "leave them out"))
+        out.to_do.append((node, "torch's wrapper averages gradients as it does: these settings have no like", "leave them out"))
         return
     delayed = given.get("delay_allreduce")
     out.edits += [Replace(node.func, "torch.nn.parallel.DistributedDataParallel"), *_without(node, *_WRAPPER_ONLY)]
@@ -87,13 +87,13 @@ def _adam(out: Out, node: ast.Call) -> None:
     given = {k.arg: k.value for k in node.keywords}
     mode = argument(node, 5, "adam_w_mode")
     if len(node.args) > 2:
-        out.left.append((node, "the arguments of FusedAdam come in another order than torch's", "name them: betas=..., weight_decay=..."))
+        out.to_do.append((node, "the arguments of FusedAdam come in another order than torch's", "name them: betas=..., weight_decay=..."))
         return
     if (bias := given.get("bias_correction")) is not None and not (isinstance(bias, ast.Constant) and bias.value is True):
-        out.left.append((node, "torch has no Adam without bias correction", "leave bias_correction out; the first steps are larger then"))
+        out.to_do.append((node, "torch has no Adam without bias correction", "leave bias_correction out; the first steps are larger then"))
         return
     if mode is not None and not isinstance(mode, ast.Constant):
-        out.left.append((node, "whether this is Adam or AdamW is decided at run time", "choose torch.optim.Adam or torch.optim.AdamW"))
+        out.to_do.append((node, "whether this is Adam or AdamW is decided at run time", "choose torch.optim.Adam or torch.optim.AdamW"))
         return
     plain = isinstance(mode, ast.Constant) and not mode.value
     out.edits.append(Replace(node.func, "torch.optim.Adam" if plain else "torch.optim.AdamW"))
@@ -107,7 +107,7 @@ def _sgd(out: Out, node: ast.Call) -> None:
     given = {k.arg: k.value for k in node.keywords}
     after = given.get("wd_after_momentum")
     if len(node.args) > 6 or (after is not None and not (isinstance(after, ast.Constant) and not after.value)):
-        out.left.append((node, "torch's SGD decays weights before momentum", "leave wd_after_momentum out"))
+        out.to_do.append((node, "torch's SGD decays weights before momentum", "leave wd_after_momentum out"))
         return
     out.edits += [Replace(node.func, "torch.optim.SGD"), *_without(node, "wd_after_momentum", "materialize_master_grads", "set_grad_none")]
     out.imports["import torch"] = None

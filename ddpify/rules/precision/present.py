@@ -67,15 +67,15 @@ def common(a: tuple[ast.AST, ...], b: tuple[ast.AST, ...]) -> int:
 
 def autocasts(context: Context) -> list[ast.Call]:
     """The calls that make an autocast, in all files."""
-    return _made(context, AUTOCASTS)
+    return _constructor_calls(context, AUTOCASTS)
 
 
 def scalers(context: Context) -> list[ast.Call]:
     """The calls that make a grad scaler, in all files."""
-    return _made(context, SCALERS)
+    return _constructor_calls(context, SCALERS)
 
 
-def _made(context: Context, paths: frozenset[str]) -> list[ast.Call]:
+def _constructor_calls(context: Context, paths: frozenset[str]) -> list[ast.Call]:
     calls = (c for c in context.facts.after.trace.calls if c.func.paths() & paths)
     return list(dict.fromkeys(c.node for c in calls))
 

@@ -35,7 +35,7 @@ class Regions:
     missed: list[Call] = field(default_factory=list)
 
 
-def found(context: Context, todo: list[Backward]) -> Regions:
+def find_regions(context: Context, todo: list[Backward]) -> Regions:
     """The statements that lead to these backward calls."""
     out = Regions()
     breaks = present.trains(context) | _differentiated(context)

@@ -80,8 +80,8 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         _apex(context, out)
     elif asked.level:
         _torch(context, out)
-    if out.left:
-        for node, why, fix in out.left:
+    if out.to_do:
+        for node, why, fix in out.to_do:
             yield context.manual(CODE, node, why, fix)
         return
     if not out.edits and not out.gone:
@@ -122,7 +122,7 @@ def _apex(context: Context, out: Out) -> None:
         elif name == "load_state_dict":
             _dropped(context, out, node)
         else:
-            out.left.append((node, f"amp.{name} has no like in torch's mixed precision", "cast inside the function: x = x.float()"))
+            out.to_do.append((node, f"amp.{name} has no like in torch's mixed precision", "cast inside the function: x = x.float()"))
     migrated.parts(context, out)
     if out.places:
         _collapsed(context, out)
@@ -133,10 +133,10 @@ def _initialized(context: Context, out: Out, node: ast.Call) -> None:
     statement = context.tree.statement(node)
     given = [a for a in (argument(node, 0, "models"), argument(node, 1, "optimizers")) if a is not None]
     if any(k.arg == "cast_model_outputs" for k in node.keywords):
-        out.left.append((node, "torch does not cast the outputs of a model", "cast them where they are used"))
+        out.to_do.append((node, "torch does not cast the outputs of a model", "cast them where they are used"))
     half = context.options.amp in ("torch", "torch-bf16")
     if half and _is_constant(argument(node, 3, "opt_level"), "O3"):
-        out.left.append((node, "torch has no like of O3, which trains float16 weights", 'choose another level here: opt_level="O1"'))
+        out.to_do.append((node, "torch has no like of O3, which trains float16 weights", 'choose another level here: opt_level="O1"'))
     scale = argument(node, 8, "loss_scale")
     if context.options.amp == "torch" and scale is not None and not _is_constant(scale, "dynamic") and context.options.loss_scale == "auto":
         why = f"losses were scaled by {ast.unparse(scale)}; torch's scaler finds the scale by itself, unless --loss-scale says it"
@@ -145,13 +145,13 @@ def _initialized(context: Context, out: Out, node: ast.Call) -> None:
         out.gone.add(statement)
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
         target = statement.targets[0]
-        if _given_back(target, given):
+        if _returned_in_place(target, given):
             out.gone.add(statement)
         else:
             text = "{0}" if len(given) == 1 else "{0}, {1}"
             out.edits.append(Replace(node, text, tuple(given)))
     else:
-        out.left.append((node, "what amp.initialize gives is used in a way that was not seen", "take it out by hand"))
+        out.to_do.append((node, "what amp.initialize gives is used in a way that was not seen", "take it out by hand"))
     _flags(context, out, node)
 
 
@@ -159,15 +159,15 @@ def _is_constant(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value == value
 
 
-def _given_back(target: ast.expr, given: list[ast.expr]) -> bool:
+def _returned_in_place(target: ast.expr, given: list[ast.expr]) -> bool:
     """Whether what amp.initialize gives back is put where what it is given came from."""
-    return _alike(target, given[0] if len(given) == 1 else ast.Tuple(given, ast.Load()))
+    return _same_but_for_brackets(target, given[0] if len(given) == 1 else ast.Tuple(given, ast.Load()))
 
 
-def _alike(one: ast.expr, other: ast.expr) -> bool:
+def _same_but_for_brackets(one: ast.expr, other: ast.expr) -> bool:
     """Whether two expressions say the same, lists and tuples taken for one another."""
     if isinstance(one, (ast.Tuple, ast.List)) and isinstance(other, (ast.Tuple, ast.List)):
-        return len(one.elts) == len(other.elts) and all(map(_alike, one.elts, other.elts))
+        return len(one.elts) == len(other.elts) and all(map(_same_but_for_brackets, one.elts, other.elts))
     return same(one, other)
 
 
@@ -176,7 +176,7 @@ def _scaled(context: Context, out: Out, node: ast.Call) -> None:
     loss = argument(node, 0, "loss")
     item = block.items[0] if isinstance(block, ast.With) and len(block.items) == 1 else None
     if item is None or item.context_expr is not node or not isinstance(item.optional_vars, ast.Name) or loss is None:
-        out.left.append((node, "this block of amp.scale_loss was not understood", "call backward on the loss itself"))
+        out.to_do.append((node, "this block of amp.scale_loss was not understood", "call backward on the loss itself"))
         return
     assert isinstance(block, ast.With)
     text = context.source(loss).replace("{", "{{").replace("}", "}}")
@@ -215,7 +215,7 @@ def _saved(context: Context, out: Out, node: ast.expr) -> None:
     elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript):
         out.gone.add(parent)
     else:
-        out.left.append((node, "where this state is kept was not seen", "leave it out of the checkpoint"))
+        out.to_do.append((node, "where this state is kept was not seen", "leave it out of the checkpoint"))
 
 
 def _dropped(context: Context, out: Out, node: ast.Call) -> None:
@@ -223,7 +223,7 @@ def _dropped(context: Context, out: Out, node: ast.Call) -> None:
     if isinstance(statement, ast.Expr) and statement.value is node:
         out.gone.add(statement)
     else:
-        out.left.append((node, "what this call gives is used in a way that was not seen", "take it out by hand"))
+        out.to_do.append((node, "what this call gives is used in a way that was not seen", "take it out by hand"))
 
 
 def _collapsed(context: Context, out: Out) -> None:
@@ -233,7 +233,7 @@ def _collapsed(context: Context, out: Out) -> None:
         inside = {n for s in node.body for n in ast.walk(s)} if isinstance(node, ast.If) and node.orelse else set()
         if not isinstance(node, ast.If) or not any(e.node in inside for e in out.edits):
             continue
-        copies = [_Plain(out, statement) for statement in node.body]
+        copies = [_WithoutAmp(out, statement) for statement in node.body]
         ours = [s for plain in copies for s in _statements(plain.visit(plain.copy))]
         if list(map(structure, ours)) == list(map(structure, node.orelse)):
             out.edits.append(Unwrap(node))
@@ -244,7 +244,7 @@ def _statements(found: object) -> list[ast.stmt]:
     return found if isinstance(found, list) else [found] if isinstance(found, ast.stmt) else []
 
 
-class _Plain(ast.NodeTransformer):
+class _WithoutAmp(ast.NodeTransformer):
     """A copy of a statement without amp, as it is going to read."""
 
     def __init__(self, out: Out, statement: ast.stmt) -> None:
@@ -294,11 +294,11 @@ def _torch(context: Context, out: Out) -> None:
     for node in (*casts, *scalers):
         out.places.append(node)
         if not context.facts.is_edited(node):
-            out.left.append((node, "mixed precision in another module is left as it is", "take it out there"))
+            out.to_do.append((node, "mixed precision in another module is left as it is", "take it out there"))
             continue
         dtype = argument(node, 1, "dtype")
         if dtype is not None and "torch.bfloat16" in run.value(dtype).paths():
-            out.left.append((node, "apex has no bfloat16", "keep torch's: --amp torch-bf16"))
+            out.to_do.append((node, "apex has no bfloat16", "keep torch's: --amp torch-bf16"))
             continue
         enabled = argument(node, 5 if node in scalers else 2, "enabled")
         if enabled is not None and not isinstance(enabled, ast.Constant) and not switch.asks_for_gpu(context, enabled):
@@ -310,14 +310,14 @@ def _torch(context: Context, out: Out) -> None:
             else:
                 out.edits.append(Unwrap(statement))
         elif node in casts:
-            out.left.append((node, "this autocast is no block of its own", "take it out by hand"))
+            out.to_do.append((node, "this autocast is no block of its own", "take it out by hand"))
         elif isinstance(statement, ast.Assign) and statement.value is node:
             if _passed_on(context, node):
                 out.edits.append(Replace(node, "None"))
             else:
                 out.gone.add(statement)
         else:
-            out.left.append((node, "this grad scaler is made in a way that was not seen", "take it out by hand"))
+            out.to_do.append((node, "this grad scaler is made in a way that was not seen", "take it out by hand"))
     for call in tree.nodes() if scalers else ():
         if isinstance(call, ast.Call) and (names := {o.name for o in _methods(context, call)}):
             _method(context, out, call, next(iter(names)))
@@ -344,7 +344,7 @@ def _method(context: Context, out: Out, node: ast.Call, name: str) -> None:
     elif name == "state_dict":
         _saved(context, out, node)
     else:
-        out.left.append((node, f"apex has no like of a grad scaler's `{name}`", "take it out by hand"))
+        out.to_do.append((node, f"apex has no like of a grad scaler's `{name}`", "take it out by hand"))
 
 
 def _passed_on(context: Context, made: ast.Call) -> bool:

@@ -40,7 +40,7 @@ def sites(context: Context, optimizers: set[New], key: str = "scaler") -> Iterat
     found: dict[object, Site] = {}
     for call in saves:
         parent = context.tree.parent[call.node]
-        if isinstance(parent, ast.Dict) and all(k is not None for k in parent.keys) and not _holds(parent, key):
+        if isinstance(parent, ast.Dict) and all(k is not None for k in parent.keys) and not _has_key(parent, key):
             found[parent] = Site(parent)
         elif isinstance(parent, ast.keyword) and isinstance(up := context.tree.parent[parent], ast.Call) and _is_dict(up):
             found[up] = Site(up)
@@ -61,7 +61,7 @@ def _calls(context: Context, method: str, optimizers: set[New]) -> list[Call]:
     return list({c.node: c for c in calls if context.facts.is_edited(c.node)}.values())
 
 
-def _holds(node: ast.Dict, key: str) -> bool:
+def _has_key(node: ast.Dict, key: str) -> bool:
     return any(isinstance(k, ast.Constant) and k.value == key for k in node.keys)
 
 

@@ -22,7 +22,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding
 from ddpify.rules.context import Context
 from ddpify.rules.precision import present, saved, scaler_scope, update
-from ddpify.rules.precision.scaler_scope import Home
+from ddpify.rules.precision.scaler_scope import ScalerScope
 
 CODE = "DDP413"
 TITLE = "a grad scaler for float16"
@@ -105,7 +105,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     backwards = {b.call.node: b.receiver for b in every if entry(b.call.node)}
     nodes = list(dict.fromkeys(s.node for s in steps if entry(s.node)))
     files = list(saved.sites(context, {o for s in steps for o in s.receiver.made()}))
-    found = _home(context, every, steps, [f.node for f in files])
+    found = _scaler_scope(context, every, steps, [f.node for f in files])
     assert found is not None  # else it is an obstacle
     edits: list[Edit] = list(found.edits)
     for node, receiver in backwards.items():
@@ -118,17 +118,17 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     yield Change(CODE, _WHY, context.tree.shown, nodes[0], tuple(edits), ("import torch",))
 
 
-def _home(context: Context, every: list[present.Backward], steps: list[Call], wished: list[ast.AST]) -> Home | None:
+def _scaler_scope(context: Context, every: list[present.Backward], steps: list[Call], wished: list[ast.AST]) -> ScalerScope | None:
     """Where the scaler lives."""
     uses: list[ast.AST] = [*(b.call.node for b in every), *(s.node for s in steps), *update.places(context, every, steps)]
     uses += [statement for statement, _ in update.unscaled(context, every, steps)]
     loops = [b.call.loops[0].node for b in every if b.call.loops]
     name = FreshName(("scaler", "grad_scaler", "loss_scaler"), every[0].call.node)
     optimizers = sorted({o for s in steps for o in s.receiver.made()}, key=_place)
-    return scaler_scope.found(context, optimizers, list(dict.fromkeys(uses)), wished, loops, name)
+    return scaler_scope.find_scope(context, optimizers, list(dict.fromkeys(uses)), wished, loops, name)
 
 
-def _in_order(context: Context, found: Home, every: list[present.Backward], steps: list[Call]) -> Iterator[Edit]:
+def _in_order(context: Context, found: ScalerScope, every: list[present.Backward], steps: list[Call]) -> Iterator[Edit]:
     """What stands between backward and step, and what ends the iteration."""
     for statement, optimizer in update.unscaled(context, every, steps):
         yield InsertBefore(statement, f"{found.at(context, statement)}.unscale_({optimizer})")
@@ -174,7 +174,7 @@ def obstacles(context: Context) -> Iterator[Finding]:
         node = every[0].call.node
         yield context.manual(CODE, node, "parameters are moved by hand, along gradients that would be scaled", _closure())
     try:
-        if not stopped and steps and every and _home(context, every, steps, []) is None:
+        if not stopped and steps and every and _scaler_scope(context, every, steps, []) is None:
             yield context.manual(CODE, every[0].call.node, "no place was found for a grad scaler that all of the training reaches", _fix())
     except update.Unclear as unclear:
         yield context.manual(CODE, unclear.node, str(unclear), _fix())

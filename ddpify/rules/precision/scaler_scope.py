@@ -14,7 +14,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(eq=False)
-class Home:
+class ScalerScope:
     """A scaler's name, the edits that make it and hand it on, and the functions that know it (a module: all of its functions).
 
     `owner` is the class whose instances hold it, if one does.
@@ -33,9 +33,9 @@ class Home:
         return self.name if around & self.known else ""
 
 
-def found(
+def find_scope(
     context: Context, optimizers: Iterable[New], uses: list[ast.AST], wished: list[ast.AST], loops: list[ast.AST], name: FreshName
-) -> Home | None:
+) -> ScalerScope | None:
     """A home from which all of `uses` can be reached, and as many of `wished` as may be; None where there is none.
 
     `loops` are the outermost ones of the training, `name` is what the scaler is called, where it is a variable.
@@ -48,11 +48,11 @@ def found(
     owner = owners.pop() if len(owners) == 1 else None
     if owner is not None and all(_self(context, n) for n in uses):
         for statement in reversed(statements):
-            if _class(context, statement) is owner and any(_keeps(n) for n in ast.walk(statement)):
+            if _class(context, statement) is owner and any(_stores_attribute(n) for n in ast.walk(statement)):
                 held, at = _free_attribute(owner), _outer(context, statement)
-                return Home(held, [InsertAfter(at, f"{_self(context, at)}.{held} = {code}")], owner=owner)
+                return ScalerScope(held, [InsertAfter(at, f"{_self(context, at)}.{held} = {code}")], owner=owner)
     for home, edit in _homes(context, statements, uses, loops, f"{name} = {code}", name):
-        out = Home(str(name), [edit], {home})
+        out = ScalerScope(str(name), [edit], {home})
         if all(out.at(context, n) or _handed(context, out, n) for n in uses):
             for n in wished:
                 if not out.at(context, n):
@@ -97,16 +97,16 @@ def _function(context: Context, node: ast.AST) -> ast.AST:
     return context.facts.tree_of(node).function(node)
 
 
-def _keeps(node: ast.AST) -> bool:
+def _stores_attribute(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
-def _handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool:
+def _handed(context: Context, home: ScalerScope, node: ast.AST, depth: int = 0) -> bool:
     """Hand the scaler to the function that a node stands in, through the calls that lead there; False where that cannot be."""
     function = context.tree.function(node)
     if function in home.known:
         return True
-    if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not plain(context, function):
+    if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not is_only_called(context, function):
         return False
     sites = calls(context, function)
     if not sites:
@@ -122,7 +122,7 @@ def _handed(context: Context, home: Home, node: ast.AST, depth: int = 0) -> bool
     return True
 
 
-def plain(context: Context, function: Function) -> bool:
+def is_only_called(context: Context, function: Function) -> bool:
     """Whether a function is only called, and takes arguments as they come."""
     tree, name = context.facts.tree_of(function), context.facts.tree_of(function).name
     if function.decorator_list or not isinstance(tree.parent[function], (ast.Module, ast.If)):

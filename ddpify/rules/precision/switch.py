@@ -109,7 +109,7 @@ def _edits(context: Context, call: ast.Call, scaler: bool, off: bool) -> Iterato
         yield DropArgument(call, "enabled", _position(context, call, "enabled"))
     if scaler:
         return
-    dtype, wanted = _given(context, call, "dtype"), "float16" if amp == "torch" else "bfloat16"
+    dtype, wanted = _passed(context, call, "dtype"), "float16" if amp == "torch" else "bfloat16"
     default = dtype is None and amp == "torch" and not _on_cpu(context, call)
     if not default and (dtype is None or context.facts.after.value(dtype).paths() != {f"torch.{wanted}"}):
         yield SetArgument(call, "dtype", f"torch.{wanted}", position=_position(context, call, "dtype"))
@@ -121,13 +121,13 @@ def _position(context: Context, call: ast.Call, keyword: str) -> int:
     return places[path.rpartition(".")[2]][keyword]
 
 
-def _given(context: Context, call: ast.Call, keyword: str) -> ast.expr | None:
+def _passed(context: Context, call: ast.Call, keyword: str) -> ast.expr | None:
     return argument(call, _position(context, call, keyword), keyword)
 
 
 def _constant(context: Context, call: ast.Call, keyword: str) -> object:
     """The constant passed as `keyword`; None where there is none."""
-    given = _given(context, call, keyword)
+    given = _passed(context, call, keyword)
     return given.value if isinstance(given, ast.Constant) else None
 
 
@@ -140,7 +140,7 @@ def _on_cpu(context: Context, call: ast.Call) -> bool:
 
 def _chosen(context: Context, call: ast.Call) -> bool:
     """Whether a setting of the script decides if an autocast is on."""
-    given = _given(context, call, "enabled")
+    given = _passed(context, call, "enabled")
     return given is not None and not isinstance(given, ast.Constant) and not asks_for_gpu(context, given)
 
 

@@ -166,14 +166,14 @@ def readers(context: Context) -> list[Call]:
         paths = call.func.paths()
         clips = any(library.clips(p) for p in paths)
         own = [o for o in call.func.objs if isinstance(o, Func)]
-        reads = any(_reads(o.node) for o in own) and not any(_own_training(run_call, call) for run_call in run.trace.calls)
+        reads = any(_reads(o.node) for o in own) and not any(_trains_inside(run_call, call) for run_call in run.trace.calls)
         inline = isinstance(call.node.func, ast.Attribute) and _of_grad(call.node.func.value) and not call.method.startswith("zero")
         if clips or reads or inline or any(_of_grad(a) for a in call.node.args):
             out.append(call)
     return sorted(out, key=lambda c: c.order)
 
 
-def _own_training(inner: Call, outer: Call) -> bool:
+def _trains_inside(inner: Call, outer: Call) -> bool:
     """Whether a call runs inside another and trains: then what is read there is looked at there."""
     return outer.node in inner.stack and (inner.method == "backward" or inner.method == "step")
 

@@ -135,14 +135,14 @@ def _strings(call: ast.Call) -> list[str]:
 def _parsers(tree: Tree, visited: Collection[ast.AST] | None) -> Iterator[ast.stmt]:
     """The statements that make a parser which then reads the command line."""
     assigned: list[ast.Assign | ast.AnnAssign] = tree.of(ast.Assign, ast.AnnAssign)
-    made = list(filter(_makes, assigned))
+    made = list(filter(_creates_parser, assigned))
     read = {structure(n.func.value) for n in tree.of(ast.Call) if _parses(n) and _runs(tree, n, visited)}  # type: ignore[attr-defined]
     named = [s for s in made if (target := _target(s)) is not None and structure(target) in read]
     # a parser that is read under another name: where there is one in all, that
     yield from named or (made if len(made) == 1 and read else [])
 
 
-def _makes(statement: ast.Assign | ast.AnnAssign) -> bool:
+def _creates_parser(statement: ast.Assign | ast.AnnAssign) -> bool:
     made = last_name(statement.value.func) if isinstance(statement.value, ast.Call) else ""
     return _target(statement) is not None and made.endswith(("ArgumentParser", "ArgParser"))
 

@@ -101,7 +101,7 @@ def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], 
             imports = (*change.imports, *group, *(f"from {spelled(context, name, file)} import {n}" for n in _called(context, edits, file)))
             node = change.node if context.facts.tree_of(change.node).name == file else edits[0].node
             shown = context.facts.trees[file].shown
-            rest = replace(change, discharges=(), settles=(), agrees=(), turns=()) if i else change
+            rest = replace(change, discharges=(), replicates=(), replicated_branches=(), redistributes=()) if i else change
             out.append(replace(rest, edits=tuple(edits), imports=imports, node=node, file=shown))
     return out, (name, path)
 
@@ -136,7 +136,7 @@ def _place(context: Context, changes: Sequence[Change]) -> Place:
     """The module's name, one that nothing of the project has, and its file."""
     project = context.facts.project
     nodes = (e.node for c in changes for e in c.edits if not context.facts.in_main(e.node))
-    folder, package = project.home(sorted({context.facts.tree_of(n).name for n in nodes}))
+    folder, package = project.common_folder(sorted({context.facts.tree_of(n).name for n in nodes}))
     dotted = f"{package}." if package else ""
     names = (f"{dotted}{n}" for n in (*_USUAL, *(f"{_USUAL[-1]}{i}" for i in range(2, 99))))
     name = next(n for n in names if not project.is_local(n) or project.is_ours(n))
@@ -161,11 +161,11 @@ def _if_joined(context: Context, edit: Edit, change: Change) -> Edit:
 
 def _worded(context: Context, edit: Edit) -> Edit:
     """An edit with the rank and its like asked for when they are needed."""
-    found = {f.name: _asked(context, getattr(edit, f.name)) for f in fields(edit) if f.name in ("template", "code", "header")}
+    found = {f.name: _with_calls(context, getattr(edit, f.name)) for f in fields(edit) if f.name in ("template", "code", "header")}
     return replace(edit, **found)  # type: ignore[arg-type]
 
 
-def _asked(context: Context, text: str, own: bool = True) -> str:
+def _with_calls(context: Context, text: str, own: bool = True) -> str:
     """The text with names made calls, but for what stands in plain strings."""
     parts = _PLAIN.split(text)
     return "".join(part if i % 2 else _called_for(context, part, own) for i, part in enumerate(parts))
@@ -181,7 +181,7 @@ def _called_for(context: Context, text: str, own: bool = True) -> str:
 
 def _outside_docstring(context: Context, text: str) -> str:
     parts = text.split('"""')
-    return '"""'.join(_asked(context, part, own=False) if i % 2 == 0 else part for i, part in enumerate(parts))
+    return '"""'.join(_with_calls(context, part, own=False) if i % 2 == 0 else part for i, part in enumerate(parts))
 
 
 def _texts(edits: Sequence[Edit]) -> list[str]:

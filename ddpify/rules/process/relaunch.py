@@ -96,13 +96,13 @@ def move(project: Project, asked: Launcher) -> Move | None:
     if old == asked != "launch":
         return None
     if old is None:
-        return _left(made, entry, entry.tree.body[0], "the script starts its processes in a way of its own")
+        return _not_moved(made, entry, entry.tree.body[0], "the script starts its processes in a way of its own")
     if old == "spawn":
         _called_once(entry, made)
     elif asked != "launch":
         away = next((file for file in project.files.values() if _passed(file)), None)
         if away is not None:
-            return _left(
+            return _not_moved(
                 made, away, _passed(away)[0], "the local rank is declared here", 'give it default=int(os.environ.get("LOCAL_RANK", 0))'
             )
         for call in _passed(entry):
@@ -111,7 +111,7 @@ def move(project: Project, asked: Launcher) -> Move | None:
                 Change(CODE, "torchrun passes no argument but the environment", entry.shown, call, tuple(edits), ("import os",))
             )
     if old == "spawn" or asked != "spawn":
-        made.changes += _left_to_the_launcher(entry)
+        made.changes += _launcher_defaults(entry)
     if asked == "launch":
         made.changes += local_rank.accepting(entry.standing)
     if asked == "spawn":
@@ -120,7 +120,7 @@ def move(project: Project, asked: Launcher) -> Move | None:
     return made if made.changes or made.findings or made.spawned else None
 
 
-def _left(made: Move, file: SourceFile, node: ast.AST, why: str, fix: str = "") -> Move:
+def _not_moved(made: Move, file: SourceFile, node: ast.AST, why: str, fix: str = "") -> Move:
     line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
     made.findings.append(Finding(CODE, Safety.MANUAL, f"not moved to another launcher: {why}", file.shown, line, column, fix))
     return made
@@ -159,7 +159,7 @@ def _argument(file: SourceFile) -> str:
     return next((_destination(call) for call in _passed(file)), "")
 
 
-def _left_to_the_launcher(file: SourceFile) -> Iterator[Change]:
+def _launcher_defaults(file: SourceFile) -> Iterator[Change]:
     """Each assignment of what the launcher sets becomes a default."""
     for node in ast.walk(file.tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Constant):
@@ -174,32 +174,32 @@ def _called_once(file: SourceFile, made: Move) -> None:
     """The function that was spawned is called by each process of the launcher."""
     calls = list(_spawns(file))
     if len(calls) != 1:
-        _left(made, file, calls[0] if calls else file.tree.body[0], "processes are spawned at several places, or in another module")
+        _not_moved(made, file, calls[0] if calls else file.tree.body[0], "processes are spawned at several places, or in another module")
         return
     (call,) = calls
     given = {k.arg: k.value for k in call.keywords} | dict(zip(("fn", "args", "nprocs", "join"), call.args, strict=False))
     worker, passed, number = given.get("fn"), given.get("args"), given.get("nprocs")
     functions = {n.name: n for n in file.tree.body if isinstance(n, ast.FunctionDef)}
     if not isinstance(worker, ast.Name) or worker.id not in functions or not functions[worker.id].args.args:
-        _left(made, file, call, "what is spawned is not a function of this file")
+        _not_moved(made, file, call, "what is spawned is not a function of this file")
         return
     groups = [n for n in ast.walk(file.tree) if isinstance(n, ast.Call) and last_name(n.func) == "init_process_group"]
     edits: list[Edit] = []
     for group in groups:
         rank = next((k.value for k in group.keywords if k.arg == "rank"), group.args[4] if len(group.args) > 4 else None)
         if rank is not None and not isinstance(rank, ast.Name):
-            _left(made, file, rank, "the rank is computed here", "leave rank, world_size and init_method to the launcher")
+            _not_moved(made, file, rank, "the rank is computed here", "leave rank, world_size and init_method to the launcher")
             return
         if len(group.args) > 1:
-            _left(made, file, group, "the process group's arguments are not named", "pass the backend alone")
+            _not_moved(made, file, group, "the process group's arguments are not named", "pass the backend alone")
             return
         edits += [DropArgument(group, name) for name in ("rank", "world_size", "init_method")]
     if not groups:
-        _left(made, file, call, "the process group is started in another module", "leave rank and world_size to the launcher there")
+        _not_moved(made, file, call, "the process group is started in another module", "leave rank and world_size to the launcher there")
         return
     inputs = _inputs(passed, number)
     if inputs is None:
-        _left(made, file, call, "what the spawned function is given is not written out here")
+        _not_moved(made, file, call, "what the spawned function is given is not written out here")
         return
     holes = tuple(n for n in inputs if isinstance(n, ast.expr))
     words = [f"{{{holes.index(n)}}}" if isinstance(n, ast.expr) else n for n in inputs]

@@ -206,44 +206,40 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         yield from _hidden(context)
     agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
     if unshared and not agreed:
-        where = unshared[0][0].node
-        node = (
-            where
-            if context.facts.is_edited(where)
-            else next((n for n in unshared[0][0].stack if context.facts.is_edited(n)), context.tree.root.body[0])
-        )
-        bound = dict.fromkeys(_bound(context, root, context.tree.root) for _, root in unshared)
-        others = tuple(f"seed:{module}" for module, _ in bound if module)
-        yield Change(
-            CODE,
-            "what is drawn here must be the same on all ranks: they start from rank 0's seed",
-            context.tree.shown,
-            node,
-            (),
-            ("import torch", *(needed for _, needed in bound if needed)),
-            Safety.NOTE,
-            needs=("agree_on_seed", *others),
-        )
+        yield _from_rank_zero(context, unshared)
     restored = [c for c in run.trace.calls if c.func.paths() & _RESTORES.keys() and not _of_a_helper(context, c)]
     if not seeds and not unshared and not restored:
         yield from _unordered(context)
+    elif not any(o.kind == "rank" for c in seeds for a in c.args for o in a.origins):
+        yield from _reseeded(context, seeds, [root for _, root in unshared], restored)
+
+
+def _from_rank_zero(context: Context, unshared: list[tuple[Call, str]]) -> Change:
+    """Let all ranks start from rank 0's seed, for what they draw before training."""
+    first = unshared[0][0]
+    node = next((n for n in (first.node, *first.stack) if context.facts.is_edited(n)), context.tree.root.body[0])
+    bound = dict.fromkeys(_bound(context, root, context.tree.root) for _, root in unshared)
+    others = tuple(f"seed:{module}" for module, _ in bound if module)
+    return Change(
+        CODE,
+        "what is drawn here must be the same on all ranks: they start from rank 0's seed",
+        context.tree.shown,
+        node,
+        (),
+        ("import torch", *(needed for _, needed in bound if needed)),
+        Safety.NOTE,
+        needs=("agree_on_seed", *others),
+    )
+
+
+def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored: list[Call]) -> Iterator[Change | Finding]:
+    """Let each rank draw its own numbers from the first training loop on; `unshared` are the generators that nothing seeds."""
+    backward = min((loop.backward for loop in context.facts.loops), key=lambda call: call.order, default=None)
+    node = _training_statement(context, backward) if backward is not None else None
+    if backward is None or node is None:
         return
-    if any(o.kind == "rank" for c in seeds for a in c.args for o in a.origins):
-        return
-    loops = sorted({loop.backward.order: loop for loop in context.facts.loops}.items())
-    if not loops:
-        return
-    loop = loops[0][1]
-    around = loop.backward.loops
-    if not around:
-        return
-    node = around[0].node
-    if not context.facts.is_edited(node) or not isinstance(node, ast.stmt):
-        calls = [n for n in loop.backward.stack if context.facts.is_edited(n)]
-        if not calls:
-            return
-        node = context.tree.statement(calls[-1])
-    again = [c for c in restored if any(inner.node in [up.node for up in around] for inner in c.loops)]
+    around = {loop.node for loop in backward.loops}
+    again = [c for c in restored if any(inner.node in around for inner in c.loops)]
     if again:
         yield context.manual(
             CODE,
@@ -253,19 +249,47 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             level=Safety.REVIEW,
         )
         return
-    repeated = {c.node: c for c in seeds if c.order > loop.backward.order and set(c.stack) & set(context.training)}
-    repeated |= {c.node: c for c in seeds if any(inner.node in [up.node for up in around] for inner in c.loops)}
+    repeated = {c.node: c for c in seeds if c.order > backward.order and set(c.stack) & set(context.training)}
+    repeated |= {c.node: c for c in seeds if any(inner.node in around for inner in c.loops)}
     for call in repeated.values():
         yield _per_rank(context, call)
     seeds = [c for c in seeds if c.node not in repeated]
+    lines, imports = _seed_lines(context, node, seeds, unshared, restored)
+    if lines:
+        code = f"if {context.names['rank']} != 0:\n" + "".join(f"    {line}\n" for line in lines)
+        yield Change(
+            CODE,
+            "each rank draws its own dropout, noise and augmentation from here on",
+            context.tree.shown,
+            node,
+            (InsertBefore(node, code.format(context.names["rank"])),),
+            tuple(imports),
+            Safety.NOTE,
+        )
+        yield from _unordered(context)
+
+
+def _training_statement(context: Context, backward: Call) -> ast.stmt | None:
+    """The edited statement that runs the training: the outermost loop around a backward call, or a call that leads there."""
+    node = backward.loops[0].node if backward.loops else None
+    if node is None or (context.facts.is_edited(node) and isinstance(node, ast.stmt)):
+        return node
+    calls = [n for n in backward.stack if context.facts.is_edited(n)]
+    return context.tree.statement(calls[-1]) if calls else None
+
+
+def _seed_lines(
+    context: Context, node: ast.stmt, seeds: list[Call], unshared: list[str], restored: list[Call]
+) -> tuple[list[str], list[str]]:
+    """What moves each generator in use on by the rank, and the imports that it needs."""
     if not seeds and not unshared and not restored:
-        return
+        return [], []
     seeded = {p for c in seeds for p in c.func.paths()} | ({_SEEDS["torch"]} if unshared else set())
     torch_too = _SEEDS["torch"] in seeded or bool(restored)
     lines = ["torch.manual_seed(torch.initial_seed() + {0})"] if torch_too else []
     roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and path in seeded}
     roots |= {_RESTORES[path] for c in restored for path in c.func.paths() if path in _RESTORES} - {"torch"}
-    roots |= {root if root != "sklearn" else "numpy" for _, root in unshared} - {"torch"}
+    roots |= {root if root != "sklearn" else "numpy" for root in unshared} - {"torch"}
     imports = ["import torch"]
     for root in sorted(roots):
         module, needed = _bound(context, root, node)
@@ -275,19 +299,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         elif module:
             draw = "randint" if root == "numpy" else "randrange"
             lines.append(f"{module}.seed({module}.{draw}(2**31) + {{0}})")
-    if not lines:
-        return
-    code = f"if {context.names['rank']} != 0:\n" + "".join(f"    {line}\n" for line in lines)
-    yield Change(
-        CODE,
-        "each rank draws its own dropout, noise and augmentation from here on",
-        context.tree.shown,
-        node,
-        (InsertBefore(node, code.format(context.names["rank"])),),
-        tuple(imports),
-        Safety.NOTE,
-    )
-    yield from _unordered(context)
+    return lines, imports
 
 
 def _of_a_helper(context: Context, call: Call) -> bool:

@@ -86,20 +86,20 @@ def _is_gradient(use: Use, argument: ast.expr) -> bool:
     while size < len(known):
         size = len(known)
         for node in use.unit.walk():
-            if isinstance(node, (ast.For, ast.comprehension)) and _speaks_of(node.iter, known):
+            if isinstance(node, (ast.For, ast.comprehension)) and _mentions_gradients(node.iter, known):
                 known |= _names(node.target)
-            elif isinstance(node, ast.Assign) and _speaks_of(node.value, known):
+            elif isinstance(node, ast.Assign) and _mentions_gradients(node.value, known):
                 known.update(*map(_names, node.targets))
-            elif isinstance(node, ast.Call) and _collects(node) and any(_speaks_of(item, known) for item in node.args):
+            elif isinstance(node, ast.Call) and _collects(node) and any(_mentions_gradients(item, known) for item in node.args):
                 known |= _names(node.func)
-    return _speaks_of(argument, known)
+    return _mentions_gradients(argument, known)
 
 
 def _collects(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend")
 
 
-def _speaks_of(value: ast.expr, known: set[str]) -> bool:
+def _mentions_gradients(value: ast.expr, known: set[str]) -> bool:
     for node in ast.walk(value):
         if isinstance(node, ast.Attribute) and node.attr in ("grad", "parameters", "named_parameters"):
             return True

@@ -69,7 +69,7 @@ def _whole_graph(reached: Reach, use: Use, graphs: bool) -> ast.Call | None:
     rows = picked[0].slice
     if not isinstance(rows, (ast.Name, ast.Attribute)) or not _is_fixed(reached, use.unit, rows) or not _goes_backward(use):
         return None
-    for forward in (*_made_by(use.unit, picked[0].value), *_made_by(use.unit, picked[1].value)):
+    for forward in (*_producers(use.unit, picked[0].value), *_producers(use.unit, picked[1].value)):
         given = [*forward.args, *(keyword.value for keyword in forward.keywords)]
         inputs = sum(2 if isinstance(item, ast.Starred) else not isinstance(item, ast.Constant) for item in given)
         if (graphs or inputs > 1) and _is_model(reached, use.unit, forward) and all(_is_fixed(reached, use.unit, item) for item in given):
@@ -93,7 +93,7 @@ def _bound_by(node: ast.Assign | ast.AugAssign) -> set[str]:
     return _names(node.targets if isinstance(node, ast.Assign) else [node.target])
 
 
-def _made_by(unit: Unit, value: ast.expr) -> Iterator[ast.Call]:
+def _producers(unit: Unit, value: ast.expr) -> Iterator[ast.Call]:
     """The calls whose result `value` may be."""
     if isinstance(value, ast.Call):
         yield value
