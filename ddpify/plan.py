@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Literal
 
 from ddpify.choices import identified
-from ddpify.facts import averaged, collect, initialize
+from ddpify.facts import averaged, collect, initialize, wrap_places
 from ddpify.facts.collect import Facts
 from ddpify.launchers import start
 from ddpify.launchers.spawn import Spawned
@@ -184,7 +184,7 @@ def _context(project: Project, options: Options, edited: tuple[str, ...] | None 
     facts.edited = facts.edited if edited is None else edited
     amp = initialize.place(facts) if options.level else None
     facts.floor = amp.event if isinstance(amp, initialize.Site) else None
-    collect.place_wraps(facts)
+    wrap_places.place_wraps(facts)
     averaged.fill(facts)
     return _sharing_out(Context(facts, options, amp=amp))
 

@@ -514,7 +514,7 @@ def _joined(places: Sequence[_Place | None]) -> _Place | None:
 
 
 def _nodes(edit: Any) -> tuple[ast.AST, ...]:
-    """The nodes that an edit speaks of."""
+    """The nodes that an edit names."""
     return edit.node, *getattr(edit, "holes", ()), *([edit.last] if isinstance(edit, Within) else [])
 
 

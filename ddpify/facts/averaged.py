@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts import collect, library, methods, runs
+from ddpify.facts import collect, library, methods, runs, wrap_places
 from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
 from ddpify.facts.moved_saves import moves
@@ -38,7 +38,7 @@ def fill(facts: Facts) -> None:
             facts.averaged_optimizers = frozenset((*done, *ordered))
     facts.needs_no_wrapper = frozenset(m for m in facts.models if (own := optimizers_of(facts, m)) and own <= facts.averaged_optimizers)
     if facts.needs_no_wrapper:
-        collect.place_wraps(facts)
+        wrap_places.place_wraps(facts)
 
 
 def _trained_methods(facts: Facts, starts: dict[New, list[Start]]) -> tuple[TrainedMethod, ...] | None:
@@ -74,7 +74,7 @@ def unfit(facts: Facts) -> Iterator[TrainedModel]:
         if any(not (isinstance(o, Lit) and not o.value) for o in kept):
             yield from (m for m in facts.models if any(pair[0] in m.objs for pair in loop.loss.of_kind("forward")))
     for model in facts.models:
-        within = training - collect.made_in(run, model)
+        within = training - wrap_places.made_in(run, model)
         moved = any(moves(facts, c, model) and any(loop.node in within for loop in c.loops) for c in run.trace.calls)
         if moved or _freed(facts, model, within):
             yield model
@@ -161,7 +161,7 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
     root = _outermost(run, owner)
     together = next((m for m in facts.models if root in m.objs), None)
     for model in (TrainedModel(frozenset((root,)), frozenset()), *([together] if together is not None else [])):
-        for statement, target in collect.candidates(facts, model, step):
+        for statement, target in wrap_places.candidates(facts, model, step):
             own = any(
                 isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None) for up in _around(facts, statement)
             )

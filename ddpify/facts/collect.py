@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import islice
 
-from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps, pickled
+from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps
 from ddpify.facts.batch_source import BatchSource
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Value, join
+from ddpify.facts.model import NOTHING, Call, Func, Loop, Method, New, Obj, Part, Value, join
 from ddpify.facts.runs import Run, place_of, run, run_by
-from ddpify.facts.tree import Forest, Tree, same, structure
+from ddpify.facts.tree import Forest, Tree
 from ddpify.project import Project
 from ddpify.records import dataclass, field, replace
 
@@ -346,60 +345,6 @@ def optimizer_parameters(facts: Facts, optimizer: New) -> Value:
 # ---------------------------------------------------------------------------------------------------- where to wrap
 
 
-def place_wraps(facts: Facts) -> None:
-    """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
-    wraps: dict[ast.stmt, tuple[ast.expr, ...]] = {}
-    facts.after, facts.passed = facts.before, frozenset()
-    for model in sorted(facts.models, key=lambda m: first_order(facts, m)):
-        model.wrap, model.wrapped = None, _is_wrapped_in(facts, model, facts.before)
-        most = 20 if facts.before.interpreter.spent < 10_000 else 3  # each trial runs the script once more
-        for statement, target in () if model.wrapped or model in facts.needs_no_wrapper else islice(candidates(facts, model), most):
-            if _part_of_a_module(facts, target, statement):
-                continue
-            known: dict[Hashable, ast.expr] = facts.project.memo.setdefault(("wraps", statement), {})  # type: ignore[assignment]
-            target = known.setdefault(structure(target), target)
-            trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
-            tried = run(facts.project, trial, ignore_dp=True, batch_sources=facts.batch_sources)
-            if _is_wrapped_in(facts, model, tried):
-                model.wrap = statement, target
-                model.container = container_kind(facts, statement, target)
-                wraps = dict(trial)
-                facts.after = tried
-                break
-    if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
-        facts.after = run(facts.project, wraps, ignore_dp=True, batch_sources=facts.batch_sources)
-    facts.wraps = wraps
-    for _ in range(4):  # what a call is handed decides what the calls inside it are handed
-        found = dict(_passed(facts))
-        inner = {arg for arg, call in found.items() if all(set(c.stack) & set(found.values()) for c in facts.after.calls(call))}
-        if not set(found) - inner:
-            break
-        facts.passed |= set(found) - inner
-        facts.after = run(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, batch_sources=facts.batch_sources)
-    _unwrap_what_is_pickled(facts)
-
-
-def _unwrap_what_is_pickled(facts: Facts) -> None:
-    """Let what is saved as a whole hold the models themselves, where none is trained out of there."""
-    facts.pickled = frozenset()
-    found = frozenset(pickled.entries(facts.after, facts.entry))
-    if not found:
-        return
-    tried = run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed | found, batch_sources=facts.batch_sources)
-    if all(_is_wrapped_in(facts, model, tried) for model in facts.models if _is_wrapped_in(facts, model, facts.after)):
-        facts.pickled, facts.passed, facts.after = found, facts.passed | found, tried
-
-
-def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bool:
-    """Whether a target is an attribute of a module, whose state dict would get other keys if it held a wrapper."""
-    run, tree = facts.before, facts.tree_of(statement)
-    if not isinstance(target, ast.Attribute):
-        return False
-    function = tree.function(statement)
-    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and same(n, target.value)]
-    return any(run.interpreter.is_module(o) for v in held for o in v.objs)
-
-
 def with_redistribution(
     facts: Facts,
     replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]],
@@ -438,38 +383,6 @@ def training_calls(facts: Facts) -> set[ast.AST]:
     return out
 
 
-def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
-    """The arguments that hand a wrapped model to a call that does not train, with that call: they are given the model itself."""
-    run = facts.after
-    training = training_calls(facts)
-    for node in facts.entry.nodes():
-        if not isinstance(node, ast.Call) or node in training or not run.calls(node):
-            continue
-        func = run.value(node.func)
-        if facts.wrapped(func) is not False or any(isinstance(o, Method) and o.name in library.MODULE_METHODS for o in func.objs):
-            continue
-        if func.paths() & {"isinstance", "type", "id", "hasattr", "setattr", "dict", "list", "tuple", "functools.partial", *library.DDPS}:
-            continue
-        if any(isinstance(o, Method) and getattr(o.of, "path", "") in library.COLLECTIONS | library.CONTAINERS for o in func.objs):
-            continue  # it is kept, and may be trained from there
-        if func.paths() == {"getattr"} and _named_module(node):
-            continue
-        for arg in [*node.args, *(k.value for k in node.keywords)]:
-            value = run.value(arg)
-            if (
-                isinstance(arg, (ast.Name, ast.Attribute))
-                and facts.wrapped(value)
-                and node not in facts.prefixed
-                and not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores)
-            ):
-                yield arg, node
-
-
-def _named_module(call: ast.Call) -> bool:
-    """Whether a call is `getattr(model, "module", model)`."""
-    return len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and call.args[1].value == "module"
-
-
 def first_node(model: TrainedModel) -> ast.AST:
     """The first forward of a model in its file."""
     return min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
@@ -480,254 +393,6 @@ def first_order(facts: Facts, model: TrainedModel) -> int:
     return min((c.order for n in model.forwards for c in facts.before.calls(n)), default=0)
 
 
-def _is_wrapped_in(facts: Facts, model: TrainedModel, run: Run) -> bool:
-    """Whether every training forward of the model goes through a wrapper in this run."""
-    seen = False
-    for node in model.forwards:
-        for call in run.calls(node):
-            called = run_by(call)
-            mine = [o for o in called if o in model.objs]
-            wrapped = [o for o in called if isinstance(o, New) and o.path in library.DDPS]
-            if mine or (not wrapped and called):
-                if call.no_grad:
-                    continue
-                return False
-            seen = True
-    return seen
-
-
-def writes(
-    facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]
-) -> list[tuple[int, ast.AST, tuple[ast.AST, ...]]]:
-    """The events before `before` that create the model or may write to its parameters: (order, node, stack)."""
-    run = facts.before
-    around_model = run.around(model.objs)
-    makers = {_base(o) for o in model.objs}
-    out: list[tuple[int, ast.AST, tuple[ast.AST, ...]]] = []
-    for call, about in run.writing:
-        if call.order >= before or (about.isdisjoint(around_model | makers) and library.INITIALIZE not in call.func.paths()):
-            continue
-        if any(loop.node in around for loop in call.loops):
-            continue
-        if any(o.node is call.node for o in call.result.objs & makers if isinstance(o, New)):
-            out.append((call.order, call.node, call.stack))
-            continue
-        writes = call.method in library.MODULE_WRITERS
-        if writes and (run.unwrap(call.receiver) & around_model or _of(facts, model, call.receiver)):
-            prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.made())
-            if call.method == "load_state_dict" and (prefixed or not loads):
-                continue
-            out.append((call.order, call.node, call.stack))
-        elif _touches(facts, model, call):
-            out.append((call.order, call.node, call.stack))
-    for store, about in run.storing:
-        if (
-            store.order < before
-            and not about.isdisjoint(model.objs)
-            and not any(loop.node in around for loop in store.loops)
-            and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
-        ):
-            out.append((store.order, store.node, store.stack))
-    if facts.floor is not None and facts.floor[0] < before:
-        out.append(facts.floor)
-    return sorted(out, key=lambda e: e[0])
-
-
-def _base(obj: Obj) -> Obj:
-    """An object; of a part, such as an entry of what a file held, what it is a part of."""
-    while isinstance(obj, Part):
-        obj = obj.of
-    return obj
-
-
-def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
-    """Whether a value is made of the model's parameters or submodules."""
-    objs = set(value.of_kind("parameters")) | {o for o in value.objs if isinstance(o, (Part, New))}
-    return any(
-        r in model.objs
-        for o in objs
-        if isinstance(o, (New, Part))
-        for r in facts.before.roots(o)
-        if r is not o or "parameters" in {k.kind for k in value.origins}
-    )
-
-
-_PRUNE = "torch.nn.utils.prune."
-_PARAMETRIZES = ("torch.nn.utils.parametriz", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", _PRUNE)
-
-
-def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
-    """Whether a call writes to parameters it was given: `nn.init`, in-place methods, a library function that takes the model."""
-    paths = call.func.paths()
-    if library.INITIALIZE in paths:
-        return True
-    if any(p.startswith("torch.nn.init.") for p in paths):
-        return any(_of(facts, model, a) for a in call.args)
-    if call.method.endswith("_") and not call.method.endswith("__"):
-        return _of(facts, model, call.receiver)
-    if any(p.startswith(_PARAMETRIZES) for p in paths):
-        return any(_of(facts, model, a) for a in call.args)
-    if paths and not any(isinstance(o, Func) for o in call.func.objs):
-        if any(p.startswith(("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.")) for p in paths):
-            return False
-        return any(facts.before.unwrap(a) & model.objs for a in (*call.args, *call.keywords.values()))
-    return False
-
-
-def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> Iterator[tuple[ast.stmt, ast.expr]]:
-    """Statements after which the model could be wrapped, and the names to wrap, the likeliest first; `train`: before that call."""
-    run = facts.before
-    seen: set[tuple[ast.stmt, Hashable]] = set()
-    places: list[tuple[Tree, ast.stmt]] = []
-    firsts = [c for n in model.forwards for c in run.calls(n) if not c.no_grad]
-    first = min(firsts, key=lambda c: c.order, default=train)
-    if first is None:
-        return
-    train = first
-    anew = made_in(run, model)
-    for loads in (True, False):
-        events = writes(facts, model, train.order, loads, {loop.node for loop in train.loops} - anew)
-        if not events:
-            continue
-        _, node, stack = events[-1]
-        common = 0
-        while common < len(stack) and common < len(train.stack) and stack[common] is train.stack[common]:
-            common += 1
-        for depth in [common, *range(len(stack), common, -1)]:
-            at = stack[depth] if depth < len(stack) else node
-            there = train.stack[depth] if depth < len(train.stack) else train.node
-            if isinstance(at, ast.Module):
-                continue
-            tree = facts.tree_of(at)
-            statement = dominating(tree, at, there if depth == common else None)
-            if depth == common and _repeats(tree, statement, there, anew):
-                continue
-            places.append((tree, statement))
-            for target in targets(facts, tree, statement, model):
-                key = (statement, structure(target))
-                if key not in seen:
-                    seen.add(key)
-                    yield statement, target
-                if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
-                    return
-    written = writes(facts, model, train.order, True, {loop.node for loop in train.loops} - anew)
-    for store in run.trace.stores:  # a model made in a call's arguments: where an object of the project takes it up
-        if written and not any(store.node is node for _, node, _ in written[-1:]) and store.order < written[-1][0]:
-            continue
-        if isinstance(store.node, ast.Attribute) and store.order < train.order and run.unwrap(store.value) & model.objs:
-            tree = facts.tree_of(store.node)
-            if store.node in tree.parent and isinstance(tree.statement(store.node), ast.Assign):
-                yield tree.statement(store.node), store.node
-    for tree, statement in places:  # what another object holds it as
-        for text in _names_of_model(facts, tree, statement, model, True):
-            yield statement, ast.parse(text, mode="eval").body
-
-
-def dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
-    """The statement around `at` in the innermost block that also holds `there`; without `there`, in its function's own block."""
-    path = tree.path(at)
-    if there is None or there not in tree.parent:
-        return path[-1]
-    others = set(map(id, tree.path(there)))
-    blocks = {id(s) for p in tree.path(there) for s in tree.block(p)}
-    for statement in path:
-        if id(statement) in blocks and id(statement) not in others:
-            return statement
-    return path[-1]
-
-
-def made_in(run: Run, model: TrainedModel) -> set[ast.AST]:
-    """The loops in which the model is made anew, such as one over folds; what is made after the last training is not trained."""
-    last = max((c.last for n in model.forwards for c in run.calls(n)), default=0)
-    calls = [c for o in model.objs if isinstance(o, New) for c in run.calls(o.node) if c.order < last]
-    return {loop.node for c in calls for loop in c.loops} if all(c.loops for c in calls) else set()
-
-
-def _repeats(tree: Tree, statement: ast.stmt, there: ast.AST, anew: set[ast.AST]) -> bool:
-    """Whether a loop holds both the statement and the training, and not the making: the model would be wrapped again each time."""
-    if there not in tree.parent:
-        return False
-    inner = tree.path(there)
-    return any(isinstance(s, (ast.For, ast.While)) and s in inner and s not in anew for s in tree.path(statement))
-
-
-def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) -> Iterator[ast.expr]:
-    """The names and attributes that hold the model once `statement` has run, the latest assigned first."""
-    run = facts.before
-    function = tree.function(statement)
-    found: list[tuple[int, ast.expr]] = []
-    globals_ = {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}
-    for node in ast.walk(function):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = [e for t in node.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            targets = [node.target]
-        if not targets or tree.function(node) is not function or tree.after(node, statement):
-            continue
-        for target in targets:
-            if isinstance(target, (ast.Name, ast.Attribute)):
-                value = run.value(target) if isinstance(target, ast.Name) else stored(run, target)
-                if is_all(run, value, model):
-                    found.append((node.lineno, target))  # type: ignore[attr-defined]
-    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        for arg in function.args.args:
-            if run.unwrap(run.value(arg)) & model.objs and arg.arg not in globals_:
-                found.append((0, ast.Name(arg.arg, ast.Load())))
-    names: set[str] = set()
-    for text in (*(ast.unparse(t) for _, t in sorted(found, key=lambda f: -f[0])), *_names_of_model(facts, tree, statement, model, False)):
-        if text not in names:
-            names.add(text)
-            yield ast.parse(text, mode="eval").body
-
-
-def _names_of_model(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, others: bool) -> Iterator[str]:
-    """What lists, dicts and the method's own object (or others) hold the model as once `statement` has run: as a whole or by a key."""
-    run, function = facts.before, tree.function(statement)
-    named: dict[str, Value] = {}
-    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        named |= {arg.arg: run.value(arg) for arg in (*function.args.args, *function.args.kwonlyargs)}
-    for node in own_nodes(function):
-        if tree.placed(node) and tree.after(node, statement):
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            named[node.id] = named.get(node.id, NOTHING) | run.value(node)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            held = run.value(node) if isinstance(node.ctx, ast.Load) else stored(run, node)
-            named[ast.unparse(node)] = named.get(ast.unparse(node), NOTHING) | held
-    first = next((a.arg for a in getattr(getattr(function, "args", None), "args", ())), "")
-    for text, value in list(named.items()):
-        for obj in value.made() if len(value.objs) == 1 and (text == first or others) else ():
-            if obj.cls is not None and not (run.interpreter.is_module(obj) and (obj in run.run or _saved(run, obj))):
-                named |= {f"{text}.{name}": held for name, held in run.of(obj).items() if name.isidentifier()}
-    for text, value in named.items():
-        if is_all(run, value, model) and "." in text:
-            yield text
-        for obj in value.made() if len(value.objs) == 1 else ():
-            if obj.path in library.HOLDERS:
-                yield from (f"{text}.{key}" for key, held in run.of(obj).items() if key.isidentifier() and is_all(run, held, model))
-            if obj.path not in ("list", "dict") and (obj.path not in library.CONTAINERS or _saved(run, obj)):
-                continue
-            if is_all(run, run.held(obj, "[]"), model) and obj.path in ("list", "dict"):
-                yield text
-                continue
-            for key, held in run.of(obj).items():
-                if not key.startswith("[") and is_all(run, held, model):
-                    yield f"{text}[{key}]" if key.lstrip("-").isdigit() and obj.path != "dict" else f"{text}[{key!r}]"
-
-
-def _saved(run: Run, obj: New) -> bool:
-    """Whether a state dict is taken of an object, or of one that holds it: its keys must stay."""
-    holders = run.around((obj,))
-    return any(c.method in ("state_dict", "load_state_dict") and c.receiver.objs & holders for c in run.trace.calls)
-
-
-def is_all(run: Run, value: Value, model: TrainedModel) -> bool:
-    """Whether a value is the model and nothing else."""
-    objs = run.unwrap(value)
-    return bool(objs & model.objs) and all(o in model.objs or isinstance(o, (Part, Lit, Method)) for o in objs)
-
-
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function or module, those of inner functions and classes left out."""
     todo = list(ast.iter_child_nodes(function))
@@ -736,19 +401,3 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             todo += ast.iter_child_nodes(node)
-
-
-def container_kind(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
-    """The kind of container that a target is; empty where it is a model itself."""
-    run, function = facts.before, facts.tree_of(statement).function(statement)
-    values = [run.value(n) | stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
-    return next((o.path for v in values for o in v.made() if o.path in ("list", "dict")), "")
-
-
-def stored(run: Run, target: ast.AST) -> Value:
-    """All that was stored into an attribute or subscript expression."""
-    out = NOTHING
-    for store in run.trace.stores:
-        if store.node is target:
-            out = out | store.value
-    return out

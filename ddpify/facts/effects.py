@@ -1,4 +1,4 @@
-"""Which calls speak (print, log, draw) and which write files, and which of the project's functions do nothing else."""
+"""The side effects of calls: output (prints, logs, plots), files and folders; and which functions of the project have no others."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def is_bar(obj: object) -> bool:
 
 
 def effect(call: Call) -> Effect | None:
-    """What one call of a library does to the world."""
+    """The side effect of one call of a library, if it is output, a file or a folder."""
     for path in (o.path for o in call.func.objs if isinstance(o, Ext)):
         found = _effect_of(path, call)
         if found is not None:
@@ -231,7 +231,7 @@ def writes(call: Call) -> bool:
 
 
 def of_run(facts: Facts) -> Effects:
-    """The effects of the script as it is known by now, where no tracker is switched off."""
+    """The side effects of the script's calls, those of trackers included."""
     key, known = ("effects", facts.edited), facts.after.known
     if key not in known:
         known[key] = Effects(facts)
@@ -239,7 +239,7 @@ def of_run(facts: Facts) -> Effects:
 
 
 class Effects:
-    """The effects of a run, by call node; `switched` are the trackers (`wandb.`) that do nothing on other ranks by a setting of theirs."""
+    """The side effects of a run's calls; `switched` are the trackers (`wandb.`) that a setting of theirs turns off on other ranks."""
 
     def __init__(self, facts: Facts, switched: tuple[str, ...] = ()) -> None:
         self.facts = facts
@@ -260,7 +260,7 @@ class Effects:
         self.boards = frozenset(self._boards())
 
     def _boards(self) -> Iterator[New]:
-        """The objects of other modules' classes that open files, or writers, when they are made, and do no more."""
+        """The instances of classes in unedited modules whose constructor opens files or writers, and has no other side effect."""
         for call in self.facts.after.trace.calls:
             for obj in call.result.made() if self.facts.is_edited(call.node) else ():
                 elsewhere = obj.cls is not None and not self.facts.is_edited(obj.cls.node)
@@ -275,7 +275,7 @@ class Effects:
         return any(p.startswith(self.switched) for p in (*func.paths(), *made))
 
     def is_writer(self, obj: object) -> bool:
-        """Whether an object writes on every rank that has it."""
+        """Whether an object is a writer that would write on every rank."""
         return obj in self.boards or (is_writer(obj) and isinstance(obj, New) and not obj.path.startswith(self.switched or ("\0",)))
 
     def kinds(self, node: ast.AST) -> set[Effect]:
@@ -284,13 +284,13 @@ class Effects:
         return own | {self.at[c.node] for c in self.under.get(node, ()) if c.node in self.at}
 
     def output_only(self, node: ast.AST) -> bool:
-        """Whether a call of a project's function does nothing but speak and write: it trains nothing and changes no object it was given."""
+        """Whether output and files are all that a call of a project's function has as side effects."""
         return bool(self.kinds(node)) and not self.has_side_effects(node)
 
-    # ------------------------------------------------------------------------------------------------ what all ranks must do
+    # ------------------------------------------------------------------------------------------------ side effects beside output
 
     def has_side_effects(self, node: ast.AST) -> bool:
-        """Whether a call leaves a mark beside what it says: it trains, draws, asks other ranks, or changes what was there before."""
+        """Whether a call has side effects beside output: it trains, draws random numbers, communicates, or changes an older object."""
         if node not in self._with_side_effects:
             calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
             self._with_side_effects[node] = (
@@ -378,7 +378,7 @@ class Effects:
         return {o.node for c in calls for o in c.func.objs if isinstance(o, Func)}
 
     def _binds_global_that_is_read(self, function: ast.AST) -> bool:
-        """Whether a function binds a global name that functions read which do not bind it."""
+        """Whether a function assigns a global variable that is read by functions that do not assign it."""
         tree = self.facts.tree_of(function)
         for statement in ast.walk(function):
             if isinstance(statement, ast.Nonlocal):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
-from ddpify.facts import collect, library, runs
+from ddpify.facts import collect, library, runs, wrap_places
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call, New
 from ddpify.facts.tree import same, structure
@@ -58,9 +58,9 @@ def place(facts: Facts) -> Site | Nowhere | None:
             return Nowhere(optimizer.node, "this optimizer is made anew while the training goes on, and amp.initialize runs once")
         events += [(c.order, c.node, c.stack) for c in made]
     for model in facts.models:
-        if collect.made_in(run, model) & around:
+        if wrap_places.made_in(run, model) & around:
             return Nowhere(collect.first_node(model), "this model is made anew while the training goes on, and amp.initialize runs once")
-        events += collect.writes(facts, model, train.order, False, around)[-1:]
+        events += wrap_places.writes(facts, model, train.order, False, around)[-1:]
     event = max(events, key=lambda e: e[0])
     _, node, stack = event
     shared = next((i for i, (a, b) in enumerate(zip(stack, train.stack, strict=False)) if a is not b), min(len(stack), len(train.stack)))
@@ -70,7 +70,7 @@ def place(facts: Facts) -> Site | Nowhere | None:
         if isinstance(at, ast.Module):
             continue
         tree = facts.tree_of(at)
-        statement = collect.dominating(tree, at, there if depth == shared else None)
+        statement = wrap_places.dominating(tree, at, there if depth == shared else None)
         inside = set(ast.walk(statement))
         if any(inside & {c.node, *c.stack} for c in _loads(facts, event[0], train.order)):
             continue
@@ -95,8 +95,8 @@ def _line(optimizer: New) -> runs.Place:
 
 def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | None:
     """What holds a model, or an optimizer, once a statement has run."""
-    for node in collect.targets(facts, facts.tree_of(statement), statement, model):
-        return Target(node, model.objs, collect.container_kind(facts, statement, node))
+    for node in wrap_places.targets(facts, facts.tree_of(statement), statement, model):
+        return Target(node, model.objs, wrap_places.container_kind(facts, statement, node))
     return None
 
 
@@ -106,7 +106,7 @@ def _is_wrapped(facts: Facts, statement: ast.stmt, target: ast.expr) -> bool:
     named = [n for n in collect.own_nodes(tree.function(statement)) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
     bound = [n for n in named if isinstance(n.ctx, ast.Store) and not tree.after(n, statement)]
     last = next((n for n in bound if not any(tree.after(o, n) for o in bound)), None)
-    return last is not None and bool((run.value(last) | collect.stored(run, last)).kinds() & library.DDPS)
+    return last is not None and bool((run.value(last) | wrap_places.stored(run, last)).kinds() & library.DDPS)
 
 
 def _once(found: list[Target | None]) -> tuple[Target, ...]:

@@ -1,4 +1,4 @@
-"""Which parts of a model a training forward runs whatever happens: the others may come to a backward without a gradient.
+"""Which parameters of a model every training forward uses: the others may have no gradient after a backward.
 
 Each forward is read once more, for the object it belongs to, along all of its ways: what every way mentions is used. A condition that is
 the same at every step (a flag, a part that is there or not) chooses among the parts that were built for it; one that is told by an

@@ -68,12 +68,12 @@ class Context:
 
     facts: Facts
     options: Options
-    sharded_evaluation: frozenset[New] = frozenset()  # the loaders whose batches are shared out among the ranks for evaluation
+    sharded_evaluation: frozenset[New] = frozenset()  # the loaders of evaluation whose batches are sharded over the ranks
     amp: Site | Nowhere | None = None  # where apex.amp is to be initialised, if it was asked for
     distributed: bool = False  # the script is so already: it gets no runtime block
-    replicated_after: dict[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)  # after each, what holds all ranks' numbers
-    replicated_branches: frozenset[ast.AST] = frozenset()  # the branches that all ranks take alike
-    redistributed: dict[ast.expr, str] = field(default_factory=dict)  # what edits make all ranks' rows, or averages that add up
+    replicated_after: dict[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)  # what is the same on all ranks after it
+    replicated_branches: frozenset[ast.AST] = frozenset()  # all ranks take the same way through these
+    redistributed: dict[ast.expr, str] = field(default_factory=dict)  # what edits make of expressions, as `Change.redistributes` says
     _known: dict[object, object] = field(default_factory=dict, init=False)
 
     def once(self, answer: Callable[[Context], T]) -> T:
@@ -272,7 +272,7 @@ class Context:
 
     @cached_property
     def collective_call_sites(self) -> set[ast.AST]:
-        """The calls under which ranks wait for one another: they train, run over shares of the data, or hold a collective."""
+        """The calls under which a collective runs, of the script or of the conversion: ranks wait for one another there."""
         run = self.facts.after
         loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.shares]
         inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
@@ -289,7 +289,7 @@ class Context:
 
     @property
     def whole_batch_calls(self) -> set[ast.AST]:
-        """The calls given all ranks' rows, and those that made what is called or given beside: there, a batch is the whole batch."""
+        """The calls whose operands are all ranks' rows, and the calls that made these operands: there, a batch is the whole batch."""
         out: set[ast.AST] = set()
         for call in self.facts.after.trace.calls:
             given = [call.receiver, *call.args, *call.keywords.values()]

@@ -20,50 +20,50 @@ _SHARES = (
 )
 
 
-def shared_out(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     """Give each rank its share of each batch."""
-    context, run = made.context, made.context.facts.after
-    if any(k.arg is None for k in made.node.keywords) or made.when:
-        yield made.refuse("the loader's arguments cannot be seen")
+    context, run = site.context, site.context.facts.after
+    if any(k.arg is None for k in site.node.keywords) or site.when:
+        yield site.refuse("the loader's arguments cannot be seen")
         return
     found = run.value(given)
-    abouts = frozenset(n.about for n in made.held)
+    abouts = frozenset(n.about for n in site.discharges)
     problem, fork, imports = sampler.shared(context, found, abouts)
     if problem:
-        yield made.refuse(problem.replace("sampler", "batch sampler"), _FIX, given)
+        yield site.refuse(problem.replace("sampler", "batch sampler"), _FIX, given)
         return
-    edits, needs = made.divided()
+    edits, needs = site.divided()
     if found.made() and all(o.path == TORCHS for o in found.made()):
         inside = _inside(context, found.made(), abouts)
         if inside is None:
-            yield made.refuse("the training loader draws by a batch sampler that is used in another way, too", _FIX, given)
+            yield site.refuse("the training loader draws by a batch sampler that is used in another way, too", _FIX, given)
             return
         yield Change(
             CODE,
-            made.why,
+            site.why,
             context.tree.shown,
-            made.node,
+            site.node,
             tuple(edits + inside[0]),
             imports,
-            made.level,
-            discharges=made.held,
+            site.level,
+            discharges=site.discharges,
             needs=("rank_sampler", *inside[1], *needs, *fork),
         )
         return
     if context.options.batch_size == "per-rank":
-        yield made.refuse("this batch sampler makes batches that all ranks share: they cannot be each rank's own", _FIX, given)
+        yield site.refuse("this batch sampler makes batches that all ranks share: they cannot be each rank's own", _FIX, given)
         return
     key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in found.made()) else "rank_batch_sampler"
-    edits.append(Replace(given, f"{made.name(key)}({{0}})", (given,)))
+    edits.append(Replace(given, f"{site.name(key)}({{0}})", (given,)))
     yield Change(
         CODE,
         _SHARES,
         context.tree.shown,
-        made.node,
-        (*edits, *sampler.inner_reads(made, "batch_sampler", "batches")),
+        site.node,
+        (*edits, *sampler.inner_reads(site, "batch_sampler", "batches")),
         imports,
         Safety.NOTE,
-        discharges=made.held,
+        discharges=site.discharges,
         needs=(key, *needs, *fork),
     )
 

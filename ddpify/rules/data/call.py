@@ -37,13 +37,13 @@ JOINED = "dist.is_initialized()"  # in a module that other scripts import, which
 class LoaderCall:
     """One `DataLoader(...)` of the entry, or the `super().__init__(...)` of a class derived from it.
 
-    `held` is what its change discharges; `only` the condition under which it makes a loader that trains, empty where it always does.
+    `discharges` is what its change discharges; `only` the condition under which it makes a loader that trains, empty where it always does.
     `joined` says that other scripts make their loaders by it, too, without a process group.
     """
 
     context: Context
     node: ast.Call
-    held: tuple[Obligation, ...]
+    discharges: tuple[Obligation, ...]
     only: str = ""
     joined: bool = False
 
@@ -142,7 +142,7 @@ class LoaderCall:
 
     def refuse(self, message: str, fix: str = RECIPE, at: ast.AST | None = None, level: Safety = Safety.MANUAL) -> Finding:
         """The finding that leaves the loader as it is."""
-        return self.context.manual(CODE, at or self.node, message, fix, self.held, level)
+        return self.context.manual(CODE, at or self.node, message, fix, self.discharges, level)
 
 
 def escaped(text: str) -> str:

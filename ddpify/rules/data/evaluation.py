@@ -12,22 +12,19 @@ References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Samp
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import library
-from ddpify.facts.effects import Effects, of_run
-from ddpify.facts.model import Call, New
+from ddpify.facts.effects import of_run
+from ddpify.facts.model import New
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree
-from ddpify.facts.writes import Write, container
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data.evaluation_loops import normalised_models, obstacle
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.loop.live_out import LiveOut, live_out, made_under, places_of, written
-from ddpify.rules.loop.meters import meter
-from ddpify.rules.loop.reductions import loader_of, reduce
-from ddpify.rules.model.batch_norm import may_hold_batch_norm
+from ddpify.rules.loop.live_out import live_out
 
 CODE = "DDP304"
 TITLE = "deal out the evaluation"
@@ -88,15 +85,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
 )  # fmt: skip
-_COPIES = frozenset(("copy.deepcopy", "copy.copy", "torch.optim.swa_utils.AveragedModel"))
-_GROWS = frozenset(("append", "extend", "add", "update", "insert", "appendleft"))
-_BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.ListComp, ast.GeneratorExp)
-_RESHAPES = frozenset(("flatten", "view", "reshape", "ravel", "repeat", "repeat_interleave", "nonzero", "masked_select", "topk", "chunk"))
 _HARMLESS = frozenset(("enumerate", "len", "tqdm.tqdm", "print", "isinstance", "id"))
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Give the loaders that are dealt out their sampler, and say why others are not."""
+    """Give the loaders that are sharded their sampler, and say why others are not."""
     tree, names = context.tree, context.names
     done: set[ast.AST] = set()
     for loader in sorted(context.sharded_evaluation, key=lambda o: getattr(o.node, "lineno", 0)):
@@ -144,7 +137,7 @@ def _replicated_loops(context: Context) -> Iterator[Finding]:
             and any(map(run.is_loader, over))
             and not _iterates_results(run, loop)
         ):
-            why = reason(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
+            why = obstacle(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
             asked = context.options.eval == "shard"
             text = f"every rank evaluates all of this, not a share, since {why}"
             yield context.manual(CODE, loop, text, level=Safety.REVIEW if asked else Safety.NOTE)
@@ -168,7 +161,7 @@ def _others(context: Context) -> set[New]:
 
 
 def _loops(context: Context) -> Iterator[Change]:
-    """Before a loop over dealt batches the ranks agree on the model's buffers; after it, the number of batches is that of all."""
+    """Before a loop over sharded batches the model's buffers are broadcast; after it, the number of batches is summed."""
     run, tree, names = context.facts.after, context.tree, context.names
     for loop in tree.nodes():
         if not isinstance(loop, ast.For):
@@ -176,7 +169,7 @@ def _loops(context: Context) -> Iterator[Change]:
         loaders = {o for o in run.value(loop).batches() if o in context.sharded_evaluation}
         if not loaders or all(_is_sharded(context, o) for o in loaders):
             continue
-        for model in _normalised(context, loop) or ():
+        for model in normalised_models(context, loop) or ():
             yield Change(
                 CODE,
                 "batch norm statistics differ between ranks after a step: all evaluate rank 0's",
@@ -205,7 +198,7 @@ def _loops(context: Context) -> Iterator[Change]:
 
 
 def sharded_loaders(context: Context) -> frozenset[New]:
-    """The loaders whose evaluation is dealt out: those that are so already, and those that can be, with all that share a loop with them."""
+    """The loaders of evaluation that are sharded over the ranks: by the script, or by this rule, with all that share a loop with them."""
     run = context.facts.after
     trained = set(context.facts.loaders)
     others = _others(context)
@@ -220,7 +213,7 @@ def sharded_loaders(context: Context) -> frozenset[New]:
     trial = Context(context.facts, context.options, frozenset(candidates | already))
     effects = of_run(context.facts)
     while candidates:
-        fine = {n for n, over in loops.items() if over <= candidates | already and not reason(trial, effects, n)}
+        fine = {n for n, over in loops.items() if over <= candidates | already and not obstacle(trial, effects, n)}
         left = {
             o
             for o in candidates
@@ -322,7 +315,7 @@ def _past(tree: Tree, node: ast.Call, loop: ast.For) -> bool:
 
 
 def _lengths(context: Context, loop: ast.For, loaders: set[New]) -> Iterator[ast.Call]:
-    """The reads of the number of a dealt loader's batches, after its loop."""
+    """The reads of the number of a sharded loader's batches, after its loop."""
     run = context.facts.after
     for node in context.tree.nodes():
         if not (isinstance(node, ast.Call) and node.args and "len" in run.value(node.func).paths()):
@@ -330,200 +323,3 @@ def _lengths(context: Context, loop: ast.For, loaders: set[New]) -> Iterator[ast
         made = run.value(node.args[0]).made()
         if made and made <= loaders and _past(context.tree, node, loop):
             yield node
-
-
-def reason(context: Context, effects: Effects, loop: ast.For) -> str:
-    """Why the batches of an evaluation loop cannot be dealt out; empty where they can."""
-    facts, run, tree = context.facts, context.facts.after, context.tree
-    inside = [n for s in loop.body for n in ast.walk(s)]
-    if any(isinstance(n, (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for n in inside):
-        return "it may end early"
-    if loop.orelse or not isinstance(tree.statement(loop), ast.For) or isinstance(tree.parent.get(loop), ast.Try):
-        return "it is part of something larger"
-    asked = context.options.eval == "shard"  # then each rank may show its own batches
-    for node in inside:
-        kinds = effects.kinds(node) if isinstance(node, ast.Call) else set()
-        if node in context.training or kinds - ({"print"} if asked else set()):
-            return "it shows or writes something for each batch"
-        if (
-            isinstance(node, ast.Call)
-            and run.value(node.func).paths() & {"next", "iter", "zip"}
-            and not isinstance(tree.parent[node], ast.For)
-        ):
-            return "it draws from something else, too"
-    if _counts(context, loop, asked):
-        return "it counts its batches"
-    live = live_out(context, loop)
-    for group in written(context, loop):
-        if not any(x.target is group[0].target for x in live) and _goes_on(context, loop, group):
-            return f"`{ast.unparse(group[0].target)}` goes on from batch to batch"
-    expression = loader_of(context, loop)
-    if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in run.trace.calls):
-        return "hooks may keep what they see"
-    for found in live:
-        if _read_inside(context, loop, found.writes) or not _steady(context, loop, found):
-            return f"`{found.name}` was not seen to be only added up"
-        counts = any(_meters(context, o) for o in found.value.made())
-        if "last" in found.hows or (found.hows == {"object"} and not counts):
-            return f"`{found.name}` was not seen to be added up"
-        if found.value.made() and all(o.path.startswith("torchmetrics.") for o in found.value.made()):
-            continue
-        answer = reduce(context, loop, found, expression, sharded=True)
-        if answer is None or answer.problem or answer.edits:
-            return f"`{found.name}` was not seen to be added up"
-        if found.hows == {"samples"} and not expression:
-            return "its loader has no name"
-    for store in run.trace.stores:
-        if isinstance(store.node, ast.Subscript) or store.node in inside or not any(each.node is loop for each in store.loops):
-            continue
-        if any(isinstance(o, New) and not made_under(o, set(ast.walk(loop))) and not _meters(context, o) for o in store.receiver.objs):
-            return "a function that it calls changes what goes on from batch to batch"
-    for call in run.trace.calls:
-        called = call.method in _GROWS and call.node not in inside and any(each.node is loop for each in call.loops)
-        if called and any(not made_under(o, set(ast.walk(loop))) for o in call.receiver.made()):
-            return "a function that it calls changes what goes on from batch to batch"
-    if not any(c.method == "eval" and facts.model_of(c.receiver) is not None for c in run.trace.calls) and _may_normalise(context):
-        return "the model was not seen to be in evaluation mode"
-    if _normalised(context, loop) is None:
-        return "the evaluated model has no name here"
-    return ""
-
-
-def _goes_on(context: Context, loop: ast.For, group: list[Write]) -> bool:
-    """Whether one pass of a loop takes something from the one before it that nothing reads after the loop."""
-    for write in group:
-        if write.how == "last":
-            if context.facts.after.definitions.exposed(loop, places_of(context, loop, group)):
-                return True
-        elif _read_inside(context, loop, (write,)) or (write.how == "object" and _outlives(context, loop, write.target)):
-            return True
-    return False
-
-
-def _read_inside(context: Context, loop: ast.For, writes: Sequence[Write]) -> bool:
-    """Whether a loop reads what it builds up, other than to add to it or to show it on a bar."""
-    tree, run = context.tree, context.facts.after
-    own = {n for w in writes for n in ast.walk(w.target)}
-    for write in writes:
-        if isinstance(write.node, ast.Assign):  # total = total + x
-            own |= {n for n in ast.walk(write.node.value) if n not in set(ast.walk(write.added or write.node))}
-    base = container(writes[0].target)
-    for node in (n for s in loop.body for n in ast.walk(s)):
-        if not isinstance(node, (ast.Name, ast.Attribute)) or not run.scopes.same(node, base) or node in own:
-            continue
-        shown = (up.func for up in tree.ancestors(node) if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute))
-        if not any(o.path.startswith("tqdm.") for f in shown for o in run.value(f.value).made()):
-            return True
-    return False
-
-
-def _steady(context: Context, loop: ast.For, found: LiveOut) -> bool:
-    """Whether a list or array grows alike with each batch: one entry of it, or one for each of its samples."""
-    if not found.hows & {"entries", "samples", "rows"} and not any(o.path == "list" for o in found.value.made()):
-        return True
-    tree, run = context.tree, context.facts.after
-    if len(found.writes) != 1 or any(up is not loop and isinstance(up, _BRANCHES) for up in _within(tree, found.writes[0].node, loop)):
-        return False
-    if found.hows == {"entries"}:
-        return True
-    write = found.writes[0]
-    added: list[ast.expr] = [write.added] if write.added is not None else [a for a in ast.walk(write.node) if isinstance(a, ast.expr)]
-    names = {n.id for e in added for n in ast.walk(e) if isinstance(n, ast.Name)}
-    for statement in (n for s in reversed(loop.body) for n in ast.walk(s)):
-        if isinstance(statement, ast.Assign) and names & {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}:
-            added.append(statement.value)
-            names |= {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
-    reshaped = any(isinstance(n, ast.Attribute) and n.attr in _RESHAPES for e in added for n in ast.walk(e))
-    if write.added is not None and run.value(write.added).scale != "sample":
-        return False
-    return not reshaped
-
-
-def _within(tree: Tree, node: ast.AST, loop: ast.For) -> Iterator[ast.AST]:
-    for up in tree.ancestors(node):
-        if up is loop:
-            return
-        yield up
-
-
-def _meters(context: Context, obj: New) -> bool:
-    return meter(context, obj) is not None or obj.path.startswith("torchmetrics.")
-
-
-def _counts(context: Context, loop: ast.For, asked: bool) -> bool:
-    """Whether the number of a batch is read; with `--eval shard`, for more than to show it."""
-    index = _index_node(context, loop)
-    if index is None:
-        return not isinstance(loop.target, ast.Tuple) and any(
-            isinstance(n, ast.Call) and "enumerate" in context.facts.after.value(n.func).paths() for n in ast.walk(loop.iter)
-        )
-    tree, guards = context.tree, guards_of(context)
-    for node in ast.walk(tree.function(loop)):
-        if isinstance(node, ast.Name) and node.id == index.id and node is not index:
-            around = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
-            if not asked or not any(guards.only_outputs(s) for s in around):
-                return True
-    return False
-
-
-def _index_node(context: Context, loop: ast.For) -> ast.Name | None:
-    run, iterates = context.facts.after, loop.iter
-    while isinstance(iterates, ast.Call) and iterates.args and any(p.startswith("tqdm.") for p in run.value(iterates.func).paths()):
-        iterates = iterates.args[0]
-    if isinstance(iterates, ast.Call) and "enumerate" in run.value(iterates.func).paths() and isinstance(loop.target, ast.Tuple):
-        first = loop.target.elts[0]
-        return first if isinstance(first, ast.Name) else None
-    return None
-
-
-def _outlives(context: Context, loop: ast.For, target: ast.expr) -> bool:
-    """Whether an object whose method a loop calls was made before the loop, and is neither a bar nor a tensor of the batch."""
-    run = context.facts.after
-    while isinstance(target, (ast.Attribute, ast.Subscript)):
-        target = target.value
-    value = run.value(target) if isinstance(target, ast.Name) else None
-    if value is None or context.shared(value) or any(o.path.startswith("tqdm") for o in value.made()):
-        return False
-    return any(not made_under(o, set(ast.walk(loop))) for o in value.made()) or not value.objs
-
-
-def _may_normalise(context: Context) -> bool:
-    return any(may_hold_batch_norm(context, model) for model in context.facts.models)
-
-
-def _follows(context: Context, call: Call) -> bool:
-    """Whether a call runs a trained model or a copy of one, whose buffers follow its own rank's batches."""
-    run = context.facts.after
-    if context.facts.model_of(call.func) is not None:
-        return True
-    held = [v for o in call.func.made() for v in run.of(o).values()]
-    return any(o.path in _COPIES for v in (call.func, *held) for o in v.made())
-
-
-def _normalised(context: Context, loop: ast.For) -> list[str] | None:
-    """The names, before the loop, of the networks with batch norm that it runs; None where one has no name."""
-    if not _may_normalise(context):
-        return []
-    run = context.facts.after
-    out: list[str] = []
-    for call in run.trace.calls:
-        if not any(each.node is loop for each in call.loops) or not _follows(context, call):
-            continue
-        objs = run.unwrap(call.func)
-        places = [call.node.func, *(a for n in call.stack if isinstance(n, ast.Call) for a in n.args)]
-        name = next(
-            (
-                ast.unparse(p)
-                for p in places
-                if isinstance(p, (ast.Name, ast.Attribute))
-                and run.unwrap(run.value(p)) & objs
-                and context.facts.is_edited(p)
-                and context.tree.function(p) is context.tree.function(loop)
-            ),
-            None,
-        )
-        if name is None:
-            return None
-        if name not in out:
-            out.append(name)
-    return out

@@ -18,16 +18,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import DropArgument, Edit, FreshName, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, join
-from ddpify.facts.tree import is_none, last_name, same, structure
+from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj
+from ddpify.facts.tree import last_name, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import batch_sampler, download, factory, loader_uses, sampler, stream
-from ddpify.rules.data.call import JOINED, POSITIONS, RECIPE, LoaderCall, escaped
+from ddpify.rules.data import batch_sampler, factory, loader_uses, sampler, stream
+from ddpify.rules.data.call import POSITIONS, RECIPE, LoaderCall
+from ddpify.rules.data.loader_edits import may_be_none, shard
 
 CODE = "DDP301"
 TITLE = "shard the training data"
@@ -307,7 +307,7 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     if problem or not isinstance(node, ast.Call):
         yield context.manual(CODE, node, problem, RECIPE, held)
     else:
-        yield from _shard(LoaderCall(context, node, held, only, joined))
+        yield from shard(LoaderCall(context, node, held, only, joined))
 
 
 def _others(context: Context) -> list[New]:
@@ -383,7 +383,7 @@ def sampler_name(context: Context, loaders: frozenset[New]) -> str:
             names |= {"DistributedSampler" if o.cls is None else o.cls.node.name for o in samplers(context, loader)}
         elif given is None or all(isinstance(o, Lit) for o in context.facts.after.value(given).objs):
             names.add("DistributedSampler")
-        elif _maybe_none(context, given):
+        elif may_be_none(context, given):
             return ""
         else:
             names.add(context.names[sampler.key(context, context.facts.after.value(given))])
@@ -438,204 +438,3 @@ def _reads_rank(context: Context, obj: New) -> bool:
     read = [run.memory.get((obj.cls.file, name), NOTHING) for name in names]
     asking = [n for v in read for o in v.objs if isinstance(o, Func) for n in ast.walk(o.node) if isinstance(n, ast.Call)]
     return any(v.of_kind("rank") for v in read) or any("torch.distributed.get_rank" in run.value(n.func).paths() for n in asking)
-
-
-def _shard(made: LoaderCall) -> Iterator[Change | Finding]:
-    context, node = made.context, made.node
-    if any(isinstance(a, ast.Starred) for a in node.args):
-        yield made.refuse("the loader's arguments cannot be seen")
-        return
-    spread = next((k for k in node.keywords if k.arg is None), None)
-    if (given := made.given("sampler")) is not None and spread is None:
-        if _maybe_none(context, given) and not made.when:
-            yield from _either(made, given)
-        else:
-            yield from sampler.shared_out(made, given)
-        return
-    if (given := made.given("batch_sampler")) is not None:
-        yield from batch_sampler.shared_out(made, given)
-        return
-    dataset = made.argument("dataset")
-    if dataset is None and (spread := _with_dataset(made)) is not None:
-        yield from _options(made, spread, f'{ast.unparse(spread.value)}["dataset"]', [], [])
-        return
-    if dataset is None:
-        yield made.refuse("the loader's data set cannot be seen")
-        return
-    if stream.is_stream(context, context.facts.after.value(dataset)):
-        yield from stream.shared_out(made, dataset)
-        return
-    if made.when and spread is not None and _harmless(context, spread.value):
-        spread = None
-    if spread is None and (finding := made.unbatched()) is not None:
-        yield finding
-        return
-    if any(isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) for up in context.tree.ancestors(node)) and not isinstance(
-        dataset, (ast.Name, ast.Attribute, ast.Subscript)
-    ):
-        yield made.refuse("the data set has no name of its own here", f"assign it to a name first: {ast.unparse(dataset)}")
-        return
-    name, edits, needs = _named(made, dataset)
-    if spread is not None:
-        yield from _options(made, spread, name, edits, needs)
-        return
-    divided, more = made.divided()
-    edits += [*_sampler_edits(made, name), *divided]
-    wanted = (*needs, *more)
-    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), made.imports, made.level, discharges=made.held, needs=wanted)
-
-
-def _maybe_none(context: Context, given: ast.expr) -> bool:
-    """Whether a sampler is made under a condition, and there may be none."""
-    objs = context.facts.after.value(given).objs
-    none = any(isinstance(o, Lit) and o.value is None for o in objs)
-    return isinstance(given, (ast.Name, ast.Attribute)) and none and len(objs) > 1
-
-
-def _either(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
-    """`shuffle=sampler is None, sampler=sampler`: the sampler is shared out where there is one, else the loader's own order."""
-    context, dataset, shuffle = made.context, made.argument("dataset"), made.argument("shuffle")
-    value = context.facts.after.value(given)
-    held = Value(frozenset(o for o in value.objs if not isinstance(o, Lit)), value.origins)
-    problem, fork, imports = sampler.shared(context, held, frozenset(n.about for n in made.held))
-    finding = made.unbatched()
-    plain = dataset is not None and not stream.is_stream(context, context.facts.after.value(dataset))
-    if problem or finding is not None or dataset is None or not plain or any(k.arg is None for k in made.node.keywords):
-        yield finding or made.refuse(problem or "the loader's arguments cannot be seen", at=given)
-        return
-    if len(made.node.args) > POSITIONS["shuffle"]:
-        yield made.refuse("the loader's arguments cannot be seen")
-        return
-    name, edits, needs = _named(made, dataset)
-    divided, more = made.divided()
-    text = made.source(given)
-    shuffles = shuffle is not None and (made.is_(shuffle, True) or _is_missing(shuffle, given))
-    how = "" if shuffles else f", shuffle={made.source(shuffle)}" if shuffle is not None else ", shuffle=False"
-    ours = f"{made.name('rank_sampler')}({text}{made.dropping()})"
-    own = f"DistributedSampler({escaped(name)}{how}{made.dropping()})"
-    edits += [SetArgument(made.node, "sampler", f"{ours} if {text} is not None else {own}", position=POSITIONS["sampler"]), *divided]
-    edits += [DropArgument(made.node, "shuffle")] if shuffle is not None else []
-    wanted = ("rank_sampler", *needs, *more, *fork)
-    needed = (*made.imports, *imports)
-    yield Change(CODE, made.why, context.tree.shown, made.node, tuple(edits), needed, made.level, discharges=made.held, needs=wanted)
-
-
-def _is_missing(test: ast.expr, given: ast.expr) -> bool:
-    """Whether a condition asks if there is no such thing: `x is None`, `not x`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return same(test.operand, given)
-    none = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and is_none(test.comparators[0])
-    return none and isinstance(test, ast.Compare) and same(test.left, given)
-
-
-def _named(made: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[str]]:
-    """The data set by a name that the sampler can be given, and the edits and needs that make one."""
-    context, tree = made.context, made.context.tree
-    if isinstance(dataset, (ast.Name, ast.Attribute, ast.Subscript)) and not any(
-        isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(dataset)
-    ):
-        return context.source(dataset), [], []
-    if isinstance(dataset, ast.NamedExpr):
-        return dataset.target.id, [], []
-    statement = tree.statement(made.node)
-    fresh = FreshName((*(("dataset",) if made.when else ()), "train_dataset", "train_set", "training_data"), made.node)
-    name = str(fresh)
-    if isinstance(statement, (ast.If, ast.While, ast.With)) or _conditional(context, made.node):  # it is made here, and only here
-        return name, [Replace(dataset, f"({name} := {{0}})", (dataset,), (fresh,))], []
-    line = f"{name} = {{0}}"
-    loads = download.downloads(dataset)
-    if loads:
-        line = f"with {context.names['first_on_node']}():\n    {line}"
-    return name, [InsertBefore(statement, line, (dataset,), (fresh,)), Replace(dataset, name)], ["first_on_node"] if loads else []
-
-
-def _sampler_edits(made: LoaderCall, name: str) -> list[Edit]:
-    """The edits that put a distributed sampler in the place of the loader's own shuffling."""
-    node, shuffle = made.node, made.argument("shuffle")
-    shuffles = shuffle is not None and (made.is_(shuffle, True) or made.same(shuffle))
-    how = "" if shuffles else f", shuffle={made.source(shuffle)}" if shuffle is not None else ", shuffle=False"
-    text = f"DistributedSampler({escaped(name)}{how}{made.dropping()})"
-    if made.when:
-        text += f" if {escaped(made.when)} else None"
-    given = SetArgument(node, "sampler", text)
-    if shuffle is None:
-        return [given]
-    if made.when and made.is_(shuffle, False):
-        return [given]
-    if made.joined and made.same(shuffle):
-        return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given]
-    if made.when and not made.same(shuffle):
-        left = factory.negated(made.when)
-        return [Replace(shuffle, left if shuffles else f"{left} and {{0}}", () if shuffles else (shuffle,)), given]
-    if any(k.arg == "shuffle" for k in node.keywords):
-        return [DropArgument(node, "shuffle"), given]
-    later = {p: n for n, p in POSITIONS.items()}  # positional: what follows must be named
-    names: list[Edit] = [NameArgument(node, later.get(p, ""), p) for p in range(len(node.args) - 1, POSITIONS["shuffle"], -1)]
-    return [*names, DropArgument(node, "shuffle", POSITIONS["shuffle"]), given]
-
-
-def _options(made: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit], needs: list[str]) -> Iterator[Change | Finding]:
-    """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
-    context, node = made.context, made.node
-    given = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
-    samplers = _among(made, spread)
-    if len(node.args) > 1 or made.only or samplers is None or any(k.arg is None and k is not spread for k in node.keywords):
-        yield made.refuse("the loader's arguments cannot be seen")
-        return
-    imports, forks = made.imports, tuple[str, ...]()
-    if samplers.objs or samplers.origins:
-        problem, forks, more = sampler.shared(context, samplers, frozenset(n.about for n in made.held))
-        if problem or sampler.key(context, samplers) != "rank_sampler":
-            yield made.refuse(problem or "the loader's arguments cannot be seen", at=spread.value)
-            return
-        imports, forks = (*imports, *more), (*forks, "rank_sampler", "sharded:sampler")
-    inner = "{0}"
-    if given:
-        inner = "dict({0}, " + ", ".join(f"{k.arg}={escaped(ast.unparse(k.value))}" for k in given) + ")"
-        edits += [DropArgument(node, str(k.arg)) for k in given]
-    edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
-    wanted = ("per_rank" if context.options.batch_size == "global" else "sharded:whole", *needs, "sharded", *forks)
-    yield Change(CODE, made.why, context.tree.shown, node, tuple(edits), imports, made.level, discharges=made.held, needs=wanted)
-
-
-def _among(made: LoaderCall, spread: ast.keyword) -> Value | None:
-    """The sampler that is given beside a loader's options, or among them, without None; None of what cannot be shared out."""
-    run, own = made.context.facts.after, made.argument("sampler")
-    options = [o for o in run.value(spread.value).objs if {"sampler", "batch_sampler"} & set(run.of(o))]
-    in_batches = made.argument("batch_sampler") is not None or any("batch_sampler" in run.of(o) for o in options)
-    if in_batches or (own is not None and options):
-        return None
-    value = run.value(own) if own is not None else join([run.held(o, "sampler") for o in options])
-    return Value(frozenset(o for o in value.objs if not isinstance(o, Lit) or o.value is not None), value.origins)
-
-
-def _with_dataset(made: LoaderCall) -> ast.keyword | None:
-    """The options that a loader is made with, where its data set is among them."""
-    run, spread = made.context.facts.after, [k for k in made.node.keywords if k.arg is None]
-    if len(spread) != 1 or made.node.args or not isinstance(spread[0].value, (ast.Name, ast.Attribute)):
-        return None
-    options = run.value(spread[0].value).objs
-    data = [run.held(o, "dataset") for o in options]
-    known = bool(options) and all(isinstance(o, New) and o.path == "dict" for o in options) and all(v.objs for v in data)
-    return spread[0] if known and not any(stream.is_stream(made.context, v) for v in data) else None
-
-
-_PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))
-
-
-def _harmless(context: Context, options: ast.expr) -> bool:
-    """Whether options that are passed on do not say what a loader draws."""
-    run = context.facts.after
-    given = run.value(options)
-    keys = {name for o in given.objs for name in run.of(o) if not name.startswith("[")}
-    return bool(given.objs) and all(isinstance(o, New) and o.path == "dict" for o in given.objs) and keys <= _PASSED_ON
-
-
-def _conditional(context: Context, node: ast.AST) -> bool:
-    """Whether an expression may not be evaluated, or more than once, when its statement runs."""
-    for up in context.tree.ancestors(node):
-        if isinstance(up, (ast.IfExp, ast.Lambda, ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp)):
-            return True
-        if isinstance(up, ast.stmt):
-            return False
-    return False

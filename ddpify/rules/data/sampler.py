@@ -20,33 +20,33 @@ _MOST = 10**7  # indices that a rank draws at once
 _ROOTS = {"numpy": "import numpy as np", "random": "import random"}
 
 
-def shared_out(made: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     """Give each rank its share of what the sampler draws."""
-    if any(k.arg is None for k in made.node.keywords):
-        yield made.refuse("the loader's arguments cannot be seen")
+    if any(k.arg is None for k in site.node.keywords):
+        yield site.refuse("the loader's arguments cannot be seen")
         return
-    problem, fork, imports = shared(made.context, made.context.facts.after.value(given), frozenset(n.about for n in made.held))
+    problem, fork, imports = shared(site.context, site.context.facts.after.value(given), frozenset(n.about for n in site.discharges))
     if problem:
-        yield made.refuse(problem, _FIX, given)
+        yield site.refuse(problem, _FIX, given)
         return
-    if (finding := made.unbatched()) is not None:
+    if (finding := site.unbatched()) is not None:
         yield finding
         return
-    divided, needs = made.divided()
-    piece = key(made.context, made.context.facts.after.value(given))
-    sampler = f"{made.name(piece)}({{0}}{made.dropping() if piece == 'rank_sampler' else ''})"
-    if made.when:
-        sampler = f"{sampler} if {made.when} else {{0}}"
-    edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(made, "sampler", "sampler")]
+    divided, needs = site.divided()
+    piece = key(site.context, site.context.facts.after.value(given))
+    sampler = f"{site.name(piece)}({{0}}{site.dropping() if piece == 'rank_sampler' else ''})"
+    if site.when:
+        sampler = f"{sampler} if {site.when} else {{0}}"
+    edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(site, "sampler", "sampler")]
     yield Change(
         CODE,
-        made.why,
-        made.context.tree.shown,
-        made.node,
+        site.why,
+        site.context.tree.shown,
+        site.node,
         tuple(edits),
         imports,
-        made.level,
-        discharges=made.held,
+        site.level,
+        discharges=site.discharges,
         needs=(piece, *needs, *fork),
     )
 
@@ -181,10 +181,10 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
             yield from _own(child)
 
 
-def inner_reads(made: LoaderCall, attribute: str, holder: str) -> list[Edit]:
+def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit]:
     """`loader.sampler.own_name`: what the script's own sampler has is read off it, behind the one that shares it out."""
-    context, run = made.context, made.context.facts.after
-    loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in made.held)}
+    context, run = site.context, site.context.facts.after
+    loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in site.discharges)}
     edits: list[Edit] = []
     for node in context.tree.nodes():
         if not (isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Load)):

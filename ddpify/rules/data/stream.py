@@ -17,20 +17,22 @@ _FIX = "in its __iter__, yield every (rank * workers + worker)-th item only"
 _WHY = "each rank takes every N-th sample of the stream; the last samples are repeated, so that all ranks have equally many"
 
 
-def shared_out(made: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
+def shared_out(site: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
     """Let each rank read its share of the stream."""
-    problem = _problem(made, dataset)
+    problem = _problem(site, dataset)
     if problem:
-        yield made.refuse(problem, _FIX)
+        yield site.refuse(problem, _FIX)
         return
-    if (finding := made.unbatched()) is not None:
+    if (finding := site.unbatched()) is not None:
         yield finding
         return
-    size = made.argument("batch_size")
-    divided, needs = made.context.divided(size) if size is not None else ([], ())
-    share = Replace(dataset, f"{made.name('share_of_stream')}({{0}}{made.dropping()})", (dataset,))
+    size = site.argument("batch_size")
+    divided, needs = site.context.divided(size) if size is not None else ([], ())
+    share = Replace(dataset, f"{site.name('share_of_stream')}({{0}}{site.dropping()})", (dataset,))
     wanted = ("share_of_stream", *needs)
-    yield Change(CODE, _WHY, made.context.tree.shown, made.node, (share, *divided), (), Safety.NOTE, discharges=made.held, needs=wanted)
+    yield Change(
+        CODE, _WHY, site.context.tree.shown, site.node, (share, *divided), (), Safety.NOTE, discharges=site.discharges, needs=wanted
+    )
 
 
 def is_stream(context: Context, data: Value) -> bool:
@@ -44,25 +46,25 @@ def is_stream(context: Context, data: Value) -> bool:
     return False
 
 
-def _problem(made: LoaderCall, dataset: ast.expr) -> str:
+def _problem(site: LoaderCall, dataset: ast.expr) -> str:
     """Why ranks cannot share a stream; empty where they can."""
-    context, run = made.context, made.context.facts.after
+    context, run = site.context, site.context.facts.after
     value = run.value(dataset)
     own = [o for o in value.made() if o.cls is not None and run.interpreter.is_a(o, ITERABLE)]
     seen = all(run.interpreter.find(o.cls, "__iter__") is not None for o in own if o.cls is not None)
-    if not own or len(own) != len(value.objs) or not seen or made.only or any(k.arg is None for k in made.node.keywords):
+    if not own or len(own) != len(value.objs) or not seen or site.only or any(k.arg is None for k in site.node.keywords):
         return "an iterable data set has no sampler: each rank would read all of it"
     found = draws.of(context, value.made())
     if context.local(value) or value.of_kind("random"):
         return "this iterable data set is made from what each rank draws or computes by itself"
     if found.generators or found.unshared:
         return "this iterable data set draws at random, so that ranks do not read the same stream and could not share it"
-    workers = made.argument("num_workers")
-    if workers is not None and not made.is_(workers, 0) and not found.workers:
+    workers = site.argument("num_workers")
+    if workers is not None and not site.is_(workers, 0) and not found.workers:
         return "every worker of this loader reads all of the iterable data set, and so would every rank"
-    if any(k.arg == "worker_init_fn" and draws.of(context, run.value(k.value).objs).workers for k in made.node.keywords):
+    if any(k.arg == "worker_init_fn" and draws.of(context, run.value(k.value).objs).workers for k in site.node.keywords):
         return "the workers of this loader find the iterable data set by themselves, which is inside another one then"
-    loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in made.held)}
+    loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in site.discharges)}
     for tree in context.facts.trees.values():
         for node in tree.nodes():
             if isinstance(node, ast.Attribute) and node.attr == "dataset" and run.value(node.value).made() & loaders:

@@ -1,4 +1,4 @@
-"""What all ranks must do inside a statement of output, and the names that it gets when it is taken out."""
+"""Calls inside a statement of output that all ranks must make: they are assigned to a name before it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _VERBS = re.compile(r"^(get|compute|calc|calculate|eval|evaluate|run|do|make)_(?
 
 @dataclass(frozen=True)
 class Part:
-    """An expression inside a statement that all ranks must evaluate; `stuck` where it cannot be taken out."""
+    """An expression inside a statement that all ranks must evaluate; `stuck` where it cannot be extracted."""
 
     node: ast.expr
     stuck: bool = False
 
 
 class Required:
-    """Finds what all ranks must do inside an expression."""
+    """Finds the parts of an expression that all ranks must evaluate."""
 
     def __init__(self, context: Context, effects: Effects) -> None:
         self.context = context
@@ -148,7 +148,7 @@ def _before(context: Context, node: ast.AST, nodes: list[ast.expr]) -> Iterator[
 
 
 def _names(context: Context, node: ast.expr, top: ast.expr) -> list[str]:
-    """What to call a value that was taken out of a line of output: as the line calls it, or as the function that makes it."""
+    """Names for a value that is extracted from a line of output: its label there, or the function that computes it."""
     labels = [t for t in (_label(context, node, top),) if t]
     function = next((n for n in ast.walk(node) if isinstance(n, ast.Call) and not isinstance(n.func, ast.Call)), None)
     made = []

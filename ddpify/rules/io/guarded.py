@@ -10,7 +10,7 @@ from ddpify.rules.io.output_statements import Guards
 
 
 def guards_of(context: Context) -> Guards:
-    """Which statements only speak and write."""
+    """Which statements have no side effect but output and files."""
     return context.once(_guards)
 
 

@@ -113,7 +113,7 @@ _OPENS = frozenset(("open", "io.open", "codecs.open", "gzip.open")) | HANDLERS
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Guard what speaks and writes in the entry; report what is written elsewhere."""
+    """Guard output and writes of the edited files; report what other modules write."""
     guards = guards_of(context)
     header = f"if {context.names['rank']} == 0"
     guarding = [c for file in context.tree.trees for c in _block(context, guards, file.root.body, header)]
@@ -124,7 +124,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 
 def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) -> Iterator[Change]:
-    """The changes of a body: neighbours that speak share one block."""
+    """The changes of a body: neighbouring statements of output share one guard."""
     run: list[tuple[ast.stmt, tuple[Edit, ...]]] = []
     prepared = output.prepared(guards, body)
     for statement in body:
@@ -142,7 +142,7 @@ def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) 
 
 
 def _guardable(guards: Guards, statement: ast.stmt) -> bool:
-    """Whether a statement only speaks, and is not guarded yet."""
+    """Whether a statement has no side effect but output, and is not guarded yet."""
     empty = isinstance(statement, ast.Pass) or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
     if empty or not guards.only_outputs(statement) or guards.guarded(statement) or guards.done(statement):
         return False
@@ -150,7 +150,7 @@ def _guardable(guards: Guards, statement: ast.stmt) -> bool:
 
 
 def _inside(context: Context, guards: Guards, statement: ast.stmt, header: str) -> Iterator[Change]:
-    """The changes of the bodies inside a statement that does more than speak."""
+    """The changes of the bodies inside a statement that does more than output."""
     if statement in guards.muted or (guards.only_outputs(statement) and not isinstance(statement, ast.ClassDef)):
         return
     for name in ("body", "orelse", "finalbody"):
@@ -177,7 +177,7 @@ def _lifted(context: Context, guards: Guards, statement: ast.stmt) -> tuple[Edit
 def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], header: str) -> Iterator[Change]:
     """The changes that guard neighbours: an `if` that stands alone gets the rank into its own condition."""
     context = guards.context
-    speaks = all(harmless(guards, statement) for statement, _ in run)  # else one may make ready what the next says
+    anywhere = all(harmless(guards, statement) for statement, _ in run)  # else one may make ready what the next says
     for statement, lifted in run:
         edits: tuple[Edit, ...] = (*lifted, Under(statement, header))
         if len(run) == 1 and isinstance(statement, ast.If) and not statement.orelse:
@@ -187,7 +187,7 @@ def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], head
             inner_text = "({0})" if loose else "{0}"
             edits = (Replace(statement.test, f"{context.names['rank']} == 0 and {inner_text}", (statement.test,)),)
         asks = any(isinstance(e, InsertBefore) and context.names["sum_over_ranks"] in e.code for e in lifted)
-        without = "every rank says this" if speaks and not lifted else ""
+        without = "every rank says this" if anywhere and not lifted else ""
         writes = any(guards.effects.at.get(n) == "file" for n in ast.walk(statement) if isinstance(n, ast.Call))
         yield Change(
             CODE,
@@ -201,7 +201,7 @@ def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], head
 
 
 def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iterator[Finding]:
-    """What speaks or writes and could not be guarded."""
+    """Output and writes that could not be guarded."""
     covered = {n for statement in changed for n in ast.walk(statement)}
     told: set[ast.AST] = set()
     for call in guards.run.trace.calls:

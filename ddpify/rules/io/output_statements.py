@@ -1,4 +1,4 @@
-"""Which statements do nothing but speak and write, so that rank 0 alone may run them."""
+"""Which statements have no side effect but output and files, so that rank 0 alone may run them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ddpify.rules.io.all_rank_calls import Required
 
 @dataclass(frozen=True, eq=False)
 class Guards:
-    """Which statements of the edited files do nothing but speak and write.
+    """Which statements of the edited files have no side effect but output and files.
 
-    `quiet` and `quiet_logging` say that the set-up closes other ranks' standard output and loggers, `muted` are the functions that do
-    nothing but speak and are only called as statements.
+    `quiet` and `quiet_logging` say that the set-up closes other ranks' standard output and loggers. `muted` are the functions that have
+    no side effect but output and are only called as statements.
     """
 
     context: Context
@@ -86,14 +86,14 @@ class Guards:
         return False
 
     def done(self, statement: ast.stmt) -> bool:
-        """Whether all that speaks in a statement already runs on rank 0 alone."""
+        """Whether all output of a statement already runs on rank 0 alone."""
         speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_outputs(n)]
         return bool(speaking) and all(self.guarded(n) for n in speaking)
 
-    # ------------------------------------------------------------------------------------------------ what speaks
+    # ------------------------------------------------------------------------------------------------ what is output
 
     def is_output(self, statement: ast.stmt) -> bool:
-        """Whether a simple statement only speaks or writes."""
+        """Whether a simple statement is output, and nothing in its arguments must run on all ranks."""
         return self.is_output_statement(statement) and not any(True for _ in self.required.parts(statement, self.top(statement)))
 
     @staticmethod
@@ -102,7 +102,7 @@ class Guards:
         return getattr(statement, "value", None)
 
     def is_output_statement(self, statement: ast.stmt) -> bool:
-        """Whether a simple statement is there to speak or write, whatever stands in its arguments."""
+        """Whether a simple statement is output, whatever its arguments are."""
         if isinstance(statement, ast.Expr):
             value = statement.value
             if isinstance(value, ast.Call):
@@ -119,7 +119,7 @@ class Guards:
         return False
 
     def _is_output_call(self, call: ast.Call) -> bool:
-        """Whether a call is there to speak or write."""
+        """Whether a call prints, logs or writes."""
         if call in self.effects.at:
             return self.effects.at[call] != "folder" and not self.silenced(call)
         if isinstance(call.func, ast.Attribute) and self.of_writer(self.run.value(call.func.value)):
@@ -149,7 +149,7 @@ class Guards:
         return not self.run.calls(call) and any(s in visited for s in getattr(function, "body", ()) if isinstance(s, ast.stmt))
 
     def silenced(self, call: ast.Call) -> bool:
-        """Whether what a call says is cut off on other ranks by the set-up."""
+        """Whether the set-up closes what a call prints to on other ranks."""
         if self.effects.at.get(call) != "print":
             return False
         func = self.run.value(call.func)
@@ -160,7 +160,7 @@ class Guards:
         return self.quiet and to_stdout
 
     def only_outputs(self, statement: ast.stmt) -> bool:
-        """Whether a simple or compound statement does nothing but speak and write."""
+        """Whether a simple or compound statement has no side effect but output and files."""
         if isinstance(statement, ast.Expr):
             return self.is_output(statement) or (isinstance(statement.value, ast.Constant))
         if isinstance(statement, ast.Assign):

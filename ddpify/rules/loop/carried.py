@@ -1,8 +1,8 @@
 """What one step keeps for the next is computed from the batches of all ranks.
 
-What it does: a memory that the loss reads in later steps (losses or features by sample, a running mean) is fed with all ranks' numbers
-    where it is written.
-Why: each rank would remember its own share only, and train by another memory than the others.
+What it does: a loop-carried variable that the loss of later steps reads (losses or features by sample, a running mean) is written with
+    the values of all ranks' batches.
+Why: each rank would remember its own share only, and its loss would differ from the others'.
 Safety: safe where rows are stored by sample, and where averages, totals and counts are carried on; MANUAL for the rest.
 References: https://docs.pytorch.org/docs/stable/distributed.html#collective-functions
 """
@@ -70,7 +70,7 @@ _WHY = "the loss of later steps reads this: it is made from the batches of all r
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Feed what the losses of later steps read with the numbers of all ranks."""
+    """Write what the losses of later steps read with the values of all ranks."""
     run = context.facts.after
     found: dict[ast.Assign | ast.AugAssign, ast.expr] = {}
     for loop in context.facts.loops:
@@ -85,7 +85,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 
 def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, ast.expr]) -> Context:
-    """The context of a step before which all that is kept was the same on all ranks: then what it keeps must be so after it."""
+    """The context in which the loop-carried variables are replicated at the start of a step, as the edits keep them."""
     replicated_after: dict[ast.stmt, tuple[ast.expr, ...]] = dict(context.replicated_after)
     for node, target in found.items():
         replicated_after[node] = (*replicated_after.get(node, ()), target)
@@ -94,7 +94,7 @@ def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, ast.expr
 
 
 def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAssign) -> bool:
-    """Whether a statement of the training keeps something of a rank's own batch for later batches."""
+    """Whether a statement stores something computed from a rank's own batch that later batches read."""
     run = context.facts.after
     target = _target(node)
     value = run.value(node.value)
@@ -112,7 +112,7 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
 
 
 def _of_the_call(context: Context, base: ast.expr) -> bool:
-    """Whether a name is no global and no name of the function around, as its function says."""
+    """Whether a name is neither declared global nor nonlocal in its function."""
     names = context.facts.after.scopes.names(context.facts.tree_of(base).function(base))
     return isinstance(base, ast.Name) and base.id not in names.of_module | names.of_function
 

@@ -174,7 +174,7 @@ def _bounds(context: Context) -> Iterator[Change | Finding]:
 
 
 def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
-    """Whether a condition is only asked in calls that write or speak, which rank 0 alone will make."""
+    """Whether a condition is only evaluated in calls of output or files, which rank 0 alone will make."""
     return all(d.stack for d in decisions) and all(guards_of(context).guarded_call(d.node, d.stack) for d in decisions)
 
 

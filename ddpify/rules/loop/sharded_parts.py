@@ -1,4 +1,4 @@
-"""The parts of an expression that are a rank's own numbers."""
+"""The operands of an expression that are sharded or partial, and the edits that make them those of all ranks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ddpify.rules.context import Context
 
 
 def sharded_parts(context: Context, node: ast.expr, carried: ast.expr | None = None) -> list[ast.expr] | None:
-    """The largest parts of an expression that are averages, totals or counts over a rank's own samples.
+    """The largest operands of an expression that are averages, totals or counts over one rank's samples.
 
-    With them replaced by those of all ranks the whole is what it was; None where something else of a rank's own is left. What
-    `carried` names goes on from before, and is that of all ranks already.
+    With each of them reduced over all ranks, the expression has the value it has in one process. None where the expression depends on
+    the rank in another way, too. `carried` is a loop-carried variable, which holds the value of all ranks already.
     """
     parts: list[ast.expr] = []
     return parts if _gather(context, node, carried, parts) else None

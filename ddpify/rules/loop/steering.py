@@ -131,7 +131,7 @@ def _orders(context: Context, call: Call) -> bool:
         return False
     if paths & library.SHUFFLES:
         batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
-        own = isinstance(tree.parent.get(tree.function(call.node)), ast.ClassDef)  # a data set's or sampler's: another rule speaks of it
+        own = isinstance(tree.parent.get(tree.function(call.node)), ast.ClassDef)  # a data set's or sampler's: another rule covers it
         return not own and not any(loop.node in batches for loop in call.loops) and not _shared_after(context, tree, call.node)
     cut = any(o.path == batch_source.CUT for o in context.facts.feeding)
     return cut and bool(paths & batch_source.ORDERS) and _follows(context, tree, call.node)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.collect import first_order, loss_of, made_in
+from ddpify.facts.collect import first_order, loss_of
 from ddpify.facts.model import Call, Lit, New, Part, Value
 from ddpify.facts.moved_saves import moved_saves
+from ddpify.facts.wrap_places import made_in
 from ddpify.rules.base import Finding, Obligation
 from ddpify.rules.context import Context
 from ddpify.rules.model import hooks, late_layers

@@ -155,7 +155,7 @@ def _fixed(test: ast.expr, between: list[ast.stmt]) -> bool:
 
 
 def _movable(context: Context, statements: list[ast.stmt]) -> bool:
-    """Whether statements may go into a block of their own: none speaks, leaves, or is edited as a whole."""
+    """Whether statements may go into a block of their own: none is output, leaves the loop, or is edited as a whole."""
     nodes = [n for s in statements for n in ast.walk(s)]
     guarded = any(isinstance(n, ast.stmt) and guards_of(context).only_outputs(n) for n in nodes)
     return not guarded and not any(isinstance(n, _LEAVES) or context.redistributed.get(n) == "whole" for n in nodes)  # type: ignore[call-overload]

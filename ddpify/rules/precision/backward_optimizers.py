@@ -52,7 +52,7 @@ def _resets(context: Context, call: Call, optimizer: New) -> bool:
 
 
 class Names:
-    """The optimizers by their names at the places that speak of them; where one has none, it is handed on to there."""
+    """The names of optimizers at the places that use them; where one has no name, it is passed there as an argument."""
 
     def __init__(self, context: Context) -> None:
         self.context = context

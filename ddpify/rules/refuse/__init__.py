@@ -15,7 +15,7 @@ from ddpify.project import Project
 from ddpify.rules.refuse.verdict import Verdict
 
 RULES: tuple[ModuleType, ...] = (distributed, framework, no_loop, processes, unwrapped, reinforcement, full_graph)
-"""In order: the first that speaks decides."""
+"""In order: the first that applies decides."""
 
 
 def verdict(project: Project) -> Verdict | None:
