@@ -99,8 +99,8 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
             from ddpify.settings import settings
 
             found = settings(Path(path))
-            made = _options(**options | dict(found.options) | typed)  # type: ignore[arg-type]
-            return replace(made, placements=found.placements)
+            chosen = _options(**options | dict(found.options) | typed)  # type: ignore[arg-type]
+            return replace(chosen, placements=found.placements)
 
         command(asked=asked, **given, **({"context": context} if "context" in own else {}))
 

@@ -93,8 +93,8 @@ class Conversion:
             return self
         left_out = self.left_out | frozenset(ids)
         with _reported(self.shown):
-            made = self.again(left_out, False)
-        return replace(made, findings=tuple(dict.fromkeys((*made.findings, *self.findings))), again=self.again, left_out=left_out)
+            converted = self.again(left_out, False)
+        return replace(converted, findings=tuple(dict.fromkeys((*converted.findings, *self.findings))), again=self.again, left_out=left_out)
 
     @property
     def original(self) -> str:
@@ -205,8 +205,8 @@ def _reported(shown: str) -> Iterator[None]:
 def _as_commented(done: Conversion, project: Project) -> Conversion:
     """The conversion with what the comments in the script and its modules ask for."""
     texts = {file.shown: file.source.text for file in (project.entry, *project.files.values())}
-    made = done.without(comments.left_out(done.changes, texts))
-    again = made.again
+    converted = done.without(comments.left_out(done.changes, texts))
+    again = converted.again
 
     def known(finding: Finding) -> Finding:
         codes = comments.skips(texts.get(finding.file, ""), finding.file).get(finding.line)
@@ -217,7 +217,7 @@ def _as_commented(done: Conversion, project: Project) -> Conversion:
     def with_comments(some: Conversion) -> Conversion:
         return replace(some, findings=tuple(map(known, some.findings)))
 
-    return replace(with_comments(made), again=None if again is None else lambda ids, unmoved: with_comments(again(ids, unmoved)))
+    return replace(with_comments(converted), again=None if again is None else lambda ids, unmoved: with_comments(again(ids, unmoved)))
 
 
 def _text(source: str | bytes, shown: str) -> Source:
@@ -317,12 +317,12 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     def again(ids: frozenset[str], unmoved: bool) -> Conversion:
         part = plan.without(ids)
         code, modules, unapplied = _rewritten(project, part, texts)
-        made = replace(done, code=code, changes=tuple(c for c in part.changes if c not in unapplied), modules=modules)
+        converted = replace(done, code=code, changes=tuple(c for c in part.changes if c not in unapplied), modules=modules)
         if not unmoved and options.launcher == "spawn" and plan.spawned is not None:
-            made = _spawning(made, plan.spawned, start.command("torchrun", module=project.runs))
-        known = (made.code, modules) == (done.code, done.modules)
-        faults = _faults(project, output if known else _output(project, path, made.code, modules))
-        return replace(made, findings=tuple(dict.fromkeys((*made.findings, *faults))))
+            converted = _spawning(converted, plan.spawned, start.command("torchrun", module=project.runs))
+        known = (converted.code, modules) == (done.code, done.modules)
+        faults = _faults(project, output if known else _output(project, path, converted.code, modules))
+        return replace(converted, findings=tuple(dict.fromkeys((*converted.findings, *faults))))
 
     return replace(again(frozenset(), False), again=again)
 

@@ -94,7 +94,7 @@ def _started(run: Run) -> Iterator[_Place]:
         elif library.DATALOADER in paths and _has_workers(call):
             for name, position in (("collate_fn", 6), ("worker_init_fn", 10)):
                 yield from _functions(run, call.argument(position, name) or Value())
-            for dataset in (call.argument(0, "dataset") or Value()).made():
+            for dataset in (call.argument(0, "dataset") or Value()).instances():
                 if dataset.cls is not None:
                     yield from _methods(run, dataset.cls, _OF_DATASETS)
         for obj in call.func.objs:

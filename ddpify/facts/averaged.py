@@ -206,16 +206,16 @@ def _tensors(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign
     return f'p for group in {ast.unparse(target)}.param_groups for p in group["params"]'
 
 
-def _named(facts: Facts, made: New, beside: ast.stmt) -> tuple[int, str]:
+def _named(facts: Facts, instance: New, beside: ast.stmt) -> tuple[int, str]:
     """The line and the name of a tensor that a statement of the same block as another makes; no name where there is none."""
     tree = facts.entry
-    if made.node not in tree.parent:
+    if instance.node not in tree.parent:
         return 0, ""
-    statement = tree.statement(made.node)
+    statement = tree.statement(instance.node)
     if not isinstance(statement, ast.Assign) or statement not in tree.block(beside) or len(statement.targets) > 1:
         return 0, ""
     target = statement.targets[0]
-    simple = isinstance(target, (ast.Name, ast.Attribute)) and made in facts.before.value(statement.value).objs
+    simple = isinstance(target, (ast.Name, ast.Attribute)) and instance in facts.before.value(statement.value).objs
     return (statement.lineno, ast.unparse(target)) if simple else (0, "")
 
 

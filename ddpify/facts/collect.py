@@ -339,7 +339,7 @@ def optimizer_parameters(facts: Facts, optimizer: New) -> Value:
     """The parameters that an optimizer was given, at once and later."""
     run = facts.before
     added = [c.args for c in run.trace.calls if c.method == "add_param_group" and optimizer in c.receiver.objs]
-    return join([run.held(optimizer, "params"), *(a for args in added for a in args)])
+    return join([run.attribute(optimizer, "params"), *(a for args in added for a in args)])
 
 
 # ---------------------------------------------------------------------------------------------------- where to wrap

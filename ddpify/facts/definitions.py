@@ -403,8 +403,8 @@ class Definitions:
             return Effect.DEFINE if up.attr in RESETS and below is node and not value.objs else Effect.CHANGE
         if up.attr in RESETS:
             return Effect.CHANGE
-        made = value.made()
-        return Effect.CHANGE if below is node and made and all(o.cls is None for o in made) else Effect.USE
+        instances = value.instances()
+        return Effect.CHANGE if below is node and instances and all(o.cls is None for o in instances) else Effect.USE
 
     def _parent(self, node: ast.AST | None) -> ast.AST | None:
         tree = self._scopes.tree(node) if node is not None else None

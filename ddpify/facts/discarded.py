@@ -28,7 +28,7 @@ def discarded(facts: Facts, loops: Collection[TrainingLoop], optimizers: Collect
 
 def of_inputs(facts: Facts, optimizer: New) -> bool:
     """Whether an optimizer moves rows of a batch alone, such as a perturbation of its samples: those are a rank's own."""
-    values = _entries(facts.before, facts.before.held(optimizer, "params"))
+    values = _entries(facts.before, facts.before.attribute(optimizer, "params"))
     rows = all(v.scale == "sample" and v.batches() and not v.objs and not v.of_kind("parameters") for v in values)
     return bool(values) and rows and optimizer.path != "torch.optim.LBFGS"
 
@@ -41,14 +41,14 @@ def _entries(run: Run, value: Value, depth: int = 0) -> list[Value]:
             out += [v for item in obj.items for v in _entries(run, item, depth + 1)]
         elif isinstance(obj, New) and obj.path in ("list", "dict"):
             name = "[]" if obj.path == "list" else "params"
-            out += _entries(run, run.held(obj, name), depth + 1)
+            out += _entries(run, run.attribute(obj, name), depth + 1)
     return out if value.objs else [value]
 
 
 def _moved(facts: Facts, optimizer: New) -> set[object]:
     """The modules that an optimizer moves parameters of, and all that hold them."""
     run = facts.before
-    held = run.parameters(run.held(optimizer, "params"))
+    held = run.parameters(run.attribute(optimizer, "params"))
     return {r for o in held if isinstance(o, (New, Part)) for r in run.roots(o)}
 
 

@@ -25,7 +25,7 @@ _SETTINGS = "settings"
 
 def adopt(run: Interpreter, node: ast.AST, decorator: Value, value: Value) -> None:
     """A decorator that makes a command of a function: its parameters are settings, and its group runs it."""
-    paths = {*decorator.paths(), *(o.path for o in decorator.made())}
+    paths = {*decorator.paths(), *(o.path for o in decorator.instances())}
     groups = [o.of for o in decorator.objs if isinstance(o, Method) and isinstance(o.of, New) and o.of.path in _GROUPS]
     groups += [o for origin in decorator.of_kind("method") for o in [origin[0]] if isinstance(o, New) and o.path in _GROUPS]
     for func in value.objs:
@@ -38,11 +38,11 @@ def adopt(run: Interpreter, node: ast.AST, decorator: Value, value: Value) -> No
 
 def grouped(run: Interpreter, node: ast.AST, decorator: Value, value: Value) -> Value:
     """`@click.group()`: the group that a function becomes, which runs it and then its commands."""
-    if not any(p.startswith("click.") and p.endswith(".group") for p in {*decorator.paths(), *(o.path for o in decorator.made())}):
+    if not any(p.startswith("click.") and p.endswith(".group") for p in {*decorator.paths(), *(o.path for o in decorator.instances())}):
         return value
-    made = run.objects.new("click.Group", node, run.stack)
-    run.set_attribute(made, "[]", value, False)
-    return just(made)
+    instance = run.objects.new("click.Group", node, run.stack)
+    run.set_attribute(instance, "[]", value, False)
+    return just(instance)
 
 
 def runs(obj: New) -> bool:
@@ -55,7 +55,7 @@ def run_group(run: Interpreter, node: ast.AST, group: New) -> Value:
     held = run.memory.get((group, "[]"), NOTHING)
     for func in sorted((o for o in held.objs if isinstance(o, Func)), key=lambda f: getattr(f.node, "lineno", 0)):
         run.call_function(func, node, [], {})
-    for inner in held.made():
+    for inner in held.instances():
         if inner is not group and runs(inner):
             drive(run, node, inner)
     return NOTHING
@@ -63,8 +63,8 @@ def run_group(run: Interpreter, node: ast.AST, group: New) -> Value:
 
 def given(run: Interpreter, func: Func, names: list[str]) -> dict[str, Value]:
     """What a driver hands to the parameters of a function."""
-    made = run.objects.new(_SETTINGS, func.node, ())
-    return {name: just(run.objects.part(made, name)) for name in names}
+    instance = run.objects.new(_SETTINGS, func.node, ())
+    return {name: just(run.objects.part(instance, name)) for name in names}
 
 
 def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value | None:
@@ -116,13 +116,13 @@ def drive(run: Interpreter, node: ast.AST, obj: Obj) -> Value:
 def _constructed(run: Interpreter, node: ast.AST, cls: Class) -> Value:
     init = run.find(cls, "__init__")
     run.driven |= {f.node for f in (init or NOTHING).objs if isinstance(f, Func)}
-    made = run.construct(cls, node, [], {})
-    for obj in made.made():
+    instance = run.construct(cls, node, [], {})
+    for obj in instance.instances():
         if named.fields(run, cls):
             named.fill(run, obj, [], {}, asked=True)
         else:
             _methods(run, node, obj, cls)
-    return made
+    return instance
 
 
 def _methods(run: Interpreter, node: ast.AST, obj: New, cls: Class) -> None:

@@ -149,15 +149,15 @@ def effect(call: Call) -> Effect | None:
         if found is not None:
             return found
     for obj in call.func.objs:
-        made = maker(obj) if isinstance(obj, (Method, Part)) else None
-        if made is None:
+        root = maker(obj) if isinstance(obj, (Method, Part)) else None
+        if root is None:
             continue
-        if is_writer(made) or made.path.startswith(DRAWN):
+        if is_writer(root) or root.path.startswith(DRAWN):
             return "file"
         if isinstance(obj, Method) and (
-            (made.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS)
-            or (made.path.startswith("tqdm.") and obj.name == "write")
-            or (made.path.startswith("rich.") and obj.name in _CONSOLES)
+            (root.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS)
+            or (root.path.startswith("tqdm.") and obj.name == "write")
+            or (root.path.startswith("rich.") and obj.name in _CONSOLES)
         ):
             return "print"
     if not isinstance(call.node.func, ast.Attribute):
@@ -262,7 +262,7 @@ class Effects:
     def _boards(self) -> Iterator[New]:
         """The instances of classes in unedited modules whose constructor opens files or writers, and has no other side effect."""
         for call in self.facts.after.trace.calls:
-            for obj in call.result.made() if self.facts.is_edited(call.node) else ():
+            for obj in call.result.instances() if self.facts.is_edited(call.node) else ():
                 elsewhere = obj.cls is not None and not self.facts.is_edited(obj.cls.node)
                 if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.has_side_effects(call.node):
                     yield obj
@@ -314,8 +314,8 @@ class Effects:
 
     def _outer(self, obj: Obj, node: ast.AST) -> bool:
         """Whether an object was there before a call."""
-        made = maker(obj)
-        return made is not None and node not in made.stack and made.node is not node
+        root = maker(obj)
+        return root is not None and node not in root.stack and root.node is not node
 
     def _call_has_side_effects(self, call: Call, root: ast.AST) -> bool:
         paths, run = call.func.paths(), self.facts.after
@@ -327,7 +327,7 @@ class Effects:
             return True
         if self.facts.wrapped(call.func) is not False or self.facts.model_of(call.func) is not None:
             return True
-        if any(run.interpreter.is_module(o) and run.interpreter.is_network(o) for o in call.func.made()):
+        if any(run.interpreter.is_module(o) and run.interpreter.is_network(o) for o in call.func.instances()):
             return True
         outside = {loop.node for c in run.calls(root) for loop in c.loops}
         if any(self.facts.after.feeds(loop.over) for loop in call.loops if loop.node not in outside):

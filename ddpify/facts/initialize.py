@@ -51,12 +51,12 @@ def place(facts: Facts) -> Site | Nowhere | None:
     around = {loop.node for loop in train.loops}
     events: list[Event] = []
     for optimizer in sorted(facts.optimizers, key=runs.place_of):
-        made = [c for c in run.calls(optimizer.node) if optimizer in c.result.objs] if isinstance(optimizer.node, ast.Call) else []
-        if not made or any(c.order > train.order for c in made):
+        creations = [c for c in run.calls(optimizer.node) if optimizer in c.result.objs] if isinstance(optimizer.node, ast.Call) else []
+        if not creations or any(c.order > train.order for c in creations):
             return Nowhere(optimizer.node, "this optimizer is made after the training has begun, and amp.initialize runs once, before it")
-        if any({loop.node for loop in c.loops} & around for c in made):
+        if any({loop.node for loop in c.loops} & around for c in creations):
             return Nowhere(optimizer.node, "this optimizer is made anew while the training goes on, and amp.initialize runs once")
-        events += [(c.order, c.node, c.stack) for c in made]
+        events += [(c.order, c.node, c.stack) for c in creations]
     for model in facts.models:
         if wrap_places.made_in(run, model) & around:
             return Nowhere(collect.first_node(model), "this model is made anew while the training goes on, and amp.initialize runs once")

@@ -392,13 +392,13 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
         inner = keywords.get("module", args[0] if args else NOTHING)
         run.memory[made, "module"] = Value(inner.objs - {made}, inner.origins)
     elif made.path in CONTAINERS:
-        listed = [o for a in args[:1] for o in a.made() if o.path in COLLECTIONS]
+        listed = [o for a in args[:1] for o in a.instances() if o.path in COLLECTIONS]
         whole = made.path == SEQUENTIAL and not listed
         items = args if whole else [run.element(a) if a.objs and not listed else NOTHING for a in args]
         run.memory[made, "[]"] = join([*items, *(run.memory.get((o, "[]"), NOTHING) for o in listed)])
         parts = {str(i): item for i, item in enumerate(args)} if whole else {}
         for given in args if not whole else ():
-            parts |= {n: v for o in given.made() for n, v in run.memory.of(o) if not n.startswith("[") and n != "iterable"}
+            parts |= {n: v for o in given.instances() for n, v in run.memory.of(o) if not n.startswith("[") and n != "iterable"}
         for name, item in parts.items():
             run.memory[made, name] = item
     elif made.path.startswith("torch.nn."):
@@ -722,7 +722,7 @@ def _apex_amp(run: Interpreter, event: Call, path: str, args: list[Value], keywo
         scaler = run.objects.new(path, event.node, run.stack)
         return Value(loss.objs, loss.origins | {Origin("scaled", scaler)}, loss.scale, loss.shape)
     if path == MASTER_PARAMS:
-        moved = [o for value in args[:1] for o in value.made()]
+        moved = [o for value in args[:1] for o in value.instances()]
         return join([run.memory.get((o, "params"), NOTHING) for o in moved])
     if path.endswith(("_function", "register_float_function", "register_half_function")):
         return args[0] if args else NOTHING
@@ -809,7 +809,7 @@ def _range(run: Interpreter, event: Call, args: list[Value], keywords: dict[str,
 def _next(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     if not args:
         return NOTHING
-    own = [run.invoke_named(o, "__next__", event.node) for o in args[0].made() if o.cls is not None]
+    own = [run.invoke_named(o, "__next__", event.node) for o in args[0].instances() if o.cls is not None]
     rest = Value(
         frozenset(o for o in args[0].objs if not (isinstance(o, New) and o.cls is not None)), args[0].origins, args[0].scale, args[0].shape
     )
@@ -883,7 +883,7 @@ def _sum(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, V
     value = run.element(args[0]) if args else NOTHING
     origins = value.origins | (args[0].origins if args else frozenset())
     samples = bool(args) and args[0].scale == "sample" != value.scale and bool(args[0].objs)  # one entry a sample
-    listed = [v for o in args[0].made() if o.path == "list" for v in _written_out(run, o)] if len(args) == 1 else []
+    listed = [v for o in args[0].instances() if o.path == "list" for v in _written_out(run, o)] if len(args) == 1 else []
     if len({v.scale for v in listed}) > 1:
         added = listed[0]
         for item in listed[1:]:
@@ -910,7 +910,7 @@ def _getattr(run: Interpreter, event: Call, args: list[Value], keywords: dict[st
     if names:
         return join([run.attribute(args[0], n) for n in names] + args[2:])
     pattern = named.pattern(run, event.node.args[1])
-    own = [o for o in args[0].made() if o.cls is not None]
+    own = [o for o in args[0].instances() if o.cls is not None]
     if own:  # by a name that is not known: any of the modules that it holds, or a method
         inside = [v for o in own for n, v in run.memory.of(o) if named.like(n, pattern)]
         held = [v for v in inside if any(_is_model(run, o) for o in v.objs)]
@@ -1010,7 +1010,7 @@ def _gathered(run: Interpreter, event: Call, args: list[Value]) -> None:
     """`all_gather(parts, rows)`: the list holds all ranks' rows from here on."""
     if len(args) < 2:
         return
-    for parts in args[0].made():
+    for parts in args[0].instances():
         for name, _ in run.memory.of(parts):
             run.memory[parts, name] = whole(args[1])
     if isinstance(event.node.args[0], ast.Name):

@@ -224,11 +224,11 @@ def union(one: frozenset[Origin], other: frozenset[Origin]) -> frozenset[Origin]
         return other
     if len(other) < _SMALL:
         return one if other <= one else one | other
-    made = _UNIONS.get((one, other))
-    if made is None:
-        made = one if other <= one else one | other
-        made = _UNIONS[one, other] = _UNIONS.setdefault((made, made), made)
-    return made
+    merged = _UNIONS.get((one, other))
+    if merged is None:
+        merged = one if other <= one else one | other
+        merged = _UNIONS[one, other] = _UNIONS.setdefault((merged, merged), merged)
+    return merged
 
 
 def forget_unions() -> None:
@@ -286,7 +286,7 @@ class Value:
         """The paths of the library's classes that it may be an instance of."""
         return frozenset(o.path for o in self.objs if isinstance(o, New) and o.path)
 
-    def made(self) -> frozenset[New]:
+    def instances(self) -> frozenset[New]:
         """The instances it may be."""
         return frozenset(o for o in self.objs if isinstance(o, New))
 

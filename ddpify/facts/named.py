@@ -121,10 +121,10 @@ def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[V
     if name == "get" and args:
         return join([in_space(run, obj, [str(o.value) for o in args[0].objs if isinstance(o, Lit)]), *args[1:]])
     if name in ("items", "values", "keys"):
-        made = run.objects.new("list", event.node, run.stack)
+        instance = run.objects.new("list", event.node, run.stack)
         inner = in_space(run, obj, [])
-        run.set_attribute(made, "[]", {"items": just(Tup((NOTHING, inner))), "values": inner, "keys": NOTHING}[name], False)
-        return just(made)
+        run.set_attribute(instance, "[]", {"items": just(Tup((NOTHING, inner))), "values": inner, "keys": NOTHING}[name], False)
+        return just(instance)
     if name == "copy":
         return just(obj)
     return NOTHING
@@ -325,18 +325,18 @@ def _pieces(run: Interpreter, node: ast.expr) -> list[str | None]:
 
 def partial(run: Interpreter, node: ast.AST, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
     """A function with some of its arguments."""
-    made = run.objects.new(PARTIAL, node, run.stack)
-    run.memory[made, FUNCTION] = func
-    run.memory[made, "[args]"] = just(Tup(tuple(args)))
+    instance = run.objects.new(PARTIAL, node, run.stack)
+    run.memory[instance, FUNCTION] = func
+    run.memory[instance, "[args]"] = just(Tup(tuple(args)))
     for name, value in keywords.items():
-        run.memory[made, name] = value
-    return just(made)
+        run.memory[instance, name] = value
+    return just(instance)
 
 
-def bound(run: Interpreter, made: New) -> tuple[list[Value], dict[str, Value]]:
+def bound(run: Interpreter, instance: New) -> tuple[list[Value], dict[str, Value]]:
     """The arguments that a partial function was given before."""
-    args = [i for o in run.memory.get((made, "[args]"), NOTHING).objs if isinstance(o, Tup) for i in o.items]
-    return args, {name: v for name, v in run.memory.of(made) if not name.startswith("[")}
+    args = [i for o in run.memory.get((instance, "[args]"), NOTHING).objs if isinstance(o, Tup) for i in o.items]
+    return args, {name: v for name, v in run.memory.of(instance) if not name.startswith("[")}
 
 
 def declare_tuple(run: Interpreter, kind: New, names: Value) -> None:
@@ -372,16 +372,16 @@ def fields(run: Interpreter, cls: Class) -> list[str]:
     return [*above, *(n for n in own if n not in above)] if declared or named or above else []
 
 
-def fill(run: Interpreter, made: New, args: list[Value], keywords: dict[str, Value], asked: bool = False) -> None:
+def fill(run: Interpreter, instance: New, args: list[Value], keywords: dict[str, Value], asked: bool = False) -> None:
     """Let an instance of a data class hold what it was given; `asked`: all of it may be told on the command line."""
-    names = fields(run, made.cls) if made.cls is not None else []
+    names = fields(run, instance.cls) if instance.cls is not None else []
     for name, value in zip(names, args, strict=False):
-        run.memory[made, name] = value
+        run.memory[instance, name] = value
     for name in names:
         if name in keywords:
-            run.memory[made, name] = keywords[name]
+            run.memory[instance, name] = keywords[name]
         elif asked or ("**" in keywords and name not in names[: len(args)]):
-            run.memory[made, name] = just(run.objects.part(made, name))
+            run.memory[instance, name] = just(run.objects.part(instance, name))
 
 
 def instantiated(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value | None:

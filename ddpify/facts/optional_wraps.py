@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def is_optional(facts: Facts, value: Value) -> bool:
     """Whether a model is in a DataParallel only where a setting, not the number of devices, asks for it."""
     run = facts.before
-    made = [o for o in value.made() if o.path == library.DATAPARALLEL]
-    parts = [p for o in made for call in run.calls(o.node) for _, test in call.tests for p in (*test.objs, *test.of_kind("from"))]
+    instances = [o for o in value.instances() if o.path == library.DATAPARALLEL]
+    parts = [p for o in instances for call in run.calls(o.node) for _, test in call.tests for p in (*test.objs, *test.of_kind("from"))]
     asked = questions(facts, value)
-    always = len(made) == len(value.objs)
+    always = len(instances) == len(value.objs)
     return not always and (any(isinstance(p, Part) for p in parts) or any(not of_devices(facts, up.test) for up in asked))
 
 
 def questions(facts: Facts, value: Value) -> set[ast.If]:
     """The conditions under which a model is put into a DataParallel, where it may also be without one."""
-    made = [o for o in value.made() if o.path == library.DATAPARALLEL]
-    return {up for o in made for up in _around(facts, o.node)} if len(made) < len(value.objs) else set()
+    instances = [o for o in value.instances() if o.path == library.DATAPARALLEL]
+    return {up for o in instances for up in _around(facts, o.node)} if len(instances) < len(value.objs) else set()
 
 
 def _around(facts: Facts, node: ast.AST) -> Iterator[ast.If]:

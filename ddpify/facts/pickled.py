@@ -48,8 +48,8 @@ def _either(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_wrapper(value: Value) -> bool:
     """Whether a value is a wrapper wherever it is a model."""
-    made = [o for o in value.made() if o.path in library.DDPS]
-    return bool(made) and all(o in made or not isinstance(o, New) for o in value.objs)
+    instances = [o for o in value.instances() if o.path in library.DDPS]
+    return bool(instances) and all(o in instances or not isinstance(o, New) for o in value.objs)
 
 
 def _holds_model(run: Run, value: Value) -> bool:
@@ -60,7 +60,7 @@ def _holders(run: Run, value: Value, depth: int = 0) -> Iterator[New | Tup]:
     """The containers and objects in a value that hold a wrapper themselves."""
     for obj in value.objs if depth < _DEPTH else ():
         inner = _inside(run, obj)
-        if isinstance(obj, (New, Tup)) and any(o.path in library.DDPS for v in inner for o in v.made()):
+        if isinstance(obj, (New, Tup)) and any(o.path in library.DDPS for v in inner for o in v.instances()):
             yield obj
         for held in inner:
             yield from _holders(run, held, depth + 1)

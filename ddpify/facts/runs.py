@@ -123,7 +123,7 @@ class Run:
         """All that an expression was seen to be."""
         return self.trace.values.get(node, NOTHING)
 
-    def held(self, obj: Obj, name: str) -> Value:
+    def attribute(self, obj: Obj, name: str) -> Value:
         """What an object holds as `name` at the end."""
         return self.memory.get((obj, name), NOTHING)
 
@@ -192,7 +192,7 @@ class Run:
                     for held in self.of(obj).values():
                         out |= self.parameters(held, depth + 1)
                 elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
-                    out |= self.parameters(self.held(obj.of, "params"), depth + 1)
+                    out |= self.parameters(self.attribute(obj.of, "params"), depth + 1)
                 elif isinstance(obj, New) and "iterable" in self.of(obj):
                     out |= self.parameters(self.memory[obj, "iterable"], depth + 1)
         inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
@@ -201,7 +201,7 @@ class Run:
     def _listed(self, obj: New | Part, depth: int = 0) -> Iterator[New | Part]:
         """A module; of a list or dict of modules, which is never run itself, each of them."""
         if isinstance(obj, New) and obj.path in library.CONTAINERS and obj not in self.run and depth < 4:
-            for inner in self.held(obj, "[]").objs:
+            for inner in self.attribute(obj, "[]").objs:
                 if isinstance(inner, (New, Part)):
                     yield from self._listed(inner, depth + 1)
         else:
@@ -214,7 +214,7 @@ class Run:
 
     def single_parameters(self, value: Value, depth: int = 0) -> frozenset[New]:
         """The single parameters that a value holds, as they were made: through lists and groups."""
-        out = {o for o in value.made() if o.path == "torch.nn.Parameter"}
+        out = {o for o in value.instances() if o.path == "torch.nn.Parameter"}
         if depth < 4:
             for obj in value.objs:
                 if isinstance(obj, Tup):
@@ -224,7 +224,7 @@ class Run:
                     for held in self.of(obj).values():
                         out |= self.single_parameters(held, depth + 1)
                 elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
-                    out |= self.single_parameters(self.held(obj.of, "params"), depth + 1)
+                    out |= self.single_parameters(self.attribute(obj.of, "params"), depth + 1)
         return frozenset(out)
 
     def unwrap(self, value: Value) -> frozenset[Obj]:
@@ -237,7 +237,7 @@ class Run:
                 continue
             seen.add(obj)
             if isinstance(obj, New) and obj.path in library.WRAPPERS:
-                todo += self.held(obj, "module").objs
+                todo += self.attribute(obj, "module").objs
             else:
                 out.add(obj)
         return frozenset(out)
@@ -254,7 +254,7 @@ class Run:
         held = self.of(obj)
         if obj.cls is None:
             holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
-            inner = [o for o in self.held(obj, "[]").objs if o is not obj] if holds else []
+            inner = [o for o in self.attribute(obj, "[]").objs if o is not obj] if holds else []
             seen = all(value.objs for name, value in held.items() if name.isdigit())
             return seen and library.bare(obj.path) and all(self.has_no_parameters(o, depth + 1) for o in inner)
         if not self.interpreter.is_module(obj):
@@ -293,7 +293,7 @@ class Run:
             if self.is_loader(obj):
                 return True
             if isinstance(obj, New) and obj.path not in library.COLLECTIONS and depth < 4:
-                inner = [self.held(obj, name) for name in ("iterable", "0", "1", "2")]
+                inner = [self.attribute(obj, name) for name in ("iterable", "0", "1", "2")]
                 if any(self.feeds(v, depth + 1) for v in inner):
                     return True
         return False

@@ -321,7 +321,7 @@ def module(
     if name not in rows.MODULES or not made.path.startswith(("torch.nn.", "einops.layers.torch.")):
         return None
     set_up = settings(run, made) | {k: v for k, v in run.memory.of(made) if k in ("weight", "reduction")}
-    for inner in set_up.get("0", NOTHING).made() if name.startswith("Transformer") else ():  # a layer, in a stack of its like
+    for inner in set_up.get("0", NOTHING).instances() if name.startswith("Transformer") else ():  # a layer, in a stack of its like
         set_up = {k: v for k, v in settings(run, inner).items() if k == "batch_first"} | set_up
     args = [_scores(args[0]), *args[1:]] if args and name in BY_WEIGHT else args
     operands, named = given(run, args, {k: v for k, v in keywords.items() if k != "**"})
@@ -402,7 +402,7 @@ def _column(run: Interpreter, shape: Shape, key: object) -> Shape | None:
     held = run.memory.get((shape.base, "dataset"), NOTHING)
     if held.kinds() != {"torch.utils.data.TensorDataset"} or len(held.objs) > 1:
         return None
-    (made,) = held.made()
+    (made,) = held.instances()
     column = settings(run, made).get(str(key), NOTHING)
     known = column.shape is not None and column.shape.base is None and column.scale is None
     return column.shape._replace(axis=0, several=False) if known and column.shape is not None else None

@@ -90,10 +90,10 @@ class Uses:
         out: set[Obj] = set()
         for store in self.run.trace.stores:
             if isinstance(store.node, ast.Attribute) and store.node.attr == "requires_grad" and _is(store.value, False):
-                out |= set(store.receiver.of_kind("parameters")) | set(store.receiver.made())
+                out |= set(store.receiver.of_kind("parameters")) | set(store.receiver.instances())
         for call in self.run.trace.calls:
             if call.method == "requires_grad_" and call.args and _is(call.args[0], False):
-                out |= set(call.receiver.of_kind("parameters")) | set(call.receiver.made())
+                out |= set(call.receiver.of_kind("parameters")) | set(call.receiver.instances())
         return frozenset(o for o in out if isinstance(o, (New, Part)))
 
     def _is_frozen(self, obj: Obj) -> bool:

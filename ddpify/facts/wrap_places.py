@@ -133,7 +133,7 @@ def writes(
             continue
         writes = call.method in library.MODULE_WRITERS
         if writes and (run.unwrap(call.receiver) & around_model or _of(facts, model, call.receiver)):
-            prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.made())
+            prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.instances())
             if call.method == "load_state_dict" and (prefixed or not loads):
                 continue
             out.append((call.order, call.node, call.stack))
@@ -317,18 +317,18 @@ def _names_of_model(facts: Facts, tree: Tree, statement: ast.stmt, model: Traine
             named[ast.unparse(node)] = named.get(ast.unparse(node), NOTHING) | held
     first = next((a.arg for a in getattr(getattr(function, "args", None), "args", ())), "")
     for text, value in list(named.items()):
-        for obj in value.made() if len(value.objs) == 1 and (text == first or others) else ():
+        for obj in value.instances() if len(value.objs) == 1 and (text == first or others) else ():
             if obj.cls is not None and not (run.interpreter.is_module(obj) and (obj in run.run or _saved(run, obj))):
                 named |= {f"{text}.{name}": held for name, held in run.of(obj).items() if name.isidentifier()}
     for text, value in named.items():
         if is_all(run, value, model) and "." in text:
             yield text
-        for obj in value.made() if len(value.objs) == 1 else ():
+        for obj in value.instances() if len(value.objs) == 1 else ():
             if obj.path in library.HOLDERS:
                 yield from (f"{text}.{key}" for key, held in run.of(obj).items() if key.isidentifier() and is_all(run, held, model))
             if obj.path not in ("list", "dict") and (obj.path not in library.CONTAINERS or _saved(run, obj)):
                 continue
-            if is_all(run, run.held(obj, "[]"), model) and obj.path in ("list", "dict"):
+            if is_all(run, run.attribute(obj, "[]"), model) and obj.path in ("list", "dict"):
                 yield text
                 continue
             for key, held in run.of(obj).items():
@@ -352,7 +352,7 @@ def container_kind(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
     """The kind of container that a target is; empty where it is a model itself."""
     run, function = facts.before, facts.tree_of(statement).function(statement)
     values = [run.value(n) | stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
-    return next((o.path for v in values for o in v.made() if o.path in ("list", "dict")), "")
+    return next((o.path for v in values for o in v.instances() if o.path in ("list", "dict")), "")
 
 
 def stored(run: Run, target: ast.AST) -> Value:

@@ -279,7 +279,7 @@ class Context:
         out = set(self.training)
         cut = any(o.path == batch_source.CUT for o in self.facts.feeding)  # then orders are agreed on
         for call in run.trace.calls:
-            synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.made())
+            synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.instances())
             ordered = bool(call.loops) and cut and bool(call.func.paths() & (batch_source.ORDERS | library.SHUFFLES))
             collective = synced or ordered or call.func.paths() & library.COLLECTIVES
             averaged = call.method == "step" and any(o in self.facts.averaged for v in (call.receiver, *call.args) for o in v.objs)
@@ -320,7 +320,7 @@ class Context:
     def sizes_a_batch(self, size: ast.expr) -> bool:
         """Whether a number is the batch size of a loader that feeds training."""
         run = self.facts.after
-        sizes = {o for loader in self.facts.feeding for o in run.held(loader, "batch_size").objs}
+        sizes = {o for loader in self.facts.feeding for o in run.attribute(loader, "batch_size").objs}
         return bool(sizes & run.value(size).objs)
 
     def wrapper(self, inner: str, model: str, unused: str = "") -> str:

@@ -32,10 +32,10 @@ def settle(run: Interpreter, target: ast.expr) -> None:
     happened = len(run.events)
     value = run.expression(target)
     del run.events[happened:]  # the script does not read it here
-    for obj in value.made():
+    for obj in value.instances():
         for name, held in run.memory.of(obj):
             run.memory[obj, name] = library.agreed(held, run.shares)
-    if value.made():
+    if value.instances():
         run.events.append((Kind.FILL, target, None, value))
     else:
         assign(run, target, library.agreed(value, run.shares))
@@ -45,7 +45,7 @@ def wrap(run: Interpreter, node: ast.stmt, target: ast.expr) -> None:
     """After a statement that wraps a model, `target` holds the wrapper."""
     value = run.expression(target)
     at = node if len(run.wraps.get(node, ())) == 1 else target  # several of one statement are several wrappers
-    held = [o for o in value.made() if o.path in ("list", "dict")]
+    held = [o for o in value.instances() if o.path in ("list", "dict")]
     if held and len(held) == len(value.objs):
         _wrap_each(run, at, target, held)
         return
@@ -143,7 +143,7 @@ def filled_with(run: Interpreter, node: ast.expr, one_number: bool) -> None:
 
 def _replaced(run: Interpreter, receiver: Value, value: Value) -> bool:
     """Let a list hold nothing but other entries, where it is known to be but that list."""
-    held = [o for o in receiver.made() if o.path == "list"]
+    held = [o for o in receiver.instances() if o.path == "list"]
     if len(held) != 1 or len(receiver.objs) != 1:
         return False
     for name, _ in run.memory.of(held[0]):
@@ -207,8 +207,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     old, value = run.expression(node.target), run.expression(node.value)
     run.note(node.target, old)
     new = run.binary(node.op, old, value, node)
-    if isinstance(node.op, ast.Add) and any(o.path == "list" for o in old.made()):
-        for obj in old.made():
+    if isinstance(node.op, ast.Add) and any(o.path == "list" for o in old.instances()):
+        for obj in old.instances():
             run.set_attribute(obj, ELEMENT, run.element(value), False)
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, new))

@@ -199,9 +199,9 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
         for p in ([o] if isinstance(o, Ext) else [e for i in getattr(o, "items", ()) for e in i.objs])
         if isinstance(p, Ext) and p.path in library.WRAPPERS
     ]
-    if not asked.made() or len(asked.made()) != len(asked.objs) or not (wrappers or literal(what) == "module"):
+    if not asked.instances() or len(asked.instances()) != len(asked.objs) or not (wrappers or literal(what) == "module"):
         return None
-    wrapped = {o.path in library.WRAPPERS for o in asked.made()}
+    wrapped = {o.path in library.WRAPPERS for o in asked.instances()}
     return wrapped.pop() if len(wrapped) == 1 else None
 
 

@@ -370,7 +370,7 @@ def call_function(
     frame.outer, frame.made = run.closures.get((func.node, func.made), {}), func.made
     frame.closure = func.node, func.made
     frame.cls, frame.owners = func.cls, frozenset(() if func.owner is None else owners or (func.owner,))
-    if func.owner is None and func.cls is not None and args and len(args[0].made()) == len(args[0].objs) == 1:
+    if func.owner is None and func.cls is not None and args and len(args[0].instances()) == len(args[0].objs) == 1:
         frame.owners = args[0].objs  # a method that a decorator calls
     saved = run.stack, run.breaks
     run.stack, run.breaks = (*run.stack, node), []

@@ -112,7 +112,7 @@ def _rewritten(run: Interpreter, node: ast.For) -> None:
     if not same(target.slice, node.target) or not same(target.value, node.iter):
         return
     value = run.trace.values.get(only.value, NOTHING)
-    for obj in run.expression(node.iter).made():
+    for obj in run.expression(node.iter).instances():
         for name, _ in run.memory.of(obj):
             run.memory[obj, name] = value
     run.events.append((Kind.FILL, node, None, run.expression(node.iter)))
@@ -258,8 +258,8 @@ def per_sample(run: Interpreter, over: Value) -> bool:
     """Whether iterating over a value gives one sample of a batch at a time."""
     if not over.objs:
         return over.scale == "sample"
-    inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.made() if o.path == "enumerate"]
-    inner += [v for o in over.made() if o.path == "zip" for v in zipped(run, o)]
+    inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
+    inner += [v for o in over.instances() if o.path == "zip" for v in zipped(run, o)]
     return any(per_sample(run, v) for v in inner)
 
 

@@ -21,7 +21,7 @@ def evaluate_binop(run: Interpreter, node: ast.BinOp) -> Value:
     left, right = run.expression(node.left), run.expression(node.right)
     value = binary(run, node.op, left, right, node)
     literal = isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
-    if isinstance(node.op, ast.Mult) and not literal and any(o.path == "list" for v in (left, right) for o in v.made()):
+    if isinstance(node.op, ast.Mult) and not literal and any(o.path == "list" for v in (left, right) for o in v.instances()):
         return marked_as_sized(value, node)  # so many entries
     return value
 
@@ -40,7 +40,7 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
             return Value(frozenset((Tup(tuples[0].items + tuples[1].items),)))
         if len(tuples) == 1 and (sizes := tensors.sizes_joined(left, right)) is not None:
             return sizes
-        lists = frozenset(o for v in (left, right) for o in v.made() if o.path == "list")
+        lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
         if lists:
             return Value(lists, origins)
     if isinstance(op, ast.Div) and texts:
@@ -83,7 +83,7 @@ def _is_batch_size(run: Interpreter, value: Value, loaders: frozenset[Any]) -> b
     mine = {*value.objs, *value.of_kind("from")}
     if {o.kind for o in value.origins} == {"share"} and value.of_kind("share") <= loaders:
         return True  # the loader's own number
-    batches = [o for loader in loaders for o in run.memory.get((loader, "batch_sampler"), NOTHING).made()]
+    batches = [o for loader in loaders for o in run.memory.get((loader, "batch_sampler"), NOTHING).instances()]
     for loader in (*loaders, *batches):
         size = run.memory.get((loader, "batch_size"))
         if size is not None and mine & {*size.objs, *size.of_kind("from")} and bool(size.of_kind("world")) == bool(value.of_kind("world")):

@@ -62,12 +62,12 @@ def execute_with(run: Interpreter, node: ast.With) -> bool:
     quiet = 0
     for item in node.items:
         value = run.expression(item.context_expr)
-        if value.kinds() & library.NO_GRAD or any(literal(run.memory.get((o, "mode"), NOTHING)) is False for o in value.made()):
+        if value.kinds() & library.NO_GRAD or any(literal(run.memory.get((o, "mode"), NOTHING)) is False for o in value.instances()):
             quiet += 1
         if item.optional_vars is not None:
-            entered = [run.invoke_named(o, "__enter__", node) for o in value.made() if o.cls is not None]
+            entered = [run.invoke_named(o, "__enter__", node) for o in value.instances() if o.cls is not None]
             made = join([e for e in entered if e is not None]) if any(e is not None for e in entered) else value
-            if any(o.path == "generator" for o in value.made()):
+            if any(o.path == "generator" for o in value.instances()):
                 made = run.element(value)
             run.assign(item.optional_vars, made)
     run.no_grad += quiet

@@ -33,8 +33,8 @@ def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         yield site.refuse(problem.replace("sampler", "batch sampler"), _FIX, given)
         return
     edits, needs = site.divided()
-    if found.made() and all(o.path == TORCHS for o in found.made()):
-        inside = _inside(context, found.made(), abouts)
+    if found.instances() and all(o.path == TORCHS for o in found.instances()):
+        inside = _inside(context, found.instances(), abouts)
         if inside is None:
             yield site.refuse("the training loader draws by a batch sampler that is used in another way, too", _FIX, given)
             return
@@ -53,7 +53,7 @@ def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     if context.options.batch_size == "per-rank":
         yield site.refuse("this batch sampler makes batches that all ranks share: they cannot be each rank's own", _FIX, given)
         return
-    key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in found.made()) else "rank_batch_sampler"
+    key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in found.instances()) else "rank_batch_sampler"
     edits.append(Replace(given, f"{site.name(key)}({{0}})", (given,)))
     yield Change(
         CODE,
@@ -68,18 +68,18 @@ def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     )
 
 
-def _inside(context: Context, made: frozenset[New], loaders: frozenset[ast.AST]) -> tuple[list[Edit], set[str]] | None:
+def _inside(context: Context, instances: frozenset[New], loaders: frozenset[ast.AST]) -> tuple[list[Edit], set[str]] | None:
     """The edits of `BatchSampler(inner, batch_size, drop_last)` and what they need; None where they cannot be made."""
     run, edits, needs = context.facts.after, list[Edit](), set[str]()
-    others = {o.node for call in run.trace.calls for o in call.result.made() if run.is_loader(o)} - loaders
+    others = {o.node for call in run.trace.calls for o in call.result.instances() if run.is_loader(o)} - loaders
     for other in others:
-        if any(run.held(o, "batch_sampler").made() & made for c in run.calls(other) for o in c.result.made()):
+        if any(run.attribute(o, "batch_sampler").instances() & instances for c in run.calls(other) for o in c.result.instances()):
             return None
-    for node in {o.node for o in made}:
+    for node in {o.node for o in instances}:
         if not isinstance(node, ast.Call) or not context.facts.is_edited(node) or any(k.arg is None for k in node.keywords):
             return None
         inner, size, drop = argument(node, 0, "sampler"), argument(node, 1, "batch_size"), argument(node, 2, "drop_last")
-        if inner is None or size is None or drop is None or any(o.path == TORCHS for o in run.value(inner).made()):
+        if inner is None or size is None or drop is None or any(o.path == TORCHS for o in run.value(inner).instances()):
             return None
         no = isinstance(drop, ast.Constant) and drop.value is False
         dropping = "" if no else f", drop_last={context.source(drop)}".replace("{", "{{").replace("}", "}}")

@@ -114,7 +114,7 @@ def _sizes(context: Context) -> tuple[set[Obj], set[ast.AST]]:
     sources: set[Obj] = set()
     arguments: set[ast.AST] = set()
     for loader in context.facts.feeding:
-        size = join([run.held(o, "batch_size") for o in (loader, *run.held(loader, "batch_sampler").made())])
+        size = join([run.attribute(o, "batch_size") for o in (loader, *run.attribute(loader, "batch_sampler").instances())])
         sources |= {o for o in size.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
         sources |= {o for o in size.of_kind("from") if isinstance(o, (Part, Lit))}
         if loader.node in context.facts.batch_sources:
@@ -341,8 +341,8 @@ def _composed(context: Context) -> Iterator[Finding]:
     run = context.facts.after
     numbers: set[Obj] = set()
     for loader in context.facts.loaders:
-        for made in run.held(loader, "sampler").made() | run.held(loader, "batch_sampler").made():
-            for value in (v for c in run.calls(made.node) if made.cls is not None for v in (*c.args, *c.keywords.values())):
+        for instances in run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances():
+            for value in (v for c in run.calls(instances.node) if instances.cls is not None for v in (*c.args, *c.keywords.values())):
                 numbers |= {o for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
     places: list[ast.expr] = []
     for call in run.trace.calls if numbers else ():
@@ -381,8 +381,8 @@ def _of_loaders(context: Context) -> Iterator[Change]:
     for node in tree.nodes():
         if not (isinstance(node, ast.Attribute) and node.attr == "batch_size" and isinstance(node.ctx, ast.Load)):
             continue
-        made = run.value(node.value).made()
-        if made and made <= trained and not _of_this_rank(context, node):
+        instances = run.value(node.value).instances()
+        if instances and instances <= trained and not _of_this_rank(context, node):
             why = "the loader's own number is this rank's: all ranks' together is meant here"
             yield Change(CODE, why, tree.shown, node, (Replace(node, f"{{0}} * {context.names['world_size']}", (node,)),))
 
@@ -450,7 +450,7 @@ def _indivisible(context: Context) -> Iterator[Finding]:
     devices = cuda_visible_devices.devices(context)
     ranks = len(devices.split(",")) if devices else 2
     for loader in context.facts.feeding:
-        for obj in run.held(loader, "batch_size").objs:
+        for obj in run.attribute(loader, "batch_size").objs:
             size = obj.value if isinstance(obj, Lit) else _default(context, obj.name) if isinstance(obj, Part) else None
             if type(size) is int and size % ranks:
                 yield context.manual(

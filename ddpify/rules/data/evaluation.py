@@ -141,7 +141,7 @@ def _replicated_loops(context: Context) -> Iterator[Finding]:
             asked = context.options.eval == "shard"
             text = f"every rank evaluates all of this, not a share, since {why}"
             yield context.manual(CODE, loop, text, level=Safety.REVIEW if asked else Safety.NOTE)
-            metric = next((x for x in live_out(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.made())), None)
+            metric = next((x for x in live_out(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.instances())), None)
             if metric is not None:
                 yield context.manual(
                     CODE,
@@ -156,8 +156,8 @@ def _others(context: Context) -> set[New]:
     """The loaders made in the entry that do not train."""
     run = context.facts.after
     trained = set(context.facts.loaders)
-    made = {o for values in run.trace.values.values() for o in values.made()}
-    return {o for o in made if o not in trained and run.is_loader(o) and context.facts.is_edited(o.node)}
+    instances = {o for values in run.trace.values.values() for o in values.instances()}
+    return {o for o in instances if o not in trained and run.is_loader(o) and context.facts.is_edited(o.node)}
 
 
 def _loops(context: Context) -> Iterator[Change]:
@@ -229,13 +229,13 @@ def _iterates_results(run: Run, loop: ast.For) -> bool:
     """Whether a loop goes through a dict of results."""
     over = loop.iter
     named = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in ("items", "values", "keys")
-    made = run.value(over.func.value).made() if named else []  # type: ignore[attr-defined]
-    return any(o.path == "dict" for o in made) and not run.feeds(run.value(over))
+    instances = run.value(over.func.value).instances() if named else []  # type: ignore[attr-defined]
+    return any(o.path == "dict" for o in instances) and not run.feeds(run.value(over))
 
 
 def _is_sharded(context: Context, loader: New) -> bool:
     """Whether a loader that does not train has a sampler made for this rank."""
-    return bool(context.facts.after.held(loader, "sampler").of_kind("rank"))
+    return bool(context.facts.after.attribute(loader, "sampler").of_kind("rank"))
 
 
 def _default_sampling(context: Context, loader: New) -> bool:
@@ -261,7 +261,9 @@ def _default_sampling(context: Context, loader: New) -> bool:
         return False
     comprehended = any(isinstance(up, (ast.DictComp, ast.ListComp, ast.Lambda)) for up in context.tree.ancestors(node))
     iterable = any(
-        "torch.utils.data.IterableDataset" in run.interpreter.library_bases(o.cls) for o in run.value(dataset).made() if o.cls is not None
+        "torch.utils.data.IterableDataset" in run.interpreter.library_bases(o.cls)
+        for o in run.value(dataset).instances()
+        if o.cls is not None
     )
     return not comprehended and not iterable
 
@@ -320,6 +322,6 @@ def _lengths(context: Context, loop: ast.For, loaders: set[New]) -> Iterator[ast
     for node in context.tree.nodes():
         if not (isinstance(node, ast.Call) and node.args and "len" in run.value(node.func).paths()):
             continue
-        made = run.value(node.args[0]).made()
-        if made and made <= loaders and _past(context.tree, node, loop):
+        instances = run.value(node.args[0]).instances()
+        if instances and instances <= loaders and _past(context.tree, node, loop):
             yield node

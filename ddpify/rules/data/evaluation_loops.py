@@ -56,10 +56,10 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
     for found in live:
         if _read_inside(context, loop, found.writes) or not _grows_evenly(context, loop, found):
             return f"`{found.name}` was not seen to be only added up"
-        counts = any(_is_meter(context, o) for o in found.value.made())
+        counts = any(_is_meter(context, o) for o in found.value.instances())
         if "last" in found.hows or (found.hows == {"object"} and not counts):
             return f"`{found.name}` was not seen to be added up"
-        if found.value.made() and all(o.path.startswith("torchmetrics.") for o in found.value.made()):
+        if found.value.instances() and all(o.path.startswith("torchmetrics.") for o in found.value.instances()):
             continue
         answer = reduce(context, loop, found, expression, sharded=True)
         if answer is None or answer.problem or answer.edits:
@@ -73,7 +73,7 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
             return "a function that it calls changes what goes on from batch to batch"
     for call in run.trace.calls:
         called = call.method in _GROWS and call.node not in inside and any(each.node is loop for each in call.loops)
-        if called and any(not made_under(o, set(ast.walk(loop))) for o in call.receiver.made()):
+        if called and any(not made_under(o, set(ast.walk(loop))) for o in call.receiver.instances()):
             return "a function that it calls changes what goes on from batch to batch"
     if not any(c.method == "eval" and facts.model_of(c.receiver) is not None for c in run.trace.calls) and _may_normalise(context):
         return "the model was not seen to be in evaluation mode"
@@ -105,14 +105,14 @@ def _read_inside(context: Context, loop: ast.For, writes: Sequence[Write]) -> bo
         if not isinstance(node, (ast.Name, ast.Attribute)) or not run.scopes.same(node, base) or node in own:
             continue
         shown = (up.func for up in tree.ancestors(node) if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute))
-        if not any(o.path.startswith("tqdm.") for f in shown for o in run.value(f.value).made()):
+        if not any(o.path.startswith("tqdm.") for f in shown for o in run.value(f.value).instances()):
             return True
     return False
 
 
 def _grows_evenly(context: Context, loop: ast.For, found: LiveOut) -> bool:
     """Whether a list or array grows alike with each batch: one entry of it, or one for each of its samples."""
-    if not found.hows & {"entries", "samples", "rows"} and not any(o.path == "list" for o in found.value.made()):
+    if not found.hows & {"entries", "samples", "rows"} and not any(o.path == "list" for o in found.value.instances()):
         return True
     tree, run = context.tree, context.facts.after
     if len(found.writes) != 1 or any(up is not loop and isinstance(up, _BRANCHES) for up in _within(tree, found.writes[0].node, loop)):
@@ -175,9 +175,9 @@ def _outlives(context: Context, loop: ast.For, target: ast.expr) -> bool:
     while isinstance(target, (ast.Attribute, ast.Subscript)):
         target = target.value
     value = run.value(target) if isinstance(target, ast.Name) else None
-    if value is None or context.shared(value) or any(o.path.startswith("tqdm") for o in value.made()):
+    if value is None or context.shared(value) or any(o.path.startswith("tqdm") for o in value.instances()):
         return False
-    return any(not made_under(o, set(ast.walk(loop))) for o in value.made()) or not value.objs
+    return any(not made_under(o, set(ast.walk(loop))) for o in value.instances()) or not value.objs
 
 
 def _may_normalise(context: Context) -> bool:
@@ -189,8 +189,8 @@ def _runs_trained_model(context: Context, call: Call) -> bool:
     run = context.facts.after
     if context.facts.model_of(call.func) is not None:
         return True
-    held = [v for o in call.func.made() for v in run.of(o).values()]
-    return any(o.path in _COPIES for v in (call.func, *held) for o in v.made())
+    held = [v for o in call.func.instances() for v in run.of(o).values()]
+    return any(o.path in _COPIES for v in (call.func, *held) for o in v.instances())
 
 
 def normalised_models(context: Context, loop: ast.For) -> list[str] | None:

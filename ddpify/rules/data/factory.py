@@ -28,7 +28,7 @@ def _phase(context: Context, node: ast.Call, loaders: list[New]) -> str:
     parts = list(getattr(phases, "elts", ()))
     if isinstance(phases, ast.Call) and isinstance(target, ast.Tuple) and isinstance(phases.func, ast.Attribute):  # over a dict's items
         target = target.elts[0]
-        parts = [k for o in context.facts.after.value(phases.func.value).made() if isinstance(o.node, ast.Dict) for k in o.node.keys]
+        parts = [k for o in context.facts.after.value(phases.func.value).instances() if isinstance(o.node, ast.Dict) for k in o.node.keys]
     train = [part for part in parts if any(part in loader.stack for loader in loaders)]
     if not isinstance(target, ast.Name) or len(train) != 1 or not isinstance(train[0], ast.Constant):
         return ""

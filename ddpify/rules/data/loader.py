@@ -313,8 +313,8 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
 def _others(context: Context) -> list[New]:
     """The loaders that do not train."""
     run, trained = context.facts.after, set(context.facts.loaders)
-    made = {o for c in run.trace.calls for o in c.result.made() if o.node is c.node and run.is_loader(o)} - trained
-    return sorted(made & _read(context), key=lambda o: getattr(o.node, "lineno", 0))
+    instances = {o for c in run.trace.calls for o in c.result.instances() if o.node is c.node and run.is_loader(o)} - trained
+    return sorted(instances & _read(context), key=lambda o: getattr(o.node, "lineno", 0))
 
 
 def _read(context: Context) -> set[Obj]:
@@ -331,7 +331,7 @@ def _read(context: Context) -> set[Obj]:
 def _several(context: Context, loader: New, node: ast.Call) -> bool:
     """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
     tree, run = context.tree, context.facts.after
-    if len(run.held(loader, "dataset").made()) > 1:
+    if len(run.attribute(loader, "dataset").instances()) > 1:
         return True
     if any(isinstance(n, ast.Call) and run.value(n.func).paths() & {"map", "filter"} for n in loader.stack):
         return True
@@ -358,7 +358,7 @@ def _evaluates(context: Context, loader: New) -> bool:
         if loader not in loop.element.of_kind("batch") | loop.element.batches():
             continue
         over = [g.iter for g in getattr(node, "generators", ())] or [getattr(node, "iter", None)]
-        drawn = [o for n in over if n is not None for part in ast.walk(n) for o in run.value(part).made()]
+        drawn = [o for n in over if n is not None for part in ast.walk(n) for o in run.value(part).instances()]
         if over == [None] or any(o == loader or o.cls is not None for o in drawn):
             return True  # not over what is in a batch
     return False
@@ -393,9 +393,9 @@ def sampler_name(context: Context, loaders: frozenset[New]) -> str:
 def epoch_of(context: Context, loader: New) -> str:
     """Where a sharded loader's epoch is set: the attributes from the loader to its sampler; empty for a stream, which has none."""
     run = context.facts.after
-    if stream.is_stream(context, run.held(loader, "dataset")):
+    if stream.is_stream(context, run.attribute(loader, "dataset")):
         return ""
-    batches = run.held(loader, "batch_sampler").made()
+    batches = run.attribute(loader, "batch_sampler").instances()
     if not batches:
         return "sampler"
     return "batch_sampler.sampler" if all(o.path == batch_sampler.TORCHS for o in batches) else "batch_sampler"
@@ -404,14 +404,14 @@ def epoch_of(context: Context, loader: New) -> str:
 def samplers(context: Context, loader: New) -> frozenset[New]:
     """The samplers of a loader that give each rank its share."""
     run = context.facts.after
-    given = run.held(loader, "sampler").made() | run.held(loader, "batch_sampler").made()
-    given |= frozenset(o for b in given for o in run.held(b, "sampler").made() if b.path == batch_sampler.TORCHS)
+    given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
+    given |= frozenset(o for b in given for o in run.attribute(b, "sampler").instances() if b.path == batch_sampler.TORCHS)
     return frozenset(o for o in given if o.path == library.DISTRIBUTED_SAMPLER or _of_rank(context, o))
 
 
 def sharded(context: Context, loader: New) -> bool:
     """Whether a loader gives each rank its share already."""
-    data = context.facts.after.held(loader, "dataset").made()
+    data = context.facts.after.attribute(loader, "dataset").instances()
     is_a = context.facts.after.interpreter.is_a
     return bool(samplers(context, loader)) or any(is_a(o, stream.ITERABLE) and _reads_rank(context, o) for o in data)
 

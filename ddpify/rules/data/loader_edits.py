@@ -180,7 +180,7 @@ def _options_value(site: LoaderCall, spread: ast.keyword) -> Value | None:
     in_batches = site.argument("batch_sampler") is not None or any("batch_sampler" in run.of(o) for o in options)
     if in_batches or (own is not None and options):
         return None
-    value = run.value(own) if own is not None else join([run.held(o, "sampler") for o in options])
+    value = run.value(own) if own is not None else join([run.attribute(o, "sampler") for o in options])
     return Value(frozenset(o for o in value.objs if not isinstance(o, Lit) or o.value is not None), value.origins)
 
 
@@ -190,7 +190,7 @@ def _with_dataset(site: LoaderCall) -> ast.keyword | None:
     if len(spread) != 1 or site.node.args or not isinstance(spread[0].value, (ast.Name, ast.Attribute)):
         return None
     options = run.value(spread[0].value).objs
-    data = [run.held(o, "dataset") for o in options]
+    data = [run.attribute(o, "dataset") for o in options]
     known = bool(options) and all(isinstance(o, New) and o.path == "dict" for o in options) and all(v.objs for v in data)
     return spread[0] if known and not any(stream.is_stream(site.context, v) for v in data) else None
 

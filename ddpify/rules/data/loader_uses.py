@@ -57,7 +57,7 @@ def findings(context: Context) -> Iterator[Change | Finding]:
                 level=Safety.REVIEW,
             )
     for loader in context.facts.loaders:
-        for obj in run.held(loader, "dataset").made():
+        for obj in run.attribute(loader, "dataset").instances():
             found = run.interpreter.find(obj.cls, "__getitem__") if obj.cls is not None else None
             for func in found.objs if found is not None else ():
                 node = getattr(func, "node", None)
@@ -73,12 +73,12 @@ def findings(context: Context) -> Iterator[Change | Finding]:
 def _global_batches(context: Context, call: Call) -> Change | None:
     """Give a call batches of all of the data, as large as all ranks' together, in the place of a loader that has this rank's share."""
     run, loader = context.facts.after, call.node.args[0] if call.node.args else None
-    made = call.args[0].made() if isinstance(loader, (ast.Name, ast.Attribute)) else frozenset()
-    sets = {d for o in made for d in run.held(o, "dataset").made()}
-    other = any(run.held(o, "batch_sampler").objs for o in made) or any(
+    instances = call.args[0].instances() if isinstance(loader, (ast.Name, ast.Attribute)) else frozenset()
+    sets = {d for o in instances for d in run.attribute(o, "dataset").instances()}
+    other = any(run.attribute(o, "batch_sampler").objs for o in instances) or any(
         ITERABLE in run.interpreter.library_bases(d.cls) for d in sets if d.cls
     )
-    if loader is None or not made <= set(context.facts.loaders) or not made or other or not context.facts.is_edited(loader):
+    if loader is None or not instances <= set(context.facts.loaders) or not instances or other or not context.facts.is_edited(loader):
         return None
     same = ", ".join(f"{name}={{0}}.{name}" for name in ("num_workers", "collate_fn", "drop_last"))
     text = f"DataLoader({{0}}.dataset, {{0}}.batch_size * {context.names['world_size']}, {same})"

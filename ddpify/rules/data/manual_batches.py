@@ -202,7 +202,13 @@ def _all_origins(context: Context, value: Value, depth: int = 0) -> frozenset[Or
     """The origins of a value and of what it holds."""
     run, out = context.facts.after, set(value.origins)
     for obj in value.objs if depth < 5 else ():
-        held = obj.items if isinstance(obj, Tup) else (run.held(obj, "[]"), run.held(obj, "iterable")) if isinstance(obj, New) else ()
+        held = (
+            obj.items
+            if isinstance(obj, Tup)
+            else (run.attribute(obj, "[]"), run.attribute(obj, "iterable"))
+            if isinstance(obj, New)
+            else ()
+        )
         for inner in held:
             out |= _all_origins(context, inner, depth + 1)
     return frozenset(out)
@@ -241,7 +247,7 @@ def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
     """What is made with the batch size of a draw, outside of the training step."""
     run = context.facts.after
     sources = {
-        o for cut in trained if cut.path == batch_source.DRAW for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))
+        o for cut in trained if cut.path == batch_source.DRAW for o in run.attribute(cut, "batch_size").objs if isinstance(o, (Part, Lit))
     }
     for tree in context.facts.trees.values() if sources else ():
         for node in tree.nodes():
@@ -310,7 +316,7 @@ def _is_false(node: ast.expr) -> bool:
 def _joined(context: Context, value: Value, mine: set[New]) -> bool:
     """Whether a list of batches, not of samples, is what a value may be."""
     run = context.facts.after
-    held = [run.held(o, "[]") for o in value.made() if o.path == "list" and value.scale != "sample"]
+    held = [run.attribute(o, "[]") for o in value.instances() if o.path == "list" and value.scale != "sample"]
     return any(v.scale == "sample" and v.batches() & mine and not v.of_kind("forward") for v in held)
 
 
@@ -345,10 +351,10 @@ def _number(context: Context, size: ast.expr) -> object:
 
 
 def _share(
-    context: Context, node: ast.AST, made: list[New], others: list[New], held: tuple[Obligation, ...], placed: set[ast.AST]
+    context: Context, node: ast.AST, instances: list[New], others: list[New], held: tuple[Obligation, ...], placed: set[ast.AST]
 ) -> Iterator[Change | Finding | Proof]:
     """One expression that makes batches: edited itself, or, where it also makes those of an evaluation, what training receives."""
-    draws = made[0].path == batch_source.DRAW
+    draws = instances[0].path == batch_source.DRAW
     why = _DRAWN if draws else _PADDED
     if context.options.batch_size == "per-rank":
         if draws:
@@ -378,7 +384,7 @@ def _share(
                 level=Safety.REVIEW,
             )
         return
-    for one in made:
+    for one in instances:
         call = next((c for c in reversed(one.stack) if not any(c in o.stack for o in others)), None)
         if call is None or not context.facts.is_edited(call):
             yield context.manual(CODE, node, "this makes the batches of the training and of an evaluation", _RECIPE, held)
@@ -490,7 +496,7 @@ def _from(value: Value, call: ast.AST) -> bool:
 def _sized(context: Context, trained: list[New]) -> Iterator[Change]:
     """States that go along with the sequences of a batch are made for those of this rank."""
     run = context.facts.after
-    sources = {o for cut in trained for o in run.held(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
+    sources = {o for cut in trained for o in run.attribute(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
     for node in _calls_sized_by_batch(context):
         assert isinstance(node, ast.Call)
         for part in manual_batches.size_arguments(node):

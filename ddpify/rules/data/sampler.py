@@ -53,25 +53,29 @@ def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
 
 def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Whether all ranks can draw alike from a sampler: why not, else what its fork needs and imports."""
-    made = given.made()
+    instances = given.instances()
     unknown = [o for o in given.objs if not isinstance(o, (New, Func, Class))]
     if context.local(given):
         return "this sampler is made from what each rank computes by itself", (), ()
-    if unknown or any(o.cls is None and o.path not in _TORCH | _LISTS for o in made) or not (made or given.origins or not given.objs):
+    if (
+        unknown
+        or any(o.cls is None and o.path not in _TORCH | _LISTS for o in instances)
+        or not (instances or given.origins or not given.objs)
+    ):
         return "the training loader draws by a sampler that cannot be seen", (), ()
-    if any(_learns(context, o) for o in made):
+    if any(_learns(context, o) for o in instances):
         return "this sampler learns from what each rank computes by itself, and ranks would draw by different ones", (), ()
-    own = [o for o in made if o.cls is not None or o.path == "generator"]
+    own = [o for o in instances if o.cls is not None or o.path == "generator"]
     if own and (any(about in loaders for about in _coupled(context)) or _regrouped(context, loaders)):
         return (
             "this sampler may compose batches, and the loss was not seen to be an average over samples, so that a share would do",
             (),
             (),
         )
-    found = draws.of(context, made)
+    found = draws.of(context, instances)
     if found.unshared:
         return "this sampler draws what no seed makes the same on all ranks", (), ()
-    if any(endless(context, o) for o in made) and found.generators & _ROOTS.keys():
+    if any(endless(context, o) for o in instances) and found.generators & _ROOTS.keys():
         return "this sampler never ends, and draws by generators that training draws from, too", (), ()
     fork, imports = [], []
     for root in sorted(found.generators & _ROOTS.keys()):
@@ -120,7 +124,7 @@ def _learns(context: Context, sampler: New) -> bool:
 
 def key(context: Context, given: Value) -> str:
     """The sampler of the runtime block that gives each rank its share of what another one draws."""
-    return "endless_rank_sampler" if any(endless(context, o) for o in given.made()) else "rank_sampler"
+    return "endless_rank_sampler" if any(endless(context, o) for o in given.instances()) else "rank_sampler"
 
 
 def endless(context: Context, sampler: New) -> bool:
@@ -189,10 +193,10 @@ def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit]:
     for node in context.tree.nodes():
         if not (isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Load)):
             continue
-        over, up = run.value(node.value).made(), context.tree.parent[node]
+        over, up = run.value(node.value).instances(), context.tree.parent[node]
         if over and over <= loaders and isinstance(up, ast.Attribute):
-            owns = [o.cls for o in run.value(node).made() if o.cls is not None]
-            held = any((o, up.attr) in run.memory for o in run.value(node).made())
+            owns = [o.cls for o in run.value(node).instances() if o.cls is not None]
+            held = any((o, up.attr) in run.memory for o in run.value(node).instances())
             if held or any(run.interpreter.find(cls, up.attr) is not None for cls in owns):
                 edits.append(Replace(node, f"{{0}}.{holder}", (node,)))
     return edits

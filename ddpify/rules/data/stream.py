@@ -38,7 +38,7 @@ def shared_out(site: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding
 def is_stream(context: Context, data: Value) -> bool:
     """Whether data only yields."""
     find = context.facts.after.interpreter.find
-    for obj in data.made():
+    for obj in data.instances():
         if context.facts.after.interpreter.is_a(obj, ITERABLE):
             return True
         if obj.cls is not None and find(obj.cls, "__getitem__") is None and find(obj.cls, "__iter__") is not None:
@@ -50,11 +50,11 @@ def _problem(site: LoaderCall, dataset: ast.expr) -> str:
     """Why ranks cannot share a stream; empty where they can."""
     context, run = site.context, site.context.facts.after
     value = run.value(dataset)
-    own = [o for o in value.made() if o.cls is not None and run.interpreter.is_a(o, ITERABLE)]
+    own = [o for o in value.instances() if o.cls is not None and run.interpreter.is_a(o, ITERABLE)]
     seen = all(run.interpreter.find(o.cls, "__iter__") is not None for o in own if o.cls is not None)
     if not own or len(own) != len(value.objs) or not seen or site.only or any(k.arg is None for k in site.node.keywords):
         return "an iterable data set has no sampler: each rank would read all of it"
-    found = draws.of(context, value.made())
+    found = draws.of(context, value.instances())
     if context.local(value) or value.of_kind("random"):
         return "this iterable data set is made from what each rank draws or computes by itself"
     if found.generators or found.unshared:
@@ -67,10 +67,10 @@ def _problem(site: LoaderCall, dataset: ast.expr) -> str:
     loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in site.discharges)}
     for tree in context.facts.trees.values():
         for node in tree.nodes():
-            if isinstance(node, ast.Attribute) and node.attr == "dataset" and run.value(node.value).made() & loaders:
+            if isinstance(node, ast.Attribute) and node.attr == "dataset" and run.value(node.value).instances() & loaders:
                 return "this iterable data set is read off its loader, which holds a share of it"
     for call in run.trace.calls:
-        if "len" in call.func.paths() and call.args and call.args[0].made() & loaders and not _measured(context, own):
+        if "len" in call.func.paths() and call.args and call.args[0].instances() & loaders and not _measured(context, own):
             return "the number of batches of this iterable data set cannot be told"
     return ""
 

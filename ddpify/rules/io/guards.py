@@ -226,7 +226,7 @@ def _handled(guards: Guards, node: ast.Call) -> bool:
     """Whether another rule sees to a call: handles are opened on the null device, writers made on rank 0, files prepared by one rank."""
     func = guards.run.value(node.func)
     tree, makers = guards.context.tree, {m for m in map(maker, func.objs) if m is not None and guards.effects.is_writer(m)}
-    if func.paths() & _OPENS or any(guards.effects.is_writer(o) for o in guards.run.value(node).made()):
+    if func.paths() & _OPENS or any(guards.effects.is_writer(o) for o in guards.run.value(node).instances()):
         return True
     if makers and all(guards.context.facts.is_edited(m.node) and not guards.guarded(m.node) for m in makers):
         return True

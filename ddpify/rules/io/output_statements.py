@@ -124,7 +124,7 @@ class Guards:
             return self.effects.at[call] != "folder" and not self.silenced(call)
         if isinstance(call.func, ast.Attribute) and self.of_writer(self.run.value(call.func.value)):
             return True
-        if any(self.effects.is_writer(o) for o in self.run.value(call).made()) or self._unseen(call):
+        if any(self.effects.is_writer(o) for o in self.run.value(call).instances()) or self._unseen(call):
             return True
         called = [o.node for o in self.run.value(call.func).objs if isinstance(o, Func)]
         if any(f in self.muted for f in called):
@@ -191,7 +191,7 @@ class Guards:
         call = item.context_expr
         if not isinstance(call, ast.Call) or self.required.any(call):
             return False
-        return self.effects.at.get(call) == "file" or any(self.effects.is_writer(o) for o in self.run.value(call).made())
+        return self.effects.at.get(call) == "file" or any(self.effects.is_writer(o) for o in self.run.value(call).instances())
 
     def _writes_in(self, statement: ast.stmt, block: ast.With) -> bool:
         """Whether a statement inside `with open(...) as f` only writes to `f`."""

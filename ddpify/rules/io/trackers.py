@@ -29,7 +29,7 @@ def _read_by_all(context: Context, guarded: Callable[[ast.AST], bool], root: str
         if not (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in _RUN_PARTS) or guarded(node):
             continue
         base = run.value(node.value)
-        if not any(p.startswith(root) for p in (*(f"{p}." for p in base.paths()), *(o.path for o in base.made()))):
+        if not any(p.startswith(root) for p in (*(f"{p}." for p in base.paths()), *(o.path for o in base.instances()))):
             continue
         statement = tree.statement(node)
         told = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and node in ast.walk(statement.value.func)

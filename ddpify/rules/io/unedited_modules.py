@@ -169,9 +169,13 @@ def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str
     if not call.func.paths() & (HANDLERS | {"os.makedirs", "os.mkdir"}) or not above or not isinstance(above[-1], ast.Call):
         return None
     run, caller = context.facts.after, above[-1]
-    for made in run.calls(caller):
-        loggers = made.result.made()
-        if len(made.result.objs) != 1 or not all(o.path == "logging.getLogger" for o in loggers) or guards.effects.has_side_effects(caller):
+    for creation in run.calls(caller):
+        loggers = creation.result.instances()
+        if (
+            len(creation.result.objs) != 1
+            or not all(o.path == "logging.getLogger" for o in loggers)
+            or guards.effects.has_side_effects(caller)
+        ):
             return None
         for logger in loggers:
             names = {o.value for c in run.calls(logger.node) for o in (c.args[0].objs if c.args else {Lit(None)}) if isinstance(o, Lit)}

@@ -25,8 +25,8 @@ def logs(context: Context, guards: Guards) -> bool:
 
 def is_logged(call: Call) -> bool:
     """Whether a call goes through `logging`."""
-    made = [m.path for o in call.func.objs if (m := maker(o)) is not None]
-    return any(p.startswith("logging.") for p in (*call.func.paths(), *made))
+    roots = [m.path for o in call.func.objs if (m := maker(o)) is not None]
+    return any(p.startswith("logging.") for p in (*call.func.paths(), *roots))
 
 
 def unguarded_output(context: Context, guards: Guards) -> Iterator[Call]:

@@ -123,7 +123,7 @@ def _makers(context: Context, guards: Guards) -> dict[ast.expr, set[New]]:
     """The calls of the entry that make a writer on every rank, themselves or by a function of another module, with what they make."""
     out: dict[ast.expr, set[New]] = {}
     for call in context.calls():
-        for obj in call.result.made():
+        for obj in call.result.instances():
             if not guards.effects.is_writer(obj) or guards.guarded(call.node):
                 continue
             inside = [n for n in obj.stack if context.facts.is_edited(n)]
@@ -136,7 +136,7 @@ def _makers(context: Context, guards: Guards) -> dict[ast.expr, set[New]]:
 
 def _only_creates_writer(guards: Guards, call: Call) -> bool:
     """Whether a call of another module's function does nothing but make a writer."""
-    return not guards.effects.has_side_effects(call.node) and len(call.result.objs) == len(call.result.made())
+    return not guards.effects.has_side_effects(call.node) and len(call.result.objs) == len(call.result.instances())
 
 
 def alone(context: Context, guards: Guards) -> frozenset[ast.AST]:
@@ -187,7 +187,7 @@ def _needs(context: Context, guards: Guards, objs: set[New], wins: list[ast.Assi
             if (
                 isinstance(use, (ast.Name, ast.Attribute))
                 and isinstance(use.ctx, ast.Load)
-                and context.facts.after.value(use).made() & objs
+                and context.facts.after.value(use).instances() & objs
                 and not _harmless(context, guards, use, objs, wins)
             ):
                 return use
@@ -246,7 +246,7 @@ def _is_created_on_demand(context: Context, guards: Guards, use: ast.expr) -> bo
     branch = tree.parent[test]
     if not (asks or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))) or not isinstance(branch, ast.If):
         return False
-    given = {s: context.facts.after.value(s.value).made() for s in branch.body if isinstance(s, ast.Assign)}
+    given = {s: context.facts.after.value(s.value).instances() for s in branch.body if isinstance(s, ast.Assign)}
     made = [s for s, objs in given.items() if any(map(guards.effects.is_writer, objs))]
     others = [s for s in branch.body if s not in made]
     return branch.test is test and not branch.orelse and bool(made) and all(guards.only_outputs(s) for s in others)

@@ -61,8 +61,8 @@ def _is_loaded(context: Context, node: ast.Assign) -> bool:
     kept = context.facts.after.value(node.value)
     for call in context.facts.after.calls_named("load_state_dict"):
         for given in call.args:
-            made = {o for o in given.made() if o.path not in library.COLLECTIONS}
-            if kept.made() & made or kept.of_kind("state") & given.of_kind("state"):
+            instances = {o for o in given.instances() if o.path not in library.COLLECTIONS}
+            if kept.instances() & instances or kept.of_kind("state") & given.of_kind("state"):
                 return True
     return False
 

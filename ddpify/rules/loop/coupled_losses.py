@@ -189,7 +189,7 @@ def pads(context: Context, loss: Value) -> bool:
     """Whether a loader pads its batches: each rank's then have their own length."""
     run = context.facts.after
     for loader in loss.of_kind("batch"):
-        for obj in run.held(loader, "collate_fn").objs:
+        for obj in run.attribute(loader, "collate_fn").objs:
             inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
             if (isinstance(obj, New) and "Padding" in obj.path) or (
                 isinstance(inner, ast.AST)
@@ -203,7 +203,7 @@ def thins(context: Context, loss: Value) -> bool:
     """Whether a collate function of the script's own leaves samples out, or puts several rows in the place of one."""
     run = context.facts.after
     for loader in loss.of_kind("batch"):
-        for obj in run.held(loader, "collate_fn").objs:
+        for obj in run.attribute(loader, "collate_fn").objs:
             inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
             for n in ast.walk(inner) if isinstance(inner, ast.AST) else ():
                 if isinstance(n, (ast.ListComp, ast.GeneratorExp)) and any(g.ifs for g in n.generators):
@@ -223,7 +223,7 @@ def _varied(context: Context, loss: Value) -> bool:
     """Whether rows may have another shape on every rank: a collate function of the script's own, or padding to the longest of a batch."""
     run = context.facts.after
     for loader in loss.of_kind("batch"):
-        collate = run.held(loader, "collate_fn")
+        collate = run.attribute(loader, "collate_fn")
         if any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths()):
             return True
     for call in run.trace.calls:
@@ -334,7 +334,7 @@ def _are_rows(context: Context, value: Value) -> bool:
         if isinstance(obj, Tup):
             inner += obj.items
         elif isinstance(obj, New) and obj.path == "list":
-            inner.append(context.facts.after.held(obj, "[]"))
+            inner.append(context.facts.after.attribute(obj, "[]"))
         else:
             return False
     return bool(inner) and all(_is_rows(context, v) for v in inner)
@@ -347,8 +347,8 @@ def _random_origins(context: Context, node: ast.Call) -> frozenset[object]:
 def _holds_own_batch(context: Context, value: Value) -> bool:
     """Whether a container holds something of a rank's own batch."""
     run = context.facts.after
-    boxes = [o for o in value.made() if o.path in ("list", "dict", "set", "zip", "generator")]
-    return any(context.local(v) for o in boxes for v in (run.held(o, "[]"), run.held(o, "iterable"))) or any(
+    boxes = [o for o in value.instances() if o.path in ("list", "dict", "set", "zip", "generator")]
+    return any(context.local(v) for o in boxes for v in (run.attribute(o, "[]"), run.attribute(o, "iterable"))) or any(
         context.local(i) for o in value.objs for i in getattr(o, "items", ())
     )
 

@@ -97,7 +97,7 @@ def _unbound(read: ast.expr, definition: ast.AST) -> bool:
 def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
     """Whether an object holds numbers of a rank's own: it may have got them from any batch."""
     run = context.facts.after
-    return any(context.shared(value) for obj in run.value(node).made() for value in run.of(obj).values())
+    return any(context.shared(value) for obj in run.value(node).instances() for value in run.of(obj).values())
 
 
 def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:

@@ -106,10 +106,10 @@ def _seen_from(context: Context, loop: Batches, node: ast.Name | ast.Attribute, 
     if isinstance(node, ast.Name):
         here = function is tree.root or node.id in run.scopes.names(function).of_module
         return node if here and run.scopes.owner(node) == tree.name else None
-    made = base.made() if base is not None else frozenset()
-    if base is None or len(base.objs) != 1 or any(made_under(o, inside(loop)) for o in made):
+    instances = base.instances() if base is not None else frozenset()
+    if base is None or len(base.objs) != 1 or any(made_under(o, inside(loop)) for o in instances):
         return None
-    if any(run.interpreter.is_module(o) or meter(context, o) is not None for o in made):
+    if any(run.interpreter.is_module(o) or meter(context, o) is not None for o in instances):
         return None
     for name in (n for s in loop.body for n in walked(s)):
         if isinstance(name, ast.Name) and run.value(name).objs == base.objs:
@@ -141,7 +141,7 @@ def _passed(context: Context, loop: Batches) -> Iterator[Write]:
     run = context.facts.after
     for call in (n for s in loop.body for n in walked(s) if isinstance(n, ast.Call)):
         for arg in (*call.args, *(k.value for k in call.keywords)):
-            objs = {o for o in run.value(arg).made() if o.path in DICTS} if isinstance(arg, (ast.Name, ast.Attribute)) else set()
+            objs = {o for o in run.value(arg).instances() if o.path in DICTS} if isinstance(arg, (ast.Name, ast.Attribute)) else set()
             stores = [s for s in run.trace.stores if objs & s.receiver.objs and call in s.stack] if objs else []
             for store in stores:
                 up = context.facts.tree_of(store.node).parent.get(store.node)
@@ -210,7 +210,7 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
     if not scopes.same(written, target):
         return False
     value = run.value(statement.value)
-    return not any(context.shared(v) for v in (value, *(run.held(o, "[]") for o in value.made())))
+    return not any(context.shared(v) for v in (value, *(run.attribute(o, "[]") for o in value.instances())))
 
 
 def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | None:
@@ -231,6 +231,6 @@ def _value(context: Context, target: ast.expr, node: ast.AST) -> Value:
         return NOTHING
     value = run.value(node)
     if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and not run.scopes.same(node, target):
-        held = [run.memory[o, str(target.slice.value)] for o in value.made() if (o, str(target.slice.value)) in run.memory]
+        held = [run.memory[o, str(target.slice.value)] for o in value.instances() if (o, str(target.slice.value)) in run.memory]
         return held[0] if held else value
     return value

@@ -146,7 +146,7 @@ def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
     entrywise = any(
         o.path.rpartition(".")[2] in ("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss")
         for c in run.trace.calls
-        for o in c.func.made()
+        for o in c.func.instances()
     )
     if entrywise:
         return True
@@ -266,7 +266,7 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
     """What to say of a loss that no loader, cut or draw was seen to feed, and what to do about it."""
     loops = [loop for call in context.facts.after.calls(node) for loop in call.loops]
     over = [loop.over for loop in loops]
-    over += [context.facts.after.held(o, "iterable") for value in over for o in value.made()]
+    over += [context.facts.after.attribute(o, "iterable") for value in over for o in value.instances()]
     if any(p.startswith("torchtext.") for value in over for p in paths_of(value)):
         return (
             "an iterator of torchtext makes these batches, the same on every rank",
@@ -306,7 +306,7 @@ def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> C
 def _on_all_ranks(context: Context, call: Call) -> bool:
     """Whether a loss can ask all ranks: it may be edited, and each of its calls is made on every rank, and as often."""
     run = context.facts.after
-    given = [call.argument(2, "weight"), *(run.memory.get((o, "weight")) for o in call.func.made())]
+    given = [call.argument(2, "weight"), *(run.memory.get((o, "weight")) for o in call.func.instances())]
     if not context.facts.is_edited(call.node) or any(v is not None and context.shared(v) for v in given):
         return False  # or the weights are those that each rank takes from its own batch
     every = run.calls(call.node)
@@ -327,12 +327,12 @@ def _amount(context: Context, call: Call) -> str:
         weight = given.get("weight", context.source(node.args[2]) if len(node.args) > 2 else "")
         ignored = given.get("ignore_index", "")
     else:
-        made = call.func.made()
-        if not made or any(o.path.rpartition(".")[2] not in BY_WEIGHT or (o, "label_smoothing") in run.memory for o in made):
+        instances = call.func.instances()
+        if not instances or any(o.path.rpartition(".")[2] not in BY_WEIGHT or (o, "label_smoothing") in run.memory for o in instances):
             return ""
         name = context.source(node.func)
-        weight = f"{name}.weight" if any((o, "weight") in run.memory for o in made) else ""
-        ignored = f"{name}.ignore_index" if any((o, "ignore_index") in run.memory for o in made) else ""
+        weight = f"{name}.weight" if any((o, "weight") in run.memory for o in instances) else ""
+        ignored = f"{name}.ignore_index" if any((o, "ignore_index") in run.memory for o in instances) else ""
     if weight and ignored:
         return f"{weight}[{target}[{target} != {ignored}]].sum()"
     return f"{weight}[{target}].sum()" if weight else f"({target} != {ignored}).sum()" if ignored else ""

@@ -245,7 +245,7 @@ def _sampled(context: Context) -> Iterator[Change]:
         if not (isinstance(node, ast.Call) and node.args and "len" in run.value(node.func).paths()):
             continue
         sampler, up = node.args[0], context.tree.parent[node]
-        made = run.value(sampler.value).made() if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler" else None
+        made = run.value(sampler.value).instances() if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler" else None
         counted = (
             isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult) and any(run.value(s).of_kind("world") for s in (up.left, up.right))
         )
@@ -266,18 +266,18 @@ def _measured(context: Context, node: ast.expr) -> str:
     if isinstance(node, (ast.Name, ast.Attribute)):
         measured = frozenset(run.value(node).of_kind("length"))
     elif isinstance(node, ast.Call) and "len" in run.value(node.func).paths() and node.args:
-        measured = frozenset(run.value(node.args[0]).made())
+        measured = frozenset(run.value(node.args[0]).instances())
     else:
         return ""
     data = node.args[0] if isinstance(node, ast.Call) else node
     if isinstance(node, ast.Call) and isinstance(data, ast.Attribute) and data.attr == "dataset":
-        made = run.value(data.value).made()
+        made = run.value(data.value).instances()
         return context.source(data.value) if made and made <= loaders else ""
     function = context.tree.function(node)
     for loop in _loops(context):
         text = loader_of(context, loop)
         over = {o for o in run.value(loop).batches() if isinstance(o, New)}
-        sets = {o for loader in over for o in run.held(loader, "dataset").made()}
+        sets = {o for loader in over for o in run.attribute(loader, "dataset").instances()}
         if text and over and over <= loaders and sets and measured == sets and context.tree.function(loop) is function:
             return text
     return ""
@@ -297,7 +297,7 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
             if isinstance(obj, Tup):
                 yield from obj.items
             elif isinstance(obj, New) and obj.path in COLLECTIONS:
-                yield context.facts.after.held(obj, "[]")
+                yield context.facts.after.attribute(obj, "[]")
 
 
 def unreduced_numbers(context: Context) -> Iterator[Finding]:
@@ -379,5 +379,5 @@ def _also_evaluates(context: Context, loop: Batches) -> bool:
 
 def _elsewhere(context: Context, loop: Batches) -> Iterator[Finding]:
     for live in live_out(context, loop):
-        if context.shared(live.value) or any(is_meter(context, o) for o in live.value.made()):
+        if context.shared(live.value) or any(is_meter(context, o) for o in live.value.instances()):
             yield context.manual(CODE, live.node, f"`{live.name}` is one rank's own number here", f"average {live.name} over the ranks")

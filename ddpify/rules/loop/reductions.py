@@ -47,8 +47,8 @@ def _loader_in(context: Context, over: ast.expr) -> str:
     run = context.facts.after
     for part in ast.walk(over):
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
-            made = run.value(part).made()
-            if made and all(run.is_loader(o) for o in made):
+            instances = run.value(part).instances()
+            if instances and all(run.is_loader(o) for o in instances):
                 return ast.unparse(part)
             reaching = run.definitions.reaching(part).definitions if isinstance(part, ast.Name) and run.feeds(run.value(part)) else []
             last = reaching[0] if len(reaching) == 1 else None
@@ -61,19 +61,19 @@ def _loader_in(context: Context, over: ast.expr) -> str:
 def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded: bool) -> Reduction | None:
     """What to do about one of them; None where it is nothing that differs between ranks. `loader` is the loop's loader, as text."""
     out = Reduction()
-    made = live.value.made()
+    instances = live.value.instances()
     element = _element(context, live)
-    if any(is_meter(context, o) for o in made):
+    if any(is_meter(context, o) for o in instances):
         return _meter(context, loop, live, out)
-    if made and all(is_bar(o) for o in made):
+    if instances and all(is_bar(o) for o in instances):
         return None
-    if made and all(
-        o.path.startswith("torchmetrics.") or (meter(context, o) is not None and not _holds_rank_numbers(context, o)) for o in made
+    if instances and all(
+        o.path.startswith("torchmetrics.") or (meter(context, o) is not None and not _holds_rank_numbers(context, o)) for o in instances
     ):
         return None  # its compute() is a collective of its own, or its totals are those of all ranks already
     if live.hows <= {"entries"}:
         return _list(context, loop, live, element, sharded, out)
-    if live.hows <= {"samples"} or (live.hows <= {"total"} and any(o.path == "list" for o in made)):
+    if live.hows <= {"samples"} or (live.hows <= {"total"} and any(o.path == "list" for o in instances)):
         if not (context.shared(element) or sharded):
             return None
         trim = f"[: len({loader}.dataset)]" if loader and not sharded else ""
@@ -85,8 +85,8 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
         return out
     if "cells" in live.hows:
         return _cells(context, loop, live, element, sharded, out)
-    if "object" in live.hows and made:
-        return _object(context, loop, live, made, out)
+    if "object" in live.hows and instances:
+        return _object(context, loop, live, instances, out)
     return _number(context, loop, live, sharded, out)
 
 
@@ -102,11 +102,11 @@ def _joined_rows(context: Context, loop: Batches, live: LiveOut, loader: str, ou
     return _gathered(context, loop, live, f"{text} = {join}({{gather}}(list({batches})))", out)
 
 
-def _object(context: Context, loop: Batches, live: LiveOut, made: frozenset[New], out: Reduction) -> Reduction | None:
+def _object(context: Context, loop: Batches, live: LiveOut, instances: frozenset[New], out: Reduction) -> Reduction | None:
     """An object whose attributes the loop stores into."""
     apart = {(p.owner, p.name) for p in live.apart}
-    own = {n for o in made for n, v in context.facts.after.of(o).items() if context.shared(v) and (o, n) not in apart}
-    of_project = all(o.cls is not None for o in made)
+    own = {n for o in instances for n, v in context.facts.after.of(o).items() if context.shared(v) and (o, n) not in apart}
+    of_project = all(o.cls is not None for o in instances)
     if not own or (of_project and not _read_elsewhere(context, loop, own)):
         return _answers(context, live, out) if of_project else None
     return _unknown(live, out)
@@ -114,7 +114,7 @@ def _object(context: Context, loop: Batches, live: LiveOut, made: frozenset[New]
 
 def _number(context: Context, loop: Batches, live: LiveOut, sharded: bool, out: Reduction) -> Reduction | None:
     """A number or tensor: a total is summed over ranks, an average is averaged."""
-    value, made, text = live.value, live.value.made(), live.shown
+    value, made, text = live.value, live.value.instances(), live.shown
     chosen = live.hows == {"total"} and not context.shared(value) and (context.local(value) or _by_sample(context, loop, live))
     if not (context.shared(value) or chosen or (sharded and live.hows <= {"total"})):
         return None
@@ -204,25 +204,25 @@ def _element(context: Context, live: LiveOut) -> Value:
     """What a container holds that the loop filled."""
     run = context.facts.after
     values = [run.value(w.added) for w in live.writes if w.added is not None]
-    return join(values or [run.held(o, "[]") for o in live.value.made() if o.path in COLLECTIONS] or [live.value])
+    return join(values or [run.attribute(o, "[]") for o in live.value.instances() if o.path in COLLECTIONS] or [live.value])
 
 
 def _list(context: Context, loop: Batches, live: LiveOut, element: Value, sharded: bool, out: Reduction) -> Reduction | None:
     """A list with one entry for each batch: numbers are reduced as they are appended, the rest is gathered after the loop."""
     mine = [element, *(i for o in element.objs if isinstance(o, Tup) for i in o.items)]
-    mine += [context.facts.after.held(o, "[]") for o in live.value.made()]
+    mine += [context.facts.after.attribute(o, "[]") for o in live.value.instances()]
     if not sharded and not any(context.shared(v) or context.local(v) for v in mine) and not _by_sample(context, loop, live):
         return None
-    if any(o.path == "collections.deque" for o in live.value.made()):
+    if any(o.path == "collections.deque" for o in live.value.instances()):
         return _unknown(live, out)
-    if not sharded and element.scale in (*_COUNTED, "mean") and not element.made():
+    if not sharded and element.scale in (*_COUNTED, "mean") and not element.instances():
         return _at_source(context, loop, live, out)
-    if not sharded and element.scale != "sample" and not element.made():
+    if not sharded and element.scale != "sample" and not element.instances():
         exact = _at_source(context, loop, live, Reduction())
         if not exact.problem:
             return exact
         out.doubt = f"`{live.name}` collects numbers that are no plain averages over a batch: each rank's are those of its own share"
-    if element.made() and not sharded:
+    if element.instances() and not sharded:
         return _entries_of_dicts(context, loop, live, element, out)
     return _gathered(context, loop, live, f"{live.whole_target()} = {{gather}}({live.shown})", out)
 
@@ -230,11 +230,11 @@ def _list(context: Context, loop: Batches, live: LiveOut, element: Value, sharde
 def _entries_of_dicts(context: Context, loop: Batches, live: LiveOut, element: Value, out: Reduction) -> Reduction:
     """A list of dicts of averages, one for each batch: each average becomes that of all ranks as it is appended."""
     run, total = context.facts.after, context.names["sum_over_ranks"]
-    held = [v for o in element.made() for name, v in run.of(o).items() if not name.startswith("[")]
-    held = held or [run.held(o, "[]") for o in element.made()]
-    dicts = all(o.path in DICTS for o in element.made())
+    held = [v for o in element.instances() for name, v in run.of(o).items() if not name.startswith("[")]
+    held = held or [run.attribute(o, "[]") for o in element.instances()]
+    dicts = all(o.path in DICTS for o in element.instances())
     added = [w.added for w in live.writes if w.added is not None]
-    if not dicts or len(added) != 1 or not all(v.scale in ("mean", None) and not v.made() for v in held):
+    if not dicts or len(added) != 1 or not all(v.scale in ("mean", None) and not v.instances() for v in held):
         return _unknown(live, out)
     mean = f"{{{{name: {total}(value) / {context.names['world_size']} for name, value in {{0}}.items()}}}}"
     out.edits.append(Replace(added[0], mean, (added[0],)))
@@ -252,12 +252,12 @@ def _answers(context: Context, live: LiveOut, out: Reduction) -> Reduction | Non
         call = tree.parent.get(method) if isinstance(method, ast.Attribute) else None
         if not isinstance(call, ast.Call) or call.func is not method:
             continue
-        statement, dicts = tree.statement(call), [o for o in run.value(call).made() if o.path in DICTS]
+        statement, dicts = tree.statement(call), [o for o in run.value(call).instances() if o.path in DICTS]
         given = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else call
         if (isinstance(statement, ast.Expr) and given is call) or not any(context.shared(v) for v in _contents(context, run.value(given))):
             continue  # nothing is done with it, or it is all ranks' already
         named = isinstance(statement, ast.Assign) and given is call and not guards_of(context).guarded(statement)
-        if not named or any(v.scale not in ("mean", None) or v.made() for v in _contents(context, run.value(call))):
+        if not named or any(v.scale not in ("mean", None) or v.instances() for v in _contents(context, run.value(call))):
             return _unknown(live, out)
         mean = f"{total}({{0}}) / {world_size}"
         each = f"{{{{name: {mean.format('value')} for name, value in {{0}}.items()}}}}" if dicts else mean
@@ -271,13 +271,13 @@ def _holds_rank_numbers(context: Context, obj: New, depth: int = 0) -> bool:
     """Whether an object holds numbers of this rank's own, in containers, too."""
     held = list(context.facts.after.of(obj).values()) if depth < 4 else []
     return any(
-        context.shared(v) or any(_holds_rank_numbers(context, o, depth + 1) for o in v.made() if o.path in COLLECTIONS) for v in held
+        context.shared(v) or any(_holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS) for v in held
     )
 
 
 def _contents(context: Context, value: Value) -> list[Value]:
     """What is in the dicts that a value is; the value, where it is none."""
-    dicts = [o for o in value.made() if o.path in DICTS]
+    dicts = [o for o in value.instances() if o.path in DICTS]
     return [v for o in dicts for name, v in context.facts.after.of(o).items() if name != "**"] if dicts else [value]
 
 
@@ -323,9 +323,9 @@ def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, shard
     """A list, a dict or an array whose elements are added to."""
     text = live.shown
     run = context.facts.after
-    objs = live.value.made()
+    objs = live.value.instances()
     keys = [run.value(k) for w in live.writes for k in _subscripts(w.node)]
-    held = [run.held(o, "[]") for o in objs if o.path in DICTS]  # of each run of the loop, which may have been reduced
+    held = [run.attribute(o, "[]") for o in objs if o.path in DICTS]  # of each run of the loop, which may have been reduced
     reduced = bool(held) and len(held) == len(objs) and all(v.origins and not context.shared(v) for v in held)
     if not sharded and not any(context.shared(v) for v in (*(() if reduced else (element,)), live.value, *keys)):
         return None
@@ -389,7 +389,7 @@ def _meter(context: Context, loop: Batches, live: LiveOut, out: Reduction) -> Re
         out.problem = f"`{live.name}` is carried on from one pass over the data to the next, so it cannot be reduced after each"
         out.fix = f"start {live.name} anew before the loop, or reduce a copy of it where it is read"
         return out
-    found = {meter(context, o) for o in live.value.made()}
+    found = {meter(context, o) for o in live.value.instances()}
     kind = next((m for m in found if m is not None), None)
     if kind is None or len(found) > 1:
         return _unknown(live, out)
@@ -399,7 +399,7 @@ def _meter(context: Context, loop: Batches, live: LiveOut, out: Reduction) -> Re
         out.needs.add("reduce_meter:cnt" if "cnt" in names else "reduce_meter")
         return out
     for name in kind.totals:
-        held = join([context.facts.after.held(o, name) for o in live.value.made()])
+        held = join([context.facts.after.attribute(o, name) for o in live.value.instances()])
         line = _summed(context, f"{live.shown}.{name}", held, "")
         if not line:
             return _unknown(live, out)
@@ -412,7 +412,7 @@ def _meter(context: Context, loop: Batches, live: LiveOut, out: Reduction) -> Re
 
 def _summed(context: Context, text: str, value: Value, share: str, whole: str = "") -> str:
     """The line that sums a number, a list, a dict or an array over the ranks; empty where what it is was not seen."""
-    total, objs = context.names["sum_over_ranks"], value.made()
+    total, objs = context.names["sum_over_ranks"], value.instances()
     if any(o.path in DICTS for o in objs):
         return f"for key in {text}:\n    {text}[key] = {total}({text}[key]){share}"
     if objs and all(o.path == "list" for o in objs):

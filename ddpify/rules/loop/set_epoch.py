@@ -263,7 +263,7 @@ def _remade(context: Context, training: TrainingLoop, loader: New, starts: int =
 def _keeps_order(context: Context, loader: New) -> bool:
     """Whether a loader does not shuffle, so that its epoch says nothing."""
     run = context.facts.after
-    given = run.held(loader, "sampler").made() | run.held(loader, "batch_sampler").made()
+    given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
     if given:
         return all(o.path == library.DISTRIBUTED_SAMPLER and _false(run.memory.get((o, "shuffle"))) for o in given)
     seen = isinstance(loader.node, ast.Call) and all(k.arg for k in loader.node.keywords)
@@ -283,7 +283,7 @@ def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
 
 def _set(context: Context, loader: New) -> bool:
     run = context.facts.after
-    mine, given = samplers(context, loader), run.held(loader, "sampler").objs | run.held(loader, "batch_sampler").objs
+    mine, given = samplers(context, loader), run.attribute(loader, "sampler").objs | run.attribute(loader, "batch_sampler").objs
     return any(c.method == "set_epoch" and (c.receiver.objs & mine or not given) for c in run.trace.calls)
 
 
@@ -354,7 +354,7 @@ def _unnamed(
 ) -> Iterator[Change | Finding | Proof]:
     """A loop over a loader that is made in its head: the loader is given a name first."""
     epoch = _epoch(context, training, node) if context.facts.is_edited(node) else None
-    made = [n for n in ast.walk(node.iter) if isinstance(n, ast.Call) and context.facts.after.value(n).made() == {loader}]
+    made = [n for n in ast.walk(node.iter) if isinstance(n, ast.Call) and context.facts.after.value(n).instances() == {loader}]
     if epoch is None or not made:
         yield _untold(context, node, loader, held)
         return
@@ -383,9 +383,14 @@ def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
                 if isinstance(node, ast.arg)
                 else None
             )
-            if name is not None and tree.function(node) is scope and run.value(node).made() == {loader}:
+            if name is not None and tree.function(node) is scope and run.value(node).instances() == {loader}:
                 return _Text(name)
-            if isinstance(node, ast.Attribute) and scope is function and run.value(node).made() == {loader} and _reachable(node, function):
+            if (
+                isinstance(node, ast.Attribute)
+                and scope is function
+                and run.value(node).instances() == {loader}
+                and _reachable(node, function)
+            ):
                 attributes.add(context.source(node))
         if attributes:
             return _Text(min(attributes))
@@ -405,19 +410,19 @@ def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
     for part in ast.walk(node):
         if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             continue
-        made = run.value(part).made()
-        if len(made) == 1 and loader not in made:  # an object of the script's own around it
-            (around,) = made
-            held = [n for n, v in run.of(around).items() if v.made() == {loader} and n.isidentifier()]
+        instances = run.value(part).instances()
+        if len(instances) == 1 and loader not in instances:  # an object of the script's own around it
+            (around,) = instances
+            held = [n for n, v in run.of(around).items() if v.instances() == {loader} and n.isidentifier()]
             if around.cls is not None and held:
                 return _Text(f"{context.source(part)}.{held[0]}")
-        if loader not in made or not all(run.is_loader(o) for o in made):
+        if loader not in instances or not all(run.is_loader(o) for o in instances):
             continue
-        if made <= set(context.facts.loaders):
+        if instances <= set(context.facts.loaders):
             return _Text(context.source(part), loop=_comprehended(context, part))
-        for holder in run.value(part.value).made() if isinstance(part, ast.Subscript) else ():
+        for holder in run.value(part.value).instances() if isinstance(part, ast.Subscript) else ():
             for name, value in run.of(holder).items():
-                if not name.startswith("[") and value.made() == {loader}:
+                if not name.startswith("[") and value.instances() == {loader}:
                     return _Text(f"{context.source(part.value)}[{context.quoted(name)}]")  # type: ignore[union-attr]
         kind = sampler_name(context, frozenset((loader,)))
         if isinstance(part, (ast.Name, ast.Attribute)) and kind and part in tree.parent:

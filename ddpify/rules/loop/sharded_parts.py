@@ -39,7 +39,7 @@ def of_rows(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Ed
     """The edits that store the rows of all ranks, under the indices of all where they are the samples'; none where that is not seen."""
     run, name = context.facts.after, context.names["from_all_ranks"]
     own = [n for n in (index, value) if context.shared(run.value(n))]
-    rows = all(run.value(n).scale == "sample" and not run.value(n).made() for n in own)
+    rows = all(run.value(n).scale == "sample" and not run.value(n).instances() for n in own)
     place = index in own if not isinstance(index, ast.Slice) else index not in own and value in own
     if not rows or not place or isinstance(index, ast.Tuple):
         return [], set()
@@ -51,7 +51,7 @@ def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: l
     if (carried is not None and same(node, carried)) or not (context.shared(value) or context.local(value)):
         return True
     held = carried is not None and any(same(n, carried) for n in ast.walk(node))
-    if value.scale in ("sum", "count", "mean") and not value.made() and not held and not value.of_kind("offset"):
+    if value.scale in ("sum", "count", "mean") and not value.instances() and not held and not value.of_kind("offset"):
         parts.append(node)
         return True
     if isinstance(node, (ast.Name, ast.Attribute, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.Starred)):

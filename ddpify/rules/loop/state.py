@@ -109,7 +109,7 @@ def _read_first(node: ast.AST, what: ast.AST) -> bool | None:
 def _data(context: Context) -> set[Obj]:
     """The data sets that training reads, and what they hold."""
     run = context.facts.after
-    todo: list[Obj] = [o for loader in context.facts.feeding for o in run.held(loader, "dataset").objs]
+    todo: list[Obj] = [o for loader in context.facts.feeding for o in run.attribute(loader, "dataset").objs]
     out: set[Obj] = set()
     while todo:
         obj = todo.pop()

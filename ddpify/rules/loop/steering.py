@@ -109,15 +109,15 @@ def _steering(context: Context) -> Iterator[Value]:
         if isinstance(store.node, ast.Subscript) and isinstance(store.node.slice, ast.Constant) and store.node.slice.value in _SETTINGS:
             yield store.value
     for loader in context.facts.loaders:
-        given = join([run.held(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size")])
+        given = join([run.attribute(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size")])
         yield given
         for (owner, _), value in run.memory.items():
-            if owner in given.made():
+            if owner in given.instances():
                 yield Value(frozenset(), value.origins | tensors.drawn_inside(run.interpreter, [value]))
     for part in context.tree.nodes():  # which loader the next batch is taken from, which model it trains
         if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
-            made = run.value(part).made()
-            if any(run.is_loader(o) or (o, "iterable") in run.memory or run.interpreter.is_module(o) for o in made):
+            instances = run.value(part).instances()
+            if any(run.is_loader(o) or (o, "iterable") in run.memory or run.interpreter.is_module(o) for o in instances):
                 yield run.value(part.slice)
     for call in run.trace.calls:
         if _orders(context, call):
@@ -205,8 +205,8 @@ def _split(context: Context) -> Iterator[Change]:
         for call in ast.walk(node.iter) if isinstance(node, ast.For) and context.facts.is_edited(node) else ():
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "split":
                 continue
-            made = run.value(call.func.value).made()
-            drawn = [c for o in made if o.path.startswith("sklearn.model_selection.") for c in run.calls(o.node) if _draws_folds(c)]
+            instances = run.value(call.func.value).instances()
+            drawn = [c for o in instances if o.path.startswith("sklearn.model_selection.") for c in run.calls(o.node) if _draws_folds(c)]
             if drawn and not any(context.broadcasts(up) for up in tree.ancestors(call)):
                 edit = Replace(call, f"{context.names['same_on_all_ranks']}(list({{0}}))", (call,))
                 yield Change(CODE, _WHY, tree.shown, call, (edit,), needs=("same_on_all_ranks",))

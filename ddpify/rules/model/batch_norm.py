@@ -41,10 +41,10 @@ def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
     """Whether batch norm layers may be inside the model: made within it or held by it, or it is, or holds, a library's model."""
     run = context.facts.after
     makers = {o.node for o in model.objs if isinstance(o, New)}
-    made = [c for c in run.trace.calls if any(p.startswith(_NORMS) for p in c.func.paths())]
-    if any(makers & set(c.stack) for c in made):
+    creations = [c for c in run.trace.calls if any(p.startswith(_NORMS) for p in c.func.paths())]
+    if any(makers & set(c.stack) for c in creations):
         return True
-    inside = {o for c in run.trace.calls if makers & set(c.stack) for o in c.result.made() if is_library_model(o)}
+    inside = {o for c in run.trace.calls if makers & set(c.stack) for o in c.result.instances() if is_library_model(o)}
     if any(_batch_normed(context, o) for o in inside):
         return True
     for obj in _modules_of(context, model):

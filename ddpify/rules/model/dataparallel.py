@@ -87,7 +87,7 @@ def keys_matter(context: Context, node: ast.AST) -> bool:
     """Whether the state dict of what a DataParallel call makes is saved, or loaded where no edit can take the prefix off."""
     return any(
         (c.method == "state_dict" or (c.method == "load_state_dict" and not context.facts.is_edited(c.node)))
-        and any(o.node is node for o in c.receiver.made())
+        and any(o.node is node for o in c.receiver.instances())
         for c in context.facts.before.trace.calls
     )
 
@@ -101,7 +101,7 @@ def stays(context: Context, node: ast.AST) -> bool:
 def _inside_saved(context: Context, node: ast.Call) -> bool:
     """Whether what a DataParallel call makes is a part of a model whose state dict is saved or loaded."""
     run = context.facts.before
-    around = {up for call in run.calls(node) for o in call.result.made() if o.node is node for up in run.roots(o) if up is not o}
+    around = {up for call in run.calls(node) for o in call.result.instances() if o.node is node for up in run.roots(o) if up is not o}
     return any(c.method in ("state_dict", "load_state_dict") and run.unwrap(c.receiver) & around for c in run.trace.calls)
 
 

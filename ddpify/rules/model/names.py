@@ -341,7 +341,7 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     if wrapped is False:
         if (
             node.attr == "module"
-            and (held := [o for o in facts.before.value(node.value).made() if o.path == library.DATAPARALLEL])
+            and (held := [o for o in facts.before.value(node.value).instances() if o.path == library.DATAPARALLEL])
             and (facts.model_of(value) is not None or not any(dataparallel.keys_matter(context, o.node) for o in held))
         ):
             yield Change(CODE, "the model is not wrapped here any more", tree.shown, node, (Replace(node, "{0}", (node.value,)),))

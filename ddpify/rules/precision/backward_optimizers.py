@@ -82,8 +82,8 @@ class Names:
             if not isinstance(n, (ast.Name, ast.Attribute, ast.arg)) or (_is_stored(n) and not tree.before(n, tree.statement(node))):
                 continue
             value = run.value(n)
-            lists = [o for o in value.made() if o.path == "list"]
-            held = run.held(lists[0], "[]").objs if len(lists) == 1 == len(value.objs) else value.objs
+            lists = [o for o in value.instances() if o.path == "list"]
+            held = run.attribute(lists[0], "[]").objs if len(lists) == 1 == len(value.objs) else value.objs
             if held == wanted and bool(lists) == (len(wanted) > 1):
                 return _text(n)
             within = [
@@ -106,7 +106,7 @@ class Names:
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.args.args:
             first = function.args.args[0]
             if isinstance(tree.parent[function], ast.ClassDef):
-                for owner in run.value(first).made():
+                for owner in run.value(first).instances():
                     for name, value in run.of(owner).items():
                         if value.objs == {optimizer} and name.isidentifier():
                             return f"{first.arg}.{name}"

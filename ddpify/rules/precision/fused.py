@@ -75,11 +75,11 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         yield Change(CODE, why, context.tree.shown, node, all_edits, imports, without="this optimizer stays torch's")
 
 
-def _zeroed(context: Context, made: ast.Call) -> Iterator[Edit]:
+def _zeroed(context: Context, creation: ast.Call) -> Iterator[Edit]:
     """FusedAdam's `zero_grad` takes no argument: it always sets to None."""
     run = context.facts.after
     for node in dict.fromkeys(c.node for c in context.calls() if c.method == "zero_grad"):
-        mine = any(o.node is made for c in run.calls(node) for o in c.receiver.made())
+        mine = any(o.node is creation for c in run.calls(node) for o in c.receiver.instances())
         if mine and (node.args or node.keywords) and context.options.level != "O2":
             yield DropArgument(node, "set_to_none", 0)
 

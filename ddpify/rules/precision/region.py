@@ -100,7 +100,7 @@ def arguments(call: Call) -> list[ast.expr]:
 def unsafe(context: Context) -> list[Call]:
     """The losses that CUDA refuses under autocast."""
     calls = context.facts.after.trace.calls
-    found = [c for c in calls if c.func.paths() & UNSAFE or any(o.path == UNSAFE_MODULE for o in c.func.made())]
+    found = [c for c in calls if c.func.paths() & UNSAFE or any(o.path == UNSAFE_MODULE for o in c.func.instances())]
     return list({c.node: c for c in found}.values())
 
 

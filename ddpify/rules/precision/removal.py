@@ -191,7 +191,7 @@ def _parameters(context: Context, node: ast.Call) -> str:
     """The parameters of an optimizer: by its model, where that has a name here."""
     run, given = context.facts.before, argument(node, 0, "optimizer")
     assert given is not None
-    owners = {p for o in run.value(given).made() if run.is_optimizer(o) for p in averaged.owners(context.facts, o)}
+    owners = {p for o in run.value(given).instances() if run.is_optimizer(o) for p in averaged.owners(context.facts, o)}
     named = [n for n in own_nodes(context.tree.function(node)) if isinstance(n, (ast.Name, ast.Attribute, ast.arg))]
     mine = [n.arg if isinstance(n, ast.arg) else ast.unparse(n) for n in named if owners and run.unwrap(run.value(n)) == owners]
     if mine:
@@ -347,11 +347,11 @@ def _method(context: Context, out: Out, node: ast.Call, name: str) -> None:
         out.to_do.append((node, f"apex has no like of a grad scaler's `{name}`", "take it out by hand"))
 
 
-def _passed_on(context: Context, made: ast.Call) -> bool:
+def _passed_on(context: Context, creation: ast.Call) -> bool:
     """Whether a grad scaler is read other than for its methods."""
     run = context.facts.before
     reads = [n for n in context.tree.nodes() if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
-    mine = [n for n in reads if any(isinstance(o, New) and o.node is made for o in run.value(n).objs)]
+    mine = [n for n in reads if any(isinstance(o, New) and o.node is creation for o in run.value(n).objs)]
     return any(not (isinstance(up := context.tree.parent[n], ast.Attribute) and up.value is n) for n in mine)
 
 

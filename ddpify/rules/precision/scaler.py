@@ -104,7 +104,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     entry = context.facts.is_edited
     backwards = {b.call.node: b.receiver for b in every if entry(b.call.node)}
     nodes = list(dict.fromkeys(s.node for s in steps if entry(s.node)))
-    files = list(saved.sites(context, {o for s in steps for o in s.receiver.made()}))
+    files = list(saved.sites(context, {o for s in steps for o in s.receiver.instances()}))
     found = _scaler_scope(context, every, steps, [f.node for f in files])
     assert found is not None  # else it is an obstacle
     edits: list[Edit] = list(found.edits)
@@ -124,7 +124,7 @@ def _scaler_scope(context: Context, every: list[present.Backward], steps: list[C
     uses += [statement for statement, _ in update.unscaled(context, every, steps)]
     loops = [b.call.loops[0].node for b in every if b.call.loops]
     name = FreshName(("scaler", "grad_scaler", "loss_scaler"), every[0].call.node)
-    optimizers = sorted({o for s in steps for o in s.receiver.made()}, key=_place)
+    optimizers = sorted({o for s in steps for o in s.receiver.instances()}, key=_place)
     return scaler_scope.find_scope(context, optimizers, list(dict.fromkeys(uses)), wished, loops, name)
 
 
@@ -146,8 +146,8 @@ def _in_order(context: Context, found: ScalerScope, every: list[present.Backward
 def _steps(context: Context) -> list[Call]:
     """The steps of torch's optimizers: what a class of the script's own steps, it steps inside itself."""
     find = context.facts.after.interpreter.find
-    own = {o for s in present.steps(context) for o in s.receiver.made() if o.cls is not None and find(o.cls, "step") is not None}
-    return [s for s in present.steps(context) if not own & s.receiver.made()]
+    own = {o for s in present.steps(context) for o in s.receiver.instances() if o.cls is not None and find(o.cls, "step") is not None}
+    return [s for s in present.steps(context) if not own & s.receiver.instances()]
 
 
 def obstacles(context: Context) -> Iterator[Finding]:
@@ -195,5 +195,5 @@ def _closure() -> str:
     return "use --amp torch-bf16, which needs no scaler"
 
 
-def _place(made: New) -> tuple[int, int]:
-    return getattr(made.node, "lineno", 0), getattr(made.node, "col_offset", 0)
+def _place(instance: New) -> tuple[int, int]:
+    return getattr(instance.node, "lineno", 0), getattr(instance.node, "col_offset", 0)

@@ -92,38 +92,40 @@ def move(project: Project, asked: Launcher) -> Move | None:
     """How the script comes to the launcher asked for; None where it is there already."""
     entry, old = project.entry, present(project)
     use_env = local_rank.needs_environment(project, ())
-    made = Move(start.command(asked, None, use_env, project.runs))
+    result = Move(start.command(asked, None, use_env, project.runs))
     if old == asked != "launch":
         return None
     if old is None:
-        return _not_moved(made, entry, entry.tree.body[0], "the script starts its processes in a way of its own")
+        return _not_moved(result, entry, entry.tree.body[0], "the script starts its processes in a way of its own")
     if old == "spawn":
-        _called_once(entry, made)
+        _called_once(entry, result)
     elif asked != "launch":
         away = next((file for file in project.files.values() if _passed(file)), None)
         if away is not None:
             return _not_moved(
-                made, away, _passed(away)[0], "the local rank is declared here", 'give it default=int(os.environ.get("LOCAL_RANK", 0))'
+                result, away, _passed(away)[0], "the local rank is declared here", 'give it default=int(os.environ.get("LOCAL_RANK", 0))'
             )
         for call in _passed(entry):
             edits: list[Edit] = [SetArgument(call, "default", 'int(os.environ.get("LOCAL_RANK", 0))'), DropArgument(call, "required")]
-            made.changes.append(
+            result.changes.append(
                 Change(CODE, "torchrun passes no argument but the environment", entry.shown, call, tuple(edits), ("import os",))
             )
     if old == "spawn" or asked != "spawn":
-        made.changes += _launcher_defaults(entry)
+        result.changes += _launcher_defaults(entry)
     if asked == "launch":
-        made.changes += local_rank.accepting(entry.standing)
+        result.changes += local_rank.accepting(entry.standing)
     if asked == "spawn":
         texts = [file.source.text for file in (entry, *project.files.values())]
-        made.spawned = Spawned(workers=any("num_workers" in text or "multiprocessing" in text for text in texts), argument=_argument(entry))
-    return made if made.changes or made.findings or made.spawned else None
+        result.spawned = Spawned(
+            workers=any("num_workers" in text or "multiprocessing" in text for text in texts), argument=_argument(entry)
+        )
+    return result if result.changes or result.findings or result.spawned else None
 
 
-def _not_moved(made: Move, file: SourceFile, node: ast.AST, why: str, fix: str = "") -> Move:
+def _not_moved(result: Move, file: SourceFile, node: ast.AST, why: str, fix: str = "") -> Move:
     line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
-    made.findings.append(Finding(CODE, Safety.MANUAL, f"not moved to another launcher: {why}", file.shown, line, column, fix))
-    return made
+    result.findings.append(Finding(CODE, Safety.MANUAL, f"not moved to another launcher: {why}", file.shown, line, column, fix))
+    return result
 
 
 def _path(file: SourceFile, node: ast.expr) -> str:
@@ -170,48 +172,48 @@ def _launcher_defaults(file: SourceFile) -> Iterator[Change]:
                 yield Change(CODE, f"{name} is the launcher's to set", file.shown, node, edits)
 
 
-def _called_once(file: SourceFile, made: Move) -> None:
+def _called_once(file: SourceFile, result: Move) -> None:
     """The function that was spawned is called by each process of the launcher."""
     calls = list(_spawns(file))
     if len(calls) != 1:
-        _not_moved(made, file, calls[0] if calls else file.tree.body[0], "processes are spawned at several places, or in another module")
+        _not_moved(result, file, calls[0] if calls else file.tree.body[0], "processes are spawned at several places, or in another module")
         return
     (call,) = calls
     given = {k.arg: k.value for k in call.keywords} | dict(zip(("fn", "args", "nprocs", "join"), call.args, strict=False))
     worker, passed, number = given.get("fn"), given.get("args"), given.get("nprocs")
     functions = {n.name: n for n in file.tree.body if isinstance(n, ast.FunctionDef)}
     if not isinstance(worker, ast.Name) or worker.id not in functions or not functions[worker.id].args.args:
-        _not_moved(made, file, call, "what is spawned is not a function of this file")
+        _not_moved(result, file, call, "what is spawned is not a function of this file")
         return
     groups = [n for n in ast.walk(file.tree) if isinstance(n, ast.Call) and last_name(n.func) == "init_process_group"]
     edits: list[Edit] = []
     for group in groups:
         rank = next((k.value for k in group.keywords if k.arg == "rank"), group.args[4] if len(group.args) > 4 else None)
         if rank is not None and not isinstance(rank, ast.Name):
-            _not_moved(made, file, rank, "the rank is computed here", "leave rank, world_size and init_method to the launcher")
+            _not_moved(result, file, rank, "the rank is computed here", "leave rank, world_size and init_method to the launcher")
             return
         if len(group.args) > 1:
-            _not_moved(made, file, group, "the process group's arguments are not named", "pass the backend alone")
+            _not_moved(result, file, group, "the process group's arguments are not named", "pass the backend alone")
             return
         edits += [DropArgument(group, name) for name in ("rank", "world_size", "init_method")]
     if not groups:
-        _not_moved(made, file, call, "the process group is started in another module", "leave rank and world_size to the launcher there")
+        _not_moved(result, file, call, "the process group is started in another module", "leave rank and world_size to the launcher there")
         return
     inputs = _inputs(passed, number)
     if inputs is None:
-        _not_moved(made, file, call, "what the spawned function is given is not written out here")
+        _not_moved(result, file, call, "what the spawned function is given is not written out here")
         return
     holes = tuple(n for n in inputs if isinstance(n, ast.expr))
     words = [f"{{{holes.index(n)}}}" if isinstance(n, ast.expr) else n for n in inputs]
     words.insert(0, 'int(os.environ["LOCAL_RANK"])')
     edits.append(Replace(call, f"{worker.id}({', '.join(words)})", holes))
     edits += _not_needed(file, call)
-    made.changes.append(Change(CODE, _WHY, file.shown, call, tuple(edits), ("import os",)))
+    result.changes.append(Change(CODE, _WHY, file.shown, call, tuple(edits), ("import os",)))
     count = number.value if isinstance(number, ast.Constant) and isinstance(number.value, int) else 2
-    made.command = made.command.replace("--nproc-per-node=2", f"--nproc-per-node={count}")
+    result.command = result.command.replace("--nproc-per-node=2", f"--nproc-per-node={count}")
     shown = ast.unparse(number) if number is not None else "1"
     why = f"start as many processes as were spawned ({shown}), on one machine: the function's first argument is the rank on it"
-    made.findings.append(Finding(CODE, Safety.NOTE, why, file.shown, call.lineno, call.col_offset + 1))
+    result.findings.append(Finding(CODE, Safety.NOTE, why, file.shown, call.lineno, call.col_offset + 1))
 
 
 def _inputs(passed: ast.expr | None, number: ast.expr | None) -> list[ast.expr | str] | None:

@@ -174,10 +174,10 @@ def _random_network(context: Context, obj: object) -> bool:
         or not run.interpreter.is_network(obj)
     ):
         return False
-    made = run.calls(obj.node)
-    tests = {node for call in made for node, _ in call.tests}
+    creations = run.calls(obj.node)
+    tests = {node for call in creations for node, _ in call.tests}
     loaded = any(obj in c.receiver.objs and all(node in tests for node, _ in c.tests) for c in run.calls_named("load_state_dict"))
-    known = loaded or (bool(made) and all(_seeded(context, _SEEDS["torch"], call) for call in made))
+    known = loaded or (bool(creations) and all(_seeded(context, _SEEDS["torch"], call) for call in creations))
     return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not known
 
 
@@ -191,8 +191,8 @@ def _inside_module(context: Context, call: Call) -> bool:
     """Whether a draw happens while a model is built that is trained: its parameters are broadcast at the wrap."""
     run = context.facts.after
     trained = {o for m in context.facts.models for o in m.objs}
-    made = [o for above in call.stack for c in run.calls(above) for o in c.result.made() if run.interpreter.is_module(o)]
-    return any(r in trained for o in made for r in run.roots(o))
+    instances = [o for above in call.stack for c in run.calls(above) for o in c.result.instances() if run.interpreter.is_module(o)]
+    return any(r in trained for o in instances for r in run.roots(o))
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -391,7 +391,7 @@ def _unordered(context: Context) -> Iterator[Change | Finding]:
     seen: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
         makes = call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"}
-        given = [a for a, value in zip(call.node.args, call.args, strict=False) if any(o.path == "set" for o in value.made())]
+        given = [a for a, value in zip(call.node.args, call.args, strict=False) if any(o.path == "set" for o in value.instances())]
         if call.node in seen or not makes or not given or _ordered(context, call.node):
             continue
         seen.add(call.node)

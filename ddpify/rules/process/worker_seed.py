@@ -69,7 +69,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     run = context.facts.after
     seen: set[ast.AST] = set()
     for loader in context.facts.loaders:
-        for obj in run.held(loader, "worker_init_fn").objs:
+        for obj in run.attribute(loader, "worker_init_fn").objs:
             if isinstance(obj, Func) and obj.node not in seen:
                 seen.add(obj.node)
                 yield from _function(context, obj)
@@ -95,7 +95,7 @@ def _path(context: Context, file: str, node: ast.expr) -> str:
         base = _path(context, file, node.value)
         return canonical(f"{base}.{node.attr}") if base else ""
     if isinstance(node, ast.Name):
-        paths = context.facts.after.held(file, node.id).paths()  # type: ignore[arg-type]
+        paths = context.facts.after.attribute(file, node.id).paths()  # type: ignore[arg-type]
         return next(iter(paths), "")
     return ""
 
@@ -103,16 +103,16 @@ def _path(context: Context, file: str, node: ast.expr) -> str:
 def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Change | Finding]:
     """The seed of a generator that only gives the workers of training loaders theirs."""
     run = context.facts.after
-    mine = run.held(loader, "generator").made()
+    mine = run.attribute(loader, "generator").instances()
     if not mine:
         return
     trained = {o.node for o in context.facts.loaders}
     for call in run.trace.calls:
         used = call.keywords.get("generator")
-        if used is not None and used.made() & mine and call.node not in trained:
+        if used is not None and used.instances() & mine and call.node not in trained:
             return  # what it draws there must be the same on all ranks
     for call in run.trace.calls:
-        if call.method == "manual_seed" and call.receiver.made() & mine and call.node.args and call.node not in seen:
+        if call.method == "manual_seed" and call.receiver.instances() & mine and call.node.args and call.node not in seen:
             seen.add(call.node)
             if not any(v.of_kind("rank") for v in call.args):
                 yield _added(context, call.node.args[0], "{rank}")

@@ -51,5 +51,5 @@ def _driver(reached: Reach, framework: Framework) -> Use | None:
     for name in framework.makes:
         if use := next(reached.calls(framework.roots, (name,)), None):
             return use
-    made = None if framework.makes else next(reached.calls(framework.roots), None)
-    return run if made and run else made
+    creations = None if framework.makes else next(reached.calls(framework.roots), None)
+    return run if creations and run else creations

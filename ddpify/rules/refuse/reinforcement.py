@@ -43,8 +43,8 @@ def check(project: Project) -> Verdict | None:
     reached = reach(project)
     if trains(reached) is None or loads(reached):
         return None
-    made = next(reached.calls(_LIBRARIES, _MAKERS), None)
-    step = next(_steps(reached, bool(made)), None)
+    creations = next(reached.calls(_LIBRARIES, _MAKERS), None)
+    step = next(_steps(reached, bool(creations)), None)
     if step is None:
         return None
     reason = (f"reinforcement learning: the data comes from the environment stepped at {step.place}, and there is no DataLoader to divide; "
