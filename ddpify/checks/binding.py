@@ -13,6 +13,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from ddpify.facts.tree import scope_nodes
 from ddpify.records import dataclass, field
 
 BUILTINS = frozenset(dir(builtins)) | frozenset(("__file__", "__path__", "__builtins__", "__annotations__", "__class__", "WindowsError"))
@@ -478,7 +479,7 @@ class Binding:
     def _again(self, state: _State, nodes: Sequence[ast.AST]) -> _State:
         """The state at the head of a loop, or of a handler: what is bound inside may be bound, what is deleted there may not be."""
         out = state.copy()
-        for node in _own(nodes):
+        for node in scope_nodes(*nodes):
             for name, deleted in _changed(node):
                 owner = self._scope.owner(name)
                 if owner is not None:
@@ -569,16 +570,6 @@ def _exits(func: ast.Name | ast.Attribute) -> bool:
     if isinstance(func, ast.Name):
         return func.id in ("exit", "quit")
     return func.attr in _EXITS and isinstance(func.value, ast.Name) and func.value.id in ("sys", "os")
-
-
-def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Nodes and what is in them, the bodies of functions and classes left out."""
-    todo = list(nodes)
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            todo += _children(node)
 
 
 def _changed(node: ast.AST) -> Iterator[tuple[str, bool]]:

@@ -10,7 +10,7 @@ from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedM
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree, same
+from ddpify.facts.tree import Tree, same, scope_nodes
 
 CALL = "average_gradients"
 START = "start_alike"
@@ -304,13 +304,7 @@ class _Runs:
 
     def _nodes(self, statement: ast.stmt) -> set[ast.AST]:
         """The nodes that run when a statement does; the bodies of functions that it only defines left out."""
-        own: set[ast.AST] = set()
-        todo: list[ast.AST] = [statement]
-        while todo:
-            node = todo.pop()
-            own.add(node)
-            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-                todo += ast.iter_child_nodes(node)
+        own = set(scope_nodes(statement))
         called = {o.node for n in own for c in self._by.get(n, ()) for v in (c.func, *c.args) for o in v.objs if isinstance(o, Func)}
         return own.union(*(ast.walk(f) for f in called))
 

@@ -391,13 +391,3 @@ def first_node(model: TrainedModel) -> ast.AST:
 def first_order(facts: Facts, model: TrainedModel) -> int:
     """When a model is first trained through."""
     return min((c.order for n in model.forwards for c in facts.before.calls(n)), default=0)
-
-
-def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or module, those of inner functions and classes left out."""
-    todo = list(ast.iter_child_nodes(function))
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo += ast.iter_child_nodes(node)

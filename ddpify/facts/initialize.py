@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from ddpify.facts import collect, library, runs, wrap_places
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call, New
-from ddpify.facts.tree import same, structure
+from ddpify.facts.tree import own_nodes, same, structure
 from ddpify.records import dataclass
 
 Event = tuple[int, ast.AST, tuple[ast.AST, ...]]
@@ -103,7 +103,7 @@ def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | 
 def _is_wrapped(facts: Facts, statement: ast.stmt, target: ast.expr) -> bool:
     """Whether a name holds a DistributedDataParallel once a statement has run."""
     run, tree = facts.before, facts.tree_of(statement)
-    named = [n for n in collect.own_nodes(tree.function(statement)) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
+    named = [n for n in own_nodes(tree.function(statement)) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
     bound = [n for n in named if isinstance(n.ctx, ast.Store) and not tree.after(n, statement)]
     last = next((n for n in bound if not any(tree.after(o, n) for o in bound)), None)
     return last is not None and bool((run.value(last) | wrap_places.stored(run, last)).kinds() & library.DDPS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import deque
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -59,6 +60,26 @@ def same(one: ast.AST, other: ast.AST) -> bool:
 def walked(node: ast.AST) -> tuple[ast.AST, ...]:
     """A node and all nodes in it, breadth first: `ast.walk`, gone through once."""
     return tuple(ast.walk(node))
+
+
+def scope_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
+    """Some nodes and all nodes in them, breadth first, without the bodies of functions and classes that they define."""
+    todo = deque(roots)
+    while todo:
+        node = todo.popleft()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function or module, without the bodies of inner functions and classes."""
+    return scope_nodes(*ast.iter_child_nodes(scope))
+
+
+def own_statements(scope: ast.AST) -> list[ast.stmt]:
+    """The statements of a function or module, without the bodies of inner functions and classes."""
+    return [n for n in own_nodes(scope) if isinstance(n, ast.stmt)]
 
 
 @lru_cache(1024)

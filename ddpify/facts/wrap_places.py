@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterator, Mapping
 from itertools import islice
 
 from ddpify.facts import library, pickled
-from ddpify.facts.collect import Facts, TrainedModel, first_order, own_nodes, training_calls
+from ddpify.facts.collect import Facts, TrainedModel, first_order, training_calls
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Value
 from ddpify.facts.runs import Run, run, run_by
-from ddpify.facts.tree import Tree, same, structure
+from ddpify.facts.tree import Tree, own_nodes, same, structure
 
 
 def place_wraps(facts: Facts) -> None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Literal
 
-from ddpify.facts.tree import last_name, same
+from ddpify.facts.tree import last_name, same, scope_nodes
 from ddpify.records import dataclass
 
 # "total": it is added to. "entries": one entry is appended at a time. "samples": a list is extended, "rows": a tensor or array is.
@@ -29,7 +29,7 @@ class Write:
 
 def writes(loop: Batches) -> Iterator[Write]:
     """The writes of the statements of a loop; inner functions left out."""
-    for node in _nodes(loop.body):
+    for node in scope_nodes(*loop.body):
         yield from writes_of(node)
 
 
@@ -85,15 +85,6 @@ def _read(node: ast.AST) -> set[str]:
 def _names(target: ast.expr) -> set[str]:
     parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     return {n.id for part in parts for n in ([part] if isinstance(part, ast.Name) else [])}
-
-
-def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    todo: list[ast.AST] = list(body)
-    while todo:
-        node = todo.pop(0)
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo += ast.iter_child_nodes(node)
 
 
 def _write(target: ast.expr, how: How, node: ast.AST, added: ast.expr | None) -> Write:

@@ -375,17 +375,4 @@ def argument(call: ast.Call, position: int | None, keyword: str) -> ast.expr | N
     return None
 
 
-def own_statements(node: ast.AST) -> list[ast.stmt]:
-    """The statements of a function or module, those of inner functions and classes left out."""
-    out: list[ast.stmt] = []
-    todo = list(ast.iter_child_nodes(node))
-    while todo:
-        child = todo.pop(0)
-        if isinstance(child, ast.stmt):
-            out.append(child)
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo += ast.iter_child_nodes(child)
-    return out
-
-
-__all__ = ["NOTHING", "Context", "argument", "own_statements"]
+__all__ = ["NOTHING", "Context", "argument"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts.model import Class, Func, New, Value
+from ddpify.facts.tree import scope_nodes
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
@@ -154,10 +155,10 @@ def _count(node: ast.expr) -> float:
 
 def _forever(context: Context, func: Func, depth: int = 0) -> bool:
     run = context.facts.after
-    body = [n for s in (func.node.body if not isinstance(func.node, ast.Lambda) else ()) for n in _own(s)]
+    body = [n for s in (func.node.body if not isinstance(func.node, ast.Lambda) else ()) for n in scope_nodes(s)]
     for node in body:
         if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
-            inside = [n for s in node.body for n in _own(s)]
+            inside = [n for s in node.body for n in scope_nodes(s)]
             if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in inside) and not any(
                 isinstance(n, (ast.Break, ast.Return)) for n in inside
             ):
@@ -175,14 +176,6 @@ def _forever(context: Context, func: Func, depth: int = 0) -> bool:
                 return True
             value = value.args[0] if name in ("iter", "from_iterable", "chain", "map", "enumerate") and value.args else None
     return False
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those below it, those of inner functions left out."""
-    yield node
-    if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
-        for child in ast.iter_child_nodes(node):
-            yield from _own(child)
 
 
 def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit]:

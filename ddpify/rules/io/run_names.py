@@ -16,9 +16,10 @@ from ddpify.edits import InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
 from ddpify.facts.model import NOTHING, Func, Lit, Origin, Tup, Value
+from ddpify.facts.tree import own_statements
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
-from ddpify.rules.context import Context, own_statements
+from ddpify.rules.context import Context
 from ddpify.rules.io import run_folder
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.process.setup import works_at_import

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from ddpify.facts import library
-from ddpify.rules.context import Context, own_statements
+from ddpify.facts.tree import own_statements
+from ddpify.rules.context import Context
 from ddpify.rules.loop.settings import is_setting
 
 _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace
-from ddpify.facts import collect
 from ddpify.facts.effects import is_bar
 from ddpify.facts.library import COLLECTIONS, DICTS
 from ddpify.facts.model import Func, Lit, New, Tup, Value, join
+from ddpify.facts.tree import own_nodes
 from ddpify.facts.writes import Batches, Write
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
@@ -158,7 +158,7 @@ def _read_elsewhere(context: Context, loop: Batches, names: set[str]) -> bool:
         if not any(up.node is loop for up in call.loops):
             outside |= {o.node for o in call.func.objs if isinstance(o, Func)}
     for function in outside:
-        for node in collect.own_nodes(function):
+        for node in own_nodes(function):
             if node in inside:
                 continue
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in names:

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.model import Call, Func, Method, New, Part, Value
+from ddpify.facts.tree import own_statements
 from ddpify.placement.lattice import REPLICATE
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
-from ddpify.rules.context import Context, argument, own_statements
+from ddpify.rules.context import Context, argument
 from ddpify.rules.loop import unknown
 
 CODE = "DDP409"

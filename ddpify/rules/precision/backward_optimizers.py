@@ -6,8 +6,8 @@ import ast
 
 from ddpify.edits import AddParameter, Edit, SetArgument
 from ddpify.facts import averaged
-from ddpify.facts.collect import own_nodes
 from ddpify.facts.model import Call, New, Part
+from ddpify.facts.tree import own_nodes
 from ddpify.rules.context import Context
 from ddpify.rules.precision import scaler_scope
 from ddpify.rules.precision.present import Backward

@@ -17,9 +17,8 @@ from collections.abc import Iterator
 
 from ddpify.edits import Drop, DropArgument, DropEntry, Replace, Unwrap
 from ddpify.facts import averaged, library
-from ddpify.facts.collect import own_nodes
 from ddpify.facts.model import Method, New
-from ddpify.facts.tree import same, structure
+from ddpify.facts.tree import own_nodes, same, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
