@@ -47,19 +47,19 @@ def context() -> Context:
 def agreement(context: Context) -> Change:
     """A change that makes all ranks take the branch after the batch loop alike."""
     (node,) = context.tree.of(ast.If)
-    return Change("DDP405", "", "train.py", node, (), agrees=(node,))
+    return Change("DDP405", "", "train.py", node, (), replicated_branches=(node,))
 
 
 def test_what_ranks_agree_on_makes_another_context(context: Context) -> None:
-    later = context.agreeing([agreement(context)])
+    later = context.after_changes([agreement(context)])
     assert later is not context
     assert later.facts.after is not context.facts.after
-    assert later.agreed and not context.agreed
+    assert later.replicated_branches and not context.replicated_branches
 
 
 def test_what_was_known_of_a_run_does_not_outlive_it(context: Context) -> None:
     before = guards_of(context)
-    later = context.agreeing([agreement(context)])
+    later = context.after_changes([agreement(context)])
     assert before.run is context.facts.after
     assert guards_of(later).run is later.facts.after
     assert guards_of(context) is before
@@ -74,11 +74,11 @@ def test_an_answer_is_found_once_for_each_context(context: Context) -> None:
         asked.append(of)
         return len(asked)
 
-    later = context.agreeing([agreement(context)])
+    later = context.after_changes([agreement(context)])
     assert [context.once(answer), context.once(answer), later.once(answer), later.once(answer)] == [1, 1, 2, 2]
     assert asked == [context, later]
 
 
 def test_a_context_is_never_changed(context: Context) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        context.agreed = frozenset()  # type: ignore[misc]
+        context.replicated_branches = frozenset()  # type: ignore[misc]
