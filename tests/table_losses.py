@@ -677,6 +677,51 @@ SCRIPTS: dict[str, Script] = {
         """,
         apart=("trajectory",),  # pairs are drawn within each rank's rows
     ),
+    "constants looked up for each sample, with as many dimensions as what they multiply": Script(
+        """
+        def gathered(table, steps, sizes):
+            first, *_ = steps.shape
+            return table.gather(-1, steps).reshape(first, *((1,) * (len(sizes) - 1)))
+
+
+        def viewed(table, steps, sizes):
+            out = torch.gather(table, index=steps, dim=0).float()
+            return out.view([steps.shape[0]] + [1] * (len(sizes) - 1))
+
+
+        def chosen(table, steps, sizes):
+            return torch.index_select(table, 0, steps).reshape((steps.shape[0],) + (1,) * (len(sizes) - 1))
+
+
+        def flat(table, steps):
+            return torch.take(table, steps).view(-1, 1)
+
+
+        class Mixer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.ask, self.tell, self.out = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(8, 8)
+
+            def forward(self, rows):
+                pairs = rows.view(-1, 2, 4)
+                weights = F.softmax(torch.bmm(self.ask(pairs), self.tell(pairs).transpose(1, 2)), dim=-1)
+                return self.out(torch.bmm(weights, pairs).view(rows.shape))
+
+
+        table = torch.linspace(0.1, 0.9, 10)
+        steps = torch.arange(44) * 7 % 10
+        feed = DataLoader(TensorDataset(x, steps), batch_size=4, shuffle=True)
+        net = Mixer()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, at in feed:
+                known = gathered(table, at, rows.shape) * rows + viewed(1 - table, at, rows.shape) * rows.roll(1, 1)
+                loss = F.mse_loss(net(known), chosen(table, at, rows.shape) * rows + flat(table, at))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     "a total over one over the number of samples, of inputs moved along a gradient": Script(
         """
         apart = nn.KLDivLoss(reduction="sum")

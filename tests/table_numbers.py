@@ -33,6 +33,44 @@ _HITS = """
         """
 
 SCRIPTS: dict[str, Script] = {
+    "seconds that a function adds up over the batches and returns, which are shown and stop the training": Script(
+        """
+        import time
+
+
+        class Trainer:
+            def __init__(self):
+                self.feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+                self.net = nn.Linear(8, 2)
+                self.sgd = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+            def one_epoch(self):
+                took, total = 0, 0.0
+                for rows, kinds in self.feed:
+                    start = time.time()
+                    loss = F.cross_entropy(self.net(rows), kinds)
+                    self.sgd.zero_grad()
+                    loss.backward()
+                    self.sgd.step()
+                    total += loss.item()
+                    took += time.time() - start
+                return took, total / len(self.feed)
+
+            def fit(self):
+                spent = 0.0
+                for epoch in range(3):
+                    took, average = self.one_epoch()
+                    spent += took
+                    print(f"epoch {epoch}: loss {average:.3f}")
+                    print("seconds:", took >= 0, "of", spent >= 0)
+                    if spent > 600:
+                        break
+
+
+        Trainer().fit()
+        """,
+        same=("epoch", "seconds"),
+    ),
     "averages that an object keeps in a table and gives in a dict": Script(
         """
         class Tracker:

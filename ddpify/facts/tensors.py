@@ -466,16 +466,25 @@ def _some_sizes(shape: Shape, start: int, node: ast.Subscript) -> Shape:
     return shape.resized(last - start, shape.axis - start)
 
 
-def sizes_joined(left: Value, right: Value) -> Value | None:
-    """`x.shape + (1,)`: the sizes of a tensor of more dimensions; None of anything else."""
-    (sizes, more), front = ((left, right), 0) if left.scale == "count" else ((right, left), 1)
-    tuples = [o for o in more.objs if isinstance(o, Tup)]
-    if sizes.scale != "count" or sizes.shape is None or len(tuples) != len(more.objs) or len(tuples) != 1:
+def sizes_joined(run: Interpreter, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """The sizes of a tensor of more dimensions: `x.shape + (1,)`, `[len(x)] + [1] * more`; None of anything else."""
+    listed = [argument(run, v).items for v in (left, right)]
+    known = [items for items in listed if items is not None]
+    if len(known) != 1:
         return None
-    n = len(tuples[0].items)
-    plain = all(i.scale is None for i in tuples[0].items)
-    shape = sizes.shape.resized(n, sizes.shape.axis + n * front)
-    return Value(frozenset(), left.origins | right.origins, "count", shape) if plain else None
+    n, front = len(known[0]), listed[0] is not None
+    sizes = right if front else left
+    at = next((i for i, item in enumerate(known[0]) if item.scale == "count"), None)
+    rest = [item.scale for i, item in enumerate(known[0]) if i != at]
+    if any(rest):
+        return None
+    if at is not None and front and not sizes.objs and sizes.scale is None and sizes.shape is None:  # as many more as nobody knows
+        shape = Shape(node, n, at)
+    elif at is None and sizes.scale == "count" and sizes.shape is not None:
+        shape = sizes.shape.resized(n, sizes.shape.axis + n * front)
+    else:
+        return None
+    return Value(frozenset(), left.origins | right.origins, "count", shape)
 
 
 def _chooses_rows(entries: Sequence[ast.expr]) -> bool:

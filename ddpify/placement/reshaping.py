@@ -201,6 +201,11 @@ def reshaped(use: Use) -> Result:
     while ones < n and sizes[ones].literal == 1:
         ones += 1
     new = Shape(None, n, 0, shape.sure, n > 1 and sizes[-1].literal == 1)
+    unknown = next((i for i, s in enumerate(sizes) if s.shape is not None and s.shape.several), n)  # so many more that nobody knows
+    if unknown < n:
+        if unknown < n - 1 or len(counts) + len(rest) != 1 or unknown in (*counts, *rest):
+            return NO_CLAIM
+        new = Shape(UNKNOWN, n - 1, 0, shape.sure)
     if shape.axis == 0 or (shape.axis == 1 and shape.front):
         if counts:
             ok = counts[0] == ones and len(counts) == 1
@@ -396,11 +401,26 @@ def picked(use: Use) -> Result:
 
 
 def looked_up(use: Use) -> Result:
-    """`table.index_select(0, rows)`, `table.gather(dim, rows)`: entries of a constant, chosen for each sample; else as `picked`."""
+    """`table.index_select(0, rows)`: entries of a constant, chosen for each sample; else as `picked`."""
     x, dim, index = use.get(0, "input"), use.get(1, "dim"), use.get(2, "index")
     if x.scale is None and index.scale == "sample" and shape_of(index).ndim == 1 and dim.literal == 0:
-        return Result("sample", Shape(UNKNOWN, 0) if x.shape is None else x.shape._replace(axis=0))
+        return Result("sample", Shape(UNKNOWN, 0) if x.shape is None else x.shape._replace(axis=0, uniform=False))
     return picked(use)
+
+
+def gathered(use: Use) -> Result:
+    """`table.gather(dim, rows)`: entries of a constant, chosen where each index stands, along the samples; else as `picked`."""
+    x, dim, index = use.get(0, "input"), use.get(1, "dim"), use.get(2, "index")
+    if x.scale is None and index.scale in ROWS:
+        shape = Shape(None, 1) if x.shape is not None and x.shape.ndim == 1 else shape_of(index)  # as many dimensions as the table
+        return Result(index.scale, shape.resized()) if use.side(shape, dim.literal) == 0 else NO_CLAIM
+    return picked(use)
+
+
+def taken(use: Use) -> Result:
+    """`take(table, rows)`: entries of a constant, each where its index stands."""
+    x, index = use.get(0, "input"), use.get(1, "index")
+    return Result(index.scale, shape_of(index).resized()) if x.scale is None and index.scale in ROWS else NO_CLAIM
 
 
 def taken_along(use: Use) -> Result:

@@ -56,7 +56,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
         value = _filled(run, run.expression(a))
         if isinstance(a, ast.Starred):
             (only,) = value.objs if len(value.objs) == 1 else (None,)
-            args += only.items if isinstance(only, Tup) else [run.element(value)]
+            args += only.items if isinstance(only, Tup) else [_starred(run, func, value)]
         else:
             args.append(value)
     keywords: dict[str, Value] = {}
@@ -92,6 +92,14 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
             run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)
     else:
         filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
+
+
+def _starred(run: Interpreter, func: Value, value: Value) -> Value:
+    """What `*value` passes, of which nobody knows how many there are: to a library, one that stands for several."""
+    each = run.element(value)
+    if each.scale is not None or each.shape is not None or any(isinstance(o, (Func, Class)) for o in func.objs):
+        return each
+    return Value(each.objs, each.origins, None, Shape(several=True))
 
 
 def _filled(run: Interpreter, value: Value) -> Value:

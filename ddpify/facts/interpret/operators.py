@@ -38,9 +38,9 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
         if len(tuples) == 2 and len(left.objs) == len(right.objs) == 1:
             return Value(frozenset((Tup(tuples[0].items + tuples[1].items),)))
-        if len(tuples) == 1 and (sizes := tensors.sizes_joined(left, right)) is not None:
-            return sizes
         lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
+        if (tuples or lists) and (sizes := tensors.sizes_joined(run, left, right, node)) is not None:
+            return sizes
         if lists:
             return Value(lists, origins)
     if isinstance(op, ast.Div) and texts:

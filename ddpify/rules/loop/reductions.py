@@ -12,6 +12,8 @@ from ddpify.facts.library import COLLECTIONS, DICTS
 from ddpify.facts.model import Func, Lit, New, Tup, Value, join
 from ddpify.facts.tree import own_nodes
 from ddpify.facts.writes import Batches, Write
+from ddpify.placement.lattice import PerRank, Unknown
+from ddpify.placement.values import CHOICE
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -115,7 +117,7 @@ def _object(context: Context, loop: Batches, live: LiveOut, instances: frozenset
 def _number(context: Context, loop: Batches, live: LiveOut, sharded: bool, out: Reduction) -> Reduction | None:
     """A number or tensor: a total is summed over ranks, an average is averaged."""
     value, made, text = live.value, live.value.instances(), live.shown
-    chosen = live.hows == {"total"} and not context.shared(value) and (context.local(value) or _by_sample(context, loop, live))
+    chosen = live.hows == {"total"} and not context.shared(value) and (_by_choice(context, value) or _by_sample(context, loop, live))
     if not (context.shared(value) or chosen or (sharded and live.hows <= {"total"})):
         return None
     if value.scale is None and not sharded and not made and not chosen:
@@ -148,6 +150,12 @@ def _number(context: Context, loop: Batches, live: LiveOut, sharded: bool, out: 
     out.lines.append(f"{text} = {context.names['sum_over_ranks']}({text}){share}")
     out.needs.add("sum_over_ranks")
     return out
+
+
+def _by_choice(context: Context, value: Value) -> bool:
+    """Whether a number depends on what a rank decided by its own rows; one of its clock, or of its process, is rank 0's own."""
+    placed = context.placement(value)
+    return isinstance(placed, Unknown) or (isinstance(placed, PerRank) and CHOICE in placed.why)
 
 
 def _read_elsewhere(context: Context, loop: Batches, names: set[str]) -> bool:
