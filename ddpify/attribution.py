@@ -118,10 +118,10 @@ def _compare(files: dict[str, _File], without: dict[str, list[str]], change: str
         for kind, _, _, start, end in around:
             for at in range(start, end) if kind != "equal" else ():
                 file.new[at].append(change)
-        kept = _common_lines(file, other, around)
+        common = _common_lines(file, other, around)
         for kind, start, end, _, _ in file.opcodes:
             for at in range(start, end) if kind != "equal" else ():
-                if at in kept:
+                if at in common:
                     file.old[at].append(change)
 
 

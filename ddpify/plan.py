@@ -73,15 +73,15 @@ ASKED: Sequence[ModuleType] = registry.PLANNING
 
 def make_plan(project: Project, options: Options) -> Plan:
     """Decide what becomes of a project's entry."""
-    said = verdict(project)
-    if said is not None and said.code == "DDP911" and options.launcher is not None:
+    refusal = verdict(project)
+    if refusal is not None and refusal.code == "DDP911" and options.launcher is not None:
         if (made := relaunch.move(project, options.launcher)) is not None:
             return _moved(project, made, options)
         how = " with --use-env" * (options.launcher == "launch" and local_rank.needs_environment(project, ()))
-        said = replace(said, reason=f"{said.reason}; {options.launcher} starts it as it is{how}")
-    if said is not None:
+        refusal = replace(refusal, reason=f"{refusal.reason}; {options.launcher} starts it as it is{how}")
+    if refusal is not None:
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
-        return Plan(said.status, reason=said.reason + asked * (said.status == "nothing"))
+        return Plan(refusal.status, reason=refusal.reason + asked * (refusal.status == "nothing"))
     context = _context(project, options)
     context, changes, findings = _decide(context)
     while further := _concerned(context, findings):
@@ -158,17 +158,17 @@ def first(project: Project, options: Options) -> Plan | None:
         return None
     found, bound = list[Change | Finding](), frozenset[str]()
     if present:
-        found += removal.changes(_sharing_out(Context(collect.collect(project), options)))
+        found += removal.changes(_with_sharded_evaluation(Context(collect.collect(project), options)))
     if distributed and not found:
         context = replace(_context(project, options), distributed=True)
         bound = _bound(context)
-        found += [_settled(context, item) for rule in registry.PRECISION for item in rule.changes(context)]
+        found += [_without_runtime(context, item) for rule in registry.PRECISION for item in rule.changes(context)]
     changes = tuple(c for c in found if isinstance(c, Change))
     findings = tuple(f for f in found if isinstance(f, Finding))
     return Plan("convert", _identified(changes, project), findings, options=options, bound=bound) if found else None
 
 
-def _settled(context: Context, item: Change | Finding) -> Change | Finding:
+def _without_runtime(context: Context, item: Change | Finding) -> Change | Finding:
     """A change of a script that gets no runtime block, which may not need one."""
     if isinstance(item, Finding) or not item.needs:
         return item
@@ -186,10 +186,10 @@ def _context(project: Project, options: Options, edited: tuple[str, ...] | None 
     facts.floor = amp.event if isinstance(amp, initialize.Site) else None
     wrap_places.place_wraps(facts)
     averaged.fill(facts)
-    return _sharing_out(Context(facts, options, amp=amp))
+    return _with_sharded_evaluation(Context(facts, options, amp=amp))
 
 
-def _sharing_out(context: Context) -> Context:
+def _with_sharded_evaluation(context: Context) -> Context:
     return replace(context, sharded_evaluation=evaluation.sharded_loaders(context))
 
 
@@ -200,11 +200,11 @@ def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]
 
 
 def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:
-    """The changes and findings of all rules, and the context of the script as it is once ranks agree."""
+    """The changes and findings of all rules, and the context of the script as it is once values are replicated."""
     changes: list[Change] = []
     findings: list[Finding] = []
     done: set[Obligation] = set()
-    context, first = _agree(context)
+    context, first = _replicate(context)
     answers: dict[ModuleType, list[Change | Finding | Proof]] = {}
     for rule in ASKED:
         doing("planning")
@@ -230,28 +230,32 @@ def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:
     return context, changes, list(dict.fromkeys(findings))
 
 
-def _agree(context: Context) -> tuple[Context, dict[ModuleType, list[Change | Finding | Proof]]]:
-    """What is done so that ranks agree, until nothing is added: what one change agrees on, others need not, and later rules find agreed."""
+def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change | Finding | Proof]]]:
+    """Ask the rules that reduce values and broadcast decisions, until they add no change.
+
+    Each is asked in the context that holds once the changes before it are made: what is replicated there already needs no change. Returns
+    the last context, and what these rules answer.
+    """
     items: dict[ModuleType, list[Change | Finding | Proof]] = {}
     for rule in (carried, loss):  # each judges what the one before it has made of the script
         items[rule] = list(rule.changes(context))
         first = [c for c in items[rule] if isinstance(c, Change) and (c.replicates or c.redistributes)]
         context = context.after_changes(first) if first else context
-    made: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
+    changes: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
     for _ in range(6):
-        told: list[Change] = []
-        for rule, known in made.items():  # what is reduced first: decisions are about the numbers that there are then
+        agreeing: list[Change] = []
+        for rule, known in changes.items():  # reductions first: decisions are about what they give
             found = list(rule.changes(context))
             before = {_signature(c) for c in known}
             new = [c for c in found if isinstance(c, Change) and _signature(c) not in before]
             known += new
             items[rule] = [*(i for i in found if not isinstance(i, Change)), *known]
-            told = [c for c in new if c.replicates or c.replicated_branches]
-            if told:
+            agreeing = [c for c in new if c.replicates or c.replicated_branches]
+            if agreeing:
                 break
-        if not told:
+        if not agreeing:
             break
-        context = context.after_changes(told)
+        context = context.after_changes(agreeing)
     return context, items
 
 
@@ -289,7 +293,7 @@ def _unreached(context: Context) -> list[Finding]:
 
 
 def _believed(context: Context) -> Iterator[Finding]:
-    """What the user said of how values differ between ranks, where it was relied on."""
+    """The placements that the user declared, where the analysis relied on them."""
     for node, said in context.facts.after.trace.believed.items():
         if context.facts.is_edited(node):
             yield context.manual("DDP903", node, f"believed as the project says: {said} (`ddpify verify` checks it)", level=Safety.NOTE)

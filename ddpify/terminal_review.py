@@ -47,8 +47,8 @@ def ask(conversion: Conversion) -> Outcome:
     with progress.shown():
         files = attributed(conversion)
     beside, elsewhere = _findings(conversion, files)
-    told = [change for change, findings in beside.items() if any(finding.level >= Safety.REVIEW for finding in findings)]
-    review = Review(in_order(conversion.changes, [file.shown for file in files], told))
+    doubtful = [change for change, findings in beside.items() if any(finding.level >= Safety.REVIEW for finding in findings)]
+    review = Review(in_order(conversion.changes, [file.shown for file in files], doubtful))
     try:
         _say(_beginning(conversion, review, elsewhere))
         shown = None

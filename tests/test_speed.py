@@ -14,6 +14,7 @@ import pytest
 import ddpify
 from ddpify import progress
 from ddpify.apply.rewrite import _parse
+from ddpify.facts.assumed import AssumedEdits
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import Ext, Origin, Value, just, union
@@ -64,7 +65,7 @@ def test_what_was_run_is_not_run_again(entry: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Machine, "run", lambda self: (seen.append(self), once(self))[1])
     project = load(entry)
     assert run(project) is run(project)
-    assert run(project, ignore_dp=True) is not run(project)
+    assert run(project, AssumedEdits(ignore_dp=True)) is not run(project)
     assert len(seen) == 2
 
 

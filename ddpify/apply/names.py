@@ -32,8 +32,10 @@ def chosen(changes: Sequence[Change], bound: Collection[str]) -> tuple[Change, .
 
 
 def _named(edit: Edit, texts: dict[str, str]) -> Edit:
-    held = {field.name: getattr(edit, field.name) for field in fields(edit)}
-    found = {key: _FRESH.sub(lambda token: texts[token[0]], text) for key, text in held.items() if isinstance(text, str) and FRESH in text}
+    values = {field.name: getattr(edit, field.name) for field in fields(edit)}
+    found = {
+        key: _FRESH.sub(lambda token: texts[token[0]], text) for key, text in values.items() if isinstance(text, str) and FRESH in text
+    }
     return replace(edit, **found) if found else edit  # type: ignore[arg-type]
 
 

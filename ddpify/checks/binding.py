@@ -557,11 +557,11 @@ def _children(node: ast.AST) -> list[ast.AST]:
     """The nodes inside one, in their order, but for those without parts of their own: contexts and operators."""
     out: list[ast.AST] = []
     for name in node._fields:
-        held = getattr(node, name, None)
-        if isinstance(held, list):
-            out += [part for part in held if isinstance(part, ast.AST)]
-        elif isinstance(held, ast.AST) and held._fields:
-            out.append(held)
+        child = getattr(node, name, None)
+        if isinstance(child, list):
+            out += [part for part in child if isinstance(part, ast.AST)]
+        elif isinstance(child, ast.AST) and child._fields:
+            out.append(child)
     return out
 
 

@@ -20,8 +20,8 @@ def fill(facts: Facts) -> None:
     """Find the optimizers that no wrapper serves; where each of them can be served by calls, leave their models as they are."""
     run = facts.before
     done = {o for c in run.trace.calls if CALL in c.method for a in c.args for o in a.objs if o in facts.optimizers}
-    plain = {m for m in facts.models if any(o in done for o in optimizers_of(facts, m))}
-    apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in set(unfit(facts))} - plain
+    unwrapped = {m for m in facts.models if any(o in done for o in optimizers_of(facts, m))}
+    apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in set(unfit(facts))} - unwrapped
     needed = {o for m in apart for o in optimizers_of(facts, m)} | {o for o, _ in collect.uncovered(facts)}
     needed -= done
     if any(not optimizers_of(facts, m) for m in apart) or any(collect.moved_by_hand(facts)):
@@ -62,16 +62,16 @@ def optimizers_of(facts: Facts, model: TrainedModel) -> set[New]:
 
 def owners(facts: Facts, optimizer: New) -> frozenset[Obj]:
     """The modules and the single parameters that an optimizer was given."""
-    held = collect.optimizer_parameters(facts, optimizer)
-    return facts.before.parameters(held) | facts.before.single_parameters(held)
+    parameters = collect.optimizer_parameters(facts, optimizer)
+    return facts.before.parameters(parameters) | facts.before.single_parameters(parameters)
 
 
 def unfit(facts: Facts) -> Iterator[TrainedModel]:
     """The models that a wrapper could be put around, but would not serve."""
     run, training = facts.before, facts.training_loops
     for loop in facts.loops:
-        kept = [k for n in ("retain_graph", "keep_graph") for k in loop.backward.keywords.get(n, NOTHING).objs]
-        if any(not (isinstance(o, Lit) and not o.value) for o in kept):
+        retained = [k for n in ("retain_graph", "keep_graph") for k in loop.backward.keywords.get(n, NOTHING).objs]
+        if any(not (isinstance(o, Lit) and not o.value) for o in retained):
             yield from (m for m in facts.models if any(pair[0] in m.objs for pair in loop.loss.of_kind("forward")))
     for model in facts.models:
         within = training - wrap_places.made_in(run, model)
@@ -185,9 +185,9 @@ def _around(facts: Facts, statement: ast.stmt) -> Iterator[ast.AST]:
 def _refers_to(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
     """Whether a name or attribute of a statement's function holds a module, or one of those that it may be."""
     run, function = facts.before, facts.entry.function(statement)
-    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and same(n, target)]
+    values = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and same(n, target)]
     stored = [s.value for s in run.trace.stores if isinstance(s.node, ast.Attribute) and same(s.node, target)]
-    return any(root in run.unwrap(v) for v in (*held, *stored))
+    return any(root in run.unwrap(v) for v in (*values, *stored))
 
 
 def _is_module(run: Run, obj: Obj) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps
+from ddpify.facts.assumed import AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.model import NOTHING, Call, Func, Loop, Method, New, Obj, Part, Value, join
 from ddpify.facts.runs import Run, place_of, run, run_by
@@ -142,6 +143,11 @@ class Facts:
         found = {o for loop in self.loops for o in loop.loaders if isinstance(o, New)}
         return sorted(found, key=lambda o: (getattr(o.node, "lineno", 0), getattr(o.node, "col_offset", 0)))
 
+    @property
+    def wrapping(self) -> AssumedEdits:
+        """The edits that wrap the models, hand them on unwrapped, and make batches by hand of each rank's rows."""
+        return AssumedEdits(self.wraps, True, self.passed, self.batch_sources)
+
     def wrapped(self, value: Value) -> bool | None:
         """After the wrap: True where a value is a trained model's wrapper, None where it may also be the model itself."""
         hits = [o for o in value.objs if isinstance(o, New) and o.path in library.WRAPPERS]
@@ -208,7 +214,7 @@ def _by_hand(facts: Facts) -> None:
     found = manual_batches.find_batch_sources(facts.before, list(facts.trees.values()))
     if not found:
         return
-    again = run(facts.project, batch_sources=found)
+    again = run(facts.project, AssumedEdits(batch_sources=found))
     loops = [_loop(again, call) for call in _backwards(again)]
     if any(isinstance(o, New) and o.path in batch_source.PATHS for loop in loops for o in loop.loaders):
         facts.batch_sources, facts.before, facts.after, facts.loops = found, again, again, loops
@@ -247,8 +253,8 @@ def _trained(facts: Facts) -> Iterator[TrainedModel]:
     run = facts.before
     stepped: set[Obj] = set()
     for optimizer in facts.optimizers:
-        held = optimizer_parameters(facts, optimizer)
-        stepped |= run.parameters(held) | run.single_parameters(held)
+        parameters = optimizer_parameters(facts, optimizer)
+        stepped |= run.parameters(parameters) | run.single_parameters(parameters)
     stepped |= {o for target in moved_by_hand(facts) for o in run.parameters(run.value(target))}
     forwards: dict[Obj, set[ast.AST]] = {}
     for loop in facts.loops:
@@ -323,9 +329,9 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     run = facts.before
     trained = {o for m in facts.models for o in m.objs}
     for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
-        held = optimizer_parameters(facts, optimizer)
-        params = run.parameters(held)
-        for loose in run.single_parameters(held):
+        parameters = optimizer_parameters(facts, optimizer)
+        params = run.parameters(parameters)
+        for loose in run.single_parameters(parameters):
             if not any(r in trained for r in run.roots(loose)):
                 yield optimizer, loose
         if not params:
@@ -345,31 +351,9 @@ def optimizer_parameters(facts: Facts, optimizer: New) -> Value:
 # ---------------------------------------------------------------------------------------------------- where to wrap
 
 
-def with_redistribution(
-    facts: Facts,
-    replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]],
-    replicated_branches: frozenset[ast.AST],
-    shares: frozenset[New] | None = None,
-    redistributed: Mapping[ast.expr, str] | None = None,
-) -> Facts:
-    """The facts of a run that knows what is replicated after edits: expressions after a statement, branches, redistributed operands."""
-    after = run(
-        facts.project,
-        facts.wraps,
-        ignore_dp=True,
-        unwraps=facts.passed,
-        replicated_after=replicated_after,
-        replicated_branches=replicated_branches,
-        shares=shares,
-        redistributed=redistributed,
-        batch_sources=facts.batch_sources,
-    )
-    return replace(facts, after=after)
-
-
 def redistributed_run(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
     """A run in which some expressions have the placement that an edit would give them."""
-    return run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed, batch_sources=facts.batch_sources, redistributed=how)
+    return run(facts.project, replace(facts.wrapping, redistributed=how))
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:

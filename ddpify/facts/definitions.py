@@ -92,14 +92,14 @@ class Definitions:
 
     def content(self, target: ast.AST) -> frozenset[Place]:
         """What the objects hold that an expression may be."""
-        held = {o for e in self._of(target) if e.kind is Kind.READ for o in e.value.objs if isinstance(o, New)}
-        return frozenset(Place(o, "", True) for o in held)
+        containers = {o for e in self._of(target) if e.kind is Kind.READ for o in e.value.objs if isinstance(o, New)}
+        return frozenset(Place(o, "", True) for o in containers)
 
     def element(self, target: ast.Subscript) -> frozenset[Place]:
         """The element of a container that an expression with a constant key is; none where the container was not seen to be made."""
-        held = {o for e in self._of(target) if e.base is not None for o in e.base.objs if isinstance(o, New)}
+        containers = {o for e in self._of(target) if e.base is not None for o in e.base.objs if isinstance(o, New)}
         key = str(target.slice.value) if isinstance(target.slice, ast.Constant) else ""
-        return frozenset(Place(o, key, True) for o in held)
+        return frozenset(Place(o, key, True) for o in containers)
 
     def after(self, loop: ast.AST, places: Iterable[Place], written: Collection[ast.AST] = ()) -> dict[int, ast.AST]:
         """The uses elsewhere that what a loop defines reaches, by their events; the nodes in `written` are known to write the places."""
@@ -195,21 +195,21 @@ class Definitions:
 
     def _forward(self, steps: dict[int, list[Step]], inside: bytearray, written: Collection[ast.AST]) -> Iterator[Step]:
         """The uses outside a loop that are reached by the definitions inside it."""
-        left = {s.at for p in steps if not inside[p] for s in steps[p] if s.effect in _READING}
-        if not left:
+        reached = {s.at for p in steps if not inside[p] for s in steps[p] if s.effect in _READING}
+        if not reached:
             return
         todo = [(p, s.at + 1, False) for p in steps if inside[p] for s in steps[p] if s.effect in _WRITING or s.node in written]
         seen = bytearray(2 * len(inside))  # for each point: whether it was come to before the loop was over, and after
         following = self._following
-        while todo and left:
+        while todo and reached:
             point, first, over = todo.pop()
             for step in steps.get(point, ()):
                 if step.at < first:
                     continue
                 if step.effect is Effect.DEFINE:
                     break
-                if over and step.at in left:
-                    left.discard(step.at)
+                if over and step.at in reached:
+                    reached.discard(step.at)
                     yield step
             else:
                 for other in following[point]:

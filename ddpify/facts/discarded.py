@@ -48,8 +48,8 @@ def _entries(run: Run, value: Value, depth: int = 0) -> list[Value]:
 def _moved(facts: Facts, optimizer: New) -> set[object]:
     """The modules that an optimizer moves parameters of, and all that hold them."""
     run = facts.before
-    held = run.parameters(run.attribute(optimizer, "params"))
-    return {r for o in held if isinstance(o, (New, Part)) for r in run.roots(o)}
+    parameters = run.parameters(run.attribute(optimizer, "params"))
+    return {r for o in parameters if isinstance(o, (New, Part)) for r in run.roots(o)}
 
 
 def _is_discarded(run: Run, loop: TrainingLoop, moved: dict[New, set[object]], zeroing: list[Call]) -> bool:

@@ -345,13 +345,13 @@ class Effects:
             return True
         if call.method in ("train", "eval"):
             return any(self._outer(o, root) for o in call.receiver.objs)
-        held = [m for m in map(maker, call.receiver.objs) if m is not None]
+        roots = [m for m in map(maker, call.receiver.objs) if m is not None]
         dropped = isinstance(self.facts.tree_of(call.node).parent.get(call.node), ast.Expr)
-        if call.method not in _CHANGING and not (held and dropped and call.node not in self.at):
+        if call.method not in _CHANGING and not (roots and dropped and call.node not in self.at):
             return False  # what is called for nothing it returns is called for what it does
-        if held:
+        if roots:
             passive = _PASSIVE if call.method in _CHANGING else (*_PASSIVE, *_HANDLES)
-            return any(self._outer(m, root) and not m.path.startswith(passive) and not is_writer(m) for m in held)
+            return any(self._outer(m, root) and not m.path.startswith(passive) and not is_writer(m) for m in roots)
         return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
 
     def _store_has_side_effects(self, store: Store, root: ast.AST) -> bool:

@@ -94,8 +94,8 @@ def _uses(facts: Facts, statement: ast.stmt, model: ast.expr) -> Iterator[ast.ex
     run = facts.before
     objs = run.value(model).objs
     found = [n for n in ast.walk(statement) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
-    held = [n for n in found if run.value(n).objs & objs]
-    yield from sorted(held, key=lambda n: (n.lineno, n.col_offset))
+    reads = [n for n in found if run.value(n).objs & objs]
+    yield from sorted(reads, key=lambda n: (n.lineno, n.col_offset))
 
 
 def _is_saved(facts: Facts, tree: Tree, node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from ddpify.facts import library
-from ddpify.facts.batch_source import BatchSource
+from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.definitions import Definitions
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
@@ -251,17 +251,17 @@ class Run:
         return self._known_without_parameters[obj]
 
     def _finds_no_parameters(self, obj: New, depth: int) -> bool:
-        held = self.of(obj)
+        attributes = self.of(obj)
         if obj.cls is None:
             holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
             inner = [o for o in self.attribute(obj, "[]").objs if o is not obj] if holds else []
-            seen = all(value.objs for name, value in held.items() if name.isdigit())
+            seen = all(value.objs for name, value in attributes.items() if name.isdigit())
             return seen and library.bare(obj.path) and all(self.has_no_parameters(o, depth + 1) for o in inner)
         if not self.interpreter.is_module(obj):
             return True
         if any(not b.startswith("torch.nn.") or not library.bare(b) for b in self.interpreter.library_bases(obj.cls)):
             return False
-        parts = [o for value in held.values() for o in value.objs]
+        parts = [o for value in attributes.values() for o in value.objs]
         return not self._registers_parameters(obj.cls) and all(
             self.has_no_parameters(o, depth + 1) for o in parts if isinstance(o, (New, Part)) and o is not obj
         )
@@ -299,25 +299,12 @@ class Run:
         return False
 
 
-def run(
-    project: Project,
-    wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
-    ignore_dp: bool = False,
-    unwraps: frozenset[ast.expr] = frozenset(),
-    replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
-    replicated_branches: frozenset[ast.AST] = frozenset(),
-    shares: frozenset[New] | None = None,
-    redistributed: Mapping[ast.expr, str] | None = None,
-    batch_sources: Mapping[ast.AST, BatchSource] | None = None,
-) -> Run:
-    """Run a project, as `Interpreter` says; what was run already is not run again."""
+def run(project: Project, assumed: AssumedEdits = AS_WRITTEN) -> Run:
+    """Run a project; what was run under the same assumptions already is not run again."""
     done: dict[object, Run] = project.memo.setdefault(("runs", project.entry.tree), {})  # type: ignore[assignment]
-    told = (frozenset(given.items()) if given else None for given in (wraps, replicated_after, redistributed, batch_sources))
-    key = (*told, ignore_dp, unwraps, replicated_branches, shares)
+    key = assumed.key()
     if key not in done:
-        done[key] = Run(
-            Machine(project, wraps, ignore_dp, unwraps, replicated_after, replicated_branches, shares, redistributed, batch_sources)
-        )
+        done[key] = Run(Machine(project, assumed))
     return done[key]
 
 

@@ -278,5 +278,5 @@ def evaluated(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Dict):
         return [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part is not None]
     listed = _EVALUATED.get(type(node), ())
-    held = [getattr(node, name) for name in (*listed, *(f for f in node._fields if f not in listed))]
-    return [child for part in held for child in (part if isinstance(part, list) else [part]) if isinstance(child, ast.AST)]
+    children = [getattr(node, name) for name in (*listed, *(f for f in node._fields if f not in listed))]
+    return [child for part in children for child in (part if isinstance(part, list) else [part]) if isinstance(child, ast.AST)]

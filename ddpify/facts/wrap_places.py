@@ -11,6 +11,7 @@ from ddpify.facts.collect import Facts, TrainedModel, first_order, training_call
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Value
 from ddpify.facts.runs import Run, run, run_by
 from ddpify.facts.tree import Tree, own_nodes, same, structure
+from ddpify.records import replace
 
 
 def place_wraps(facts: Facts) -> None:
@@ -26,7 +27,7 @@ def place_wraps(facts: Facts) -> None:
             known: dict[Hashable, ast.expr] = facts.project.memo.setdefault(("wraps", statement), {})  # type: ignore[assignment]
             target = known.setdefault(structure(target), target)
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
-            tried = run(facts.project, trial, ignore_dp=True, batch_sources=facts.batch_sources)
+            tried = run(facts.project, replace(facts.wrapping, wraps=trial))
             if _is_wrapped_in(facts, model, tried):
                 model.wrap = statement, target
                 model.container = container_kind(facts, statement, target)
@@ -34,7 +35,7 @@ def place_wraps(facts: Facts) -> None:
                 facts.after = tried
                 break
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
-        facts.after = run(facts.project, wraps, ignore_dp=True, batch_sources=facts.batch_sources)
+        facts.after = run(facts.project, replace(facts.wrapping, wraps=wraps))
     facts.wraps = wraps
     for _ in range(4):  # what a call is handed decides what the calls inside it are handed
         found = dict(_passed(facts))
@@ -42,7 +43,7 @@ def place_wraps(facts: Facts) -> None:
         if not set(found) - inner:
             break
         facts.passed |= set(found) - inner
-        facts.after = run(facts.project, wraps, ignore_dp=True, unwraps=facts.passed, batch_sources=facts.batch_sources)
+        facts.after = run(facts.project, facts.wrapping)
     _unwrap_what_is_pickled(facts)
 
 
@@ -52,7 +53,7 @@ def _unwrap_what_is_pickled(facts: Facts) -> None:
     found = frozenset(pickled.entries(facts.after, facts.entry))
     if not found:
         return
-    tried = run(facts.project, facts.wraps, ignore_dp=True, unwraps=facts.passed | found, batch_sources=facts.batch_sources)
+    tried = run(facts.project, replace(facts.wrapping, unwraps=facts.passed | found))
     if all(_is_wrapped_in(facts, model, tried) for model in facts.models if _is_wrapped_in(facts, model, facts.after)):
         facts.pickled, facts.passed, facts.after = found, facts.passed | found, tried
 
@@ -63,8 +64,8 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
     if not isinstance(target, ast.Attribute):
         return False
     function = tree.function(statement)
-    held = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and same(n, target.value)]
-    return any(run.interpreter.is_module(o) for v in held for o in v.objs)
+    values = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and same(n, target.value)]
+    return any(run.interpreter.is_module(o) for v in values for o in v.objs)
 
 
 def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:

@@ -577,12 +577,12 @@ class _Move:
         joins = re.search(r"(\w+\.init_process_group)\((.*?)\)", own)
         assert joins is not None
         new = own.replace(f"def {self.join.name}():", f"def {self.join.name}({self.process}):")
-        told = [
+        lines = [
             '"""Join the group of the processes that mp.spawn has started."""',
             f"global {rank}, {local}",
             f"{rank} = {local} = {self.process}",
         ]
-        new = new.replace(f'"""{OURS}"""', f"{end}{pad}".join(told))
+        new = new.replace(f'"""{OURS}"""', f"{end}{pad}".join(lines))
         asked = [f"{pad}{line}{end}" for line in (f"{joins[1]}({joins[2]}, rank={rank})", *self._asked_for())]
         new = re.sub(rf"{pad}if \"RANK\" in os\.environ:\r?\n(.*\r?\n){{3}}", lambda _: "".join(asked), new)
         return text.replace(own, new, 1)

@@ -155,9 +155,9 @@ def agree(pair: Pair) -> Row:
         if found.step is not None:
             seen = f"rank {number} differs from rank 0 by {found.most:.1e} from step {found.step + 1} on{_of(found.name)}"
             return Row("ranks_agree", title, False, seen)
-    told = {number: [float(e["value"]) for e in rank.of("plateau")] for number, rank in ranks.items()}
-    for number, values in told.items():
-        for a, b in zip(told[min(told)], values, strict=False):
+    sums = {number: [float(e["value"]) for e in rank.of("plateau")] for number, rank in ranks.items()}
+    for number, values in sums.items():
+        for a, b in zip(sums[min(sums)], values, strict=False):
             if not math.isclose(a, b, rel_tol=between_ranks(pair.tolerance).relative) and math.isfinite(a + b):
                 return Row("ranks_agree", title, False, f"a plateau is told {a:g} on rank 0, {b:g} on rank {number}")
     return Row("ranks_agree", title, True, f"after each of {counts[0]} steps")
@@ -256,13 +256,13 @@ def _epochs(rank: Rank) -> list[list[tuple[int, int]]]:
 def epochs(pair: Pair) -> Row:
     """Whether the samplers of the training loaders know which epoch it is."""
     title = "set_epoch is effective"
-    told = [passes for rank in pair.ranks.ranks.values() for passes in _epochs(rank) if len(passes) > 1]
-    if not told:
+    repeated = [passes for rank in pair.ranks.ranks.values() for passes in _epochs(rank) if len(passes) > 1]
+    if not repeated:
         return Row("set_epoch", title, None, "no shuffling DistributedSampler went through two passes")
-    stale = [passes for passes in told if len(set(passes)) < len(passes)]
+    stale = [passes for passes in repeated if len(set(passes)) < len(passes)]
     if stale:
         return Row("set_epoch", title, False, f"epochs {_listed([e for _, e in stale[0]])}: the same order comes again")
-    return Row("set_epoch", title, True, f"epochs {_listed([e for _, e in told[0]])}")
+    return Row("set_epoch", title, True, f"epochs {_listed([e for _, e in repeated[0]])}")
 
 
 def divided(pair: Pair) -> Row:
@@ -313,11 +313,11 @@ def shape(text: str) -> str:
 def rank0_prints(pair: Pair) -> Row:
     """Whether rank 0 alone speaks."""
     title = "rank 0 alone printed"
-    told = {shape(e["text"]) for e in pair.single.rank_zero_events() if e["kind"] == "line"}
+    expected = {shape(e["text"]) for e in pair.single.rank_zero_events() if e["kind"] == "line"}
     lines = []
     for number, rank in pair.ranks.ranks.items():
         if number:
-            lines += [(number, e["text"]) for e in rank.of("line") if e["stream"] == "stdout" or shape(e["text"]) in told]
+            lines += [(number, e["text"]) for e in rank.of("line") if e["stream"] == "stdout" or shape(e["text"]) in expected]
     if lines:
         return Row("prints", title, False, f"rank {lines[0][0]} printed {len(lines)} lines, first {lines[0][1][:60]!r}")
     number = sum(e["kind"] == "line" for e in pair.ranks.rank_zero_events())

@@ -123,16 +123,16 @@ def bare(line: Sequence[str], cwd: Path, limit: float) -> Ended:
 
 
 def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
-    searched = [scratch.own(entry) for entry in kept.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
+    searched = [scratch.own(entry) for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
     path = os.pathsep.join([str(INSIDE), *searched])
     if not setting.gpus:
-        kept["CUDA_VISIBLE_DEVICES"] = ""
+        environment["CUDA_VISIBLE_DEVICES"] = ""
     return {
         "WANDB_MODE": "offline",
         "MPLBACKEND": "Agg",
         "OMP_NUM_THREADS": "1",
-        **kept,
+        **environment,
         "PYTHONPATH": path,
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",
@@ -245,16 +245,16 @@ class _Watch:
             except (ProcessLookupError, PermissionError):
                 continue
         time.sleep(1.0)
-        told = [(file, file.read_text(errors="replace").strip()) for file in files]
-        return "\n\n".join(f"process {file.stem}:\n{text}" for file, text in told if text)
+        traces = [(file, file.read_text(errors="replace").strip()) for file in files]
+        return "\n\n".join(f"process {file.stem}:\n{text}" for file, text in traces if text)
 
     def end(self) -> None:
         """End every process that is left, those that changed their group or their parent, too."""
-        left = self._processes()
-        for process in left:
+        running = self._processes()
+        for process in running:
             _quietly(process.terminate)
-        _, left = psutil.wait_procs(left, timeout=3 if left else 0)
-        for process in (*left, *self._processes()):
+        _, running = psutil.wait_procs(running, timeout=3 if running else 0)
+        for process in (*running, *self._processes()):
             _quietly(process.kill)
         if sys.platform != "win32":
             self._process.wait()

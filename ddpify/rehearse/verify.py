@@ -151,8 +151,8 @@ def verify(
             here = {single.path: converted.bytes} | {module.path: module.bytes for module in converted.edited}
             script = _Script(single.path, launcher or launcher_of(converted.code), here, single.args)
         shown = str(converted) if isinstance(converted, Path) else f"{single.path} (converted)"
-        left = 0 if isinstance(converted, Path) else sum(level >= Safety.REVIEW for level in converted.levels)
-        found = Verdict(str(single.path), shown, script.launcher, setting, left=left)
+        unfinished = 0 if isinstance(converted, Path) else sum(level >= Safety.REVIEW for level in converted.levels)
+        found = Verdict(str(single.path), shown, script.launcher, setting, left=unfinished)
         setting = replace(setting, python=_interpreter(setting))
         setting = replace(setting, gpus=gpus(setting.python) >= setting.nproc)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True))).resolve()

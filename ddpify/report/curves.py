@@ -146,12 +146,14 @@ class Plot:
         curves = []
         for curve in self.curves:
             values = [curve.values[i] for i in kept]
-            told = [v for v in curve.values if v is not None]
+            present = [v for v in curve.values if v is not None]
             few = len(kept) <= 40 and curve.role != "rank"
             line = _path(places, values, self.axis)
             dots = "".join(f"M{x} {round(HEIGHT * self.axis.at(v))}h0" for x, v in zip(places, values, strict=True) if v is not None)
             curves.append(
-                Drawn(curve.name, curve.role, line, dots if few else "", number(told[0]), number(told[-1])) if told else _nothing(curve)
+                Drawn(curve.name, curve.role, line, dots if few else "", number(present[0]), number(present[-1]))
+                if present
+                else _nothing(curve)
             )
         numbers = {
             "steps": [self.steps[i] for i in kept],
@@ -195,13 +197,13 @@ def _sampled(count: int, curves: list[Values], limit: int) -> list[int]:
     if count <= limit:
         return list(range(count))
     stretch = math.ceil(count * 2 * max(len(curves), 1) / limit)
-    kept = {0, count - 1}
+    sampled = {0, count - 1}
     for start in range(0, count, stretch):
         for values in curves:
-            told = [i for i in range(start, min(start + stretch, count)) if values[i] is not None]
-            if told:
-                kept |= {min(told, key=lambda i: _size(values[i])), max(told, key=lambda i: _size(values[i]))}
-    return sorted(kept)
+            present = [i for i in range(start, min(start + stretch, count)) if values[i] is not None]
+            if present:
+                sampled |= {min(present, key=lambda i: _size(values[i])), max(present, key=lambda i: _size(values[i]))}
+    return sorted(sampled)
 
 
 def _size(value: float | None) -> float:

@@ -39,11 +39,11 @@ def log(conversion: Conversion) -> dict[str, Any]:
         "semanticVersion": __version__,
         "rules": [_rule(rules[code]) for code in codes],
     }
-    told = [{"level": "error" if conversion.status == "refuse" else "note", "message": {"text": conversion.reason}}]
+    notifications = [{"level": "error" if conversion.status == "refuse" else "note", "message": {"text": conversion.reason}}]
     invocation = {
         "executionSuccessful": conversion.status != "refuse",
         "exitCode": conversion.exit_code,
-        **({"toolExecutionNotifications": told} if conversion.reason else {}),
+        **({"toolExecutionNotifications": notifications} if conversion.reason else {}),
     }
     run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}

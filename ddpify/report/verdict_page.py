@@ -160,22 +160,22 @@ def _loss(title: str, single: Rank, ranks: list[Rank], optimizer: int, position:
             return math.fsum(step.losses) / len(step.losses) if all(map(math.isfinite, step.losses)) else math.nan
         return step.losses[position] if position < len(step.losses) else None
 
-    told = [i for i in range(total) if any(at(run, i) is not None for run in (single, *ranks))]
-    own = {rank.number: [at(rank, i) for i in told] for rank in ranks}
+    steps = [i for i in range(total) if any(at(run, i) is not None for run in (single, *ranks))]
+    own = {rank.number: [at(rank, i) for i in steps] for rank in ranks}
     curves = [Curve(f"rank {n}", "rank", values) for n, values in own.items() if len(own) > 1]
-    curves.append(Curve("original", "original", [at(single, i) for i in told]))
+    curves.append(Curve("original", "original", [at(single, i) for i in steps]))
     curves.append(
         Curve("mean over ranks" if len(own) > 1 else "ranks", "ranks", [_mean(values) for values in zip(*own.values(), strict=True)])
     )
     axis = linear([v for curve in curves for v in curve.values])
-    return Plot(title, "loss" + (", logarithmic" if axis.log else ""), [i + 1 for i in told], total, curves, axis)
+    return Plot(title, "loss" + (", logarithmic" if axis.log else ""), [i + 1 for i in steps], total, curves, axis)
 
 
 def _mean(values: tuple[float | None, ...]) -> float | None:
-    told = [v for v in values if v is not None]
-    if not told:
+    known = [v for v in values if v is not None]
+    if not known:
         return None
-    return math.fsum(told) / len(told) if all(map(math.isfinite, told)) else math.nan
+    return math.fsum(known) / len(known) if all(map(math.isfinite, known)) else math.nan
 
 
 def _loss_name(position: int | None, count: int) -> str:
@@ -214,8 +214,8 @@ def _difference(title: str, curves: list[Curve], tolerance: float, total: int) -
     values = [v for curve in curves for v in curve.values]
     steps = list(range(1, len(curves[0].values) + 1))
     rules = [(tolerance, f"tolerance {tolerance:.0e}".replace("e-0", "e-"))]
-    told = [v for v in values if v is not None]
-    note = "0 after every step." if not any(told) else f"{number(max(told))} at most."
+    known = [v for v in values if v is not None]
+    note = "0 after every step." if not any(known) else f"{number(max(known))} at most."
     unit = "largest relative difference of a parameter"
     return Plot(title, unit, steps, total, curves, decades(values, tolerance), rules, note)
 
@@ -236,15 +236,15 @@ def _timed(events: list[Event]) -> list[Event]:
 
 def _lanes(verdict: Verdict, pair: Pair) -> tuple[list[Lane], float]:
     """The timeline, each run counted from its first sign, and its length in seconds."""
-    told = [process for process in _processes(pair) if process[2]]
-    start = {run: min(float(events[0]["at"]) for _, r, events in told if r == run) for _, run, _ in told}
-    ends = {run: max(float(events[-1]["at"]) - start[run] for _, r, events in told if r == run) for _, run, _ in told}
-    for _, run, events in told:
+    shown = [process for process in _processes(pair) if process[2]]
+    start = {run: min(float(events[0]["at"]) for _, r, events in shown if r == run) for _, run, _ in shown}
+    ends = {run: max(float(events[-1]["at"]) - start[run] for _, r, events in shown if r == run) for _, run, _ in shown}
+    for _, run, events in shown:
         if not any(e["kind"] == "exit" for e in events):
             ends[run] = max(ends[run], verdict.seconds[run == "ranks"])
     total = max(ends.values(), default=0.0) or 1e-3
-    bins = min(_BINS // max(len(told), 1), 250)
-    return [_lane(pair, *process, start[process[1]], ends[process[1]], total, bins) for process in told], total
+    bins = min(_BINS // max(len(shown), 1), 250)
+    return [_lane(pair, *process, start[process[1]], ends[process[1]], total, bins) for process in shown], total
 
 
 def _lane(pair: Pair, name: str, run: str, events: list[Event], start: float, ends: float, total: float, bins: int) -> Lane:
@@ -277,14 +277,14 @@ def _lane(pair: Pair, name: str, run: str, events: list[Event], start: float, en
 
 
 def _binned(
-    events: list[Event], kind: str, at: Callable[[Event], float], told: Callable[[Event], str], start: float, count: int
+    events: list[Event], kind: str, at: Callable[[Event], float], text_of: Callable[[Event], str], start: float, count: int
 ) -> Iterator[Mark]:
     """Marks; those that would lie on each other are one."""
     bins: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         bins[int(at(event) * count / 100)].append(event)
     for found in bins.values():
-        text = f"{_seconds(found[0], start)}: {told(found[0])}"
+        text = f"{_seconds(found[0], start)}: {text_of(found[0])}"
         yield Mark(at(found[0]), kind, text + (f" (and {len(found) - 1} more)" if len(found) > 1 else ""))
 
 

@@ -10,9 +10,11 @@ from typing import TypeVar
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.collect import Facts, training_calls, with_redistribution
+from ddpify.facts.assumed import AssumedEdits
+from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Value
+from ddpify.facts.runs import run
 from ddpify.facts.tree import Forest, first_free, is_main_test, walked
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE, Placement
@@ -71,9 +73,6 @@ class Context:
     sharded_evaluation: frozenset[New] = frozenset()  # the loaders of evaluation whose batches are sharded over the ranks
     amp: Site | Nowhere | None = None  # where apex.amp is to be initialised, if it was asked for
     distributed: bool = False  # the script is so already: it gets no runtime block
-    replicated_after: dict[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)  # what is the same on all ranks after it
-    replicated_branches: frozenset[ast.AST] = frozenset()  # all ranks take the same way through these
-    redistributed: dict[ast.expr, str] = field(default_factory=dict)  # what edits make of expressions, as `Change.redistributes` says
     _known: dict[object, object] = field(default_factory=dict, init=False)
 
     def once(self, answer: Callable[[Context], T]) -> T:
@@ -208,16 +207,26 @@ class Context:
         """The loaders that give each rank its own share of the data."""
         return frozenset(self.facts.feeding) | self.sharded_evaluation
 
+    @property
+    def assumed(self) -> AssumedEdits:
+        """The edits that the run assumes to have been made, with those that take nn.DataParallel out."""
+        return replace(self.facts.after.interpreter.assumed, ignore_dp=True, shares=self.shares)
+
+    def assuming(self, edits: AssumedEdits) -> Context:
+        """The context of the script once some edits are made."""
+        return replace(self, facts=replace(self.facts, after=run(self.facts.project, edits)))
+
     def after_changes(self, changes: Collection[Change]) -> Context:
         """The context of the script as it is once some changes are made."""
-        replicated_after, redistributed = dict(self.replicated_after), dict(self.redistributed)
-        branches = self.replicated_branches.union(*(change.replicated_branches for change in changes))
+        known = self.assumed
+        replicated_after, redistributed = dict(known.replicated_after), dict(known.redistributed)
+        branches = known.replicated_branches.union(*(change.replicated_branches for change in changes))
         for change in changes:
             for statement, target in change.replicates:
                 replicated_after[statement] = (*replicated_after.get(statement, ()), target)
             redistributed |= dict(change.redistributes)
-        facts = with_redistribution(self.facts, replicated_after, branches, self.shares, redistributed)
-        return replace(self, facts=facts, replicated_after=replicated_after, replicated_branches=branches, redistributed=redistributed)
+        edits = replace(known, replicated_after=replicated_after, replicated_branches=branches, redistributed=redistributed)
+        return self.assuming(edits)
 
     def placement(self, value: Value) -> Placement:
         """How a value differs between ranks."""

@@ -10,7 +10,7 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 
-from ddpify.facts.batch_source import BatchSource
+from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.claims import Claims
 from ddpify.facts.memory import Memory, Version
 from ddpify.facts.model import (
@@ -63,38 +63,21 @@ class Frame:
 
 
 class Interpreter(ABC):
-    """Runs a project abstractly.
+    """Runs a project abstractly, as it is once some edits have been made."""
 
-    `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside,
-    `replicated_after` the expressions that are the same on all ranks after a statement, `replicated_branches` the branches that all ranks
-    take alike, `shares` the loaders whose batches those expressions are computed from, `batch_sources` the expressions that make batches by
-    hand. `redistributed` maps expressions to what an edit makes of them: all ranks' rows ("whole"), or numbers whose average over ranks is
-    that of all samples ("mean").
-    """
-
-    def __init__(
-        self,
-        project: Project,
-        wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
-        ignore_dp: bool = False,
-        unwraps: frozenset[ast.expr] = frozenset(),
-        replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]] | None = None,
-        replicated_branches: frozenset[ast.AST] = frozenset(),
-        shares: frozenset[New] | None = None,
-        redistributed: Mapping[ast.expr, str] | None = None,
-        batch_sources: Mapping[ast.AST, BatchSource] | None = None,
-    ) -> None:
+    def __init__(self, project: Project, assumed: AssumedEdits = AS_WRITTEN) -> None:
         self.project = project
-        self.batch_sources = batch_sources or {}
+        self.assumed = assumed
+        self.batch_sources = assumed.batch_sources
         self.fed: dict[ast.AST, Value] = {}
-        self.replicated_branches = replicated_branches
-        self.shares = shares
-        self.redistributed = redistributed or {}
-        self.unwraps = unwraps
-        self.replicated_after = replicated_after or {}
-        self.wraps = wraps or {}
-        self._ignore_dp = ignore_dp
-        self.special: frozenset[ast.AST] = unwraps | self.batch_sources.keys() | self.redistributed.keys()
+        self.replicated_branches = assumed.replicated_branches
+        self.shares = assumed.shares
+        self.redistributed = assumed.redistributed
+        self.unwraps = assumed.unwraps
+        self.replicated_after = assumed.replicated_after
+        self.wraps = assumed.wraps
+        self._ignore_dp = assumed.ignore_dp
+        self.special: frozenset[ast.AST] = self.unwraps | self.batch_sources.keys() | self.redistributed.keys()
         self.objects = project.objects
         self.trace = Trace()
         self.memory = Memory()

@@ -182,14 +182,14 @@ def _lengths(context: Context, sources: set[Obj], arguments: set[ast.AST]) -> It
                         if _reads(run.value(side), sources) and side not in arguments:
                             yield from _divide(context, side, "a batch's length is compared with one rank's batch size")
             elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mod, ast.Div, ast.FloorDiv)):
-                left = run.value(node.left)
-                own = left.of_kind("batch")
+                dividend = run.value(node.left)
+                own = dividend.of_kind("batch")
                 if not own or not own <= trained:
                     continue
                 if isinstance(node.op, ast.Mod):
-                    if left.scale == "count":
+                    if dividend.scale == "count":
                         yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
-                elif left.scale in ("sum", "count", "total") and node.right not in arguments:
+                elif dividend.scale in ("sum", "count", "total") and node.right not in arguments:
                     yield from _divisor(context, node.right, run.value(node.right), sources)
 
 

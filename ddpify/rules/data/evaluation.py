@@ -1,4 +1,4 @@
-"""Deal the evaluation's batches out among the ranks.
+"""Shard the evaluation's batches over the ranks.
 
 What it does: a loader that only evaluates, in loops that do nothing but add up or collect, gives each rank every N-th of its batches:
     whole batches, of the size they had, so that even a mean of batch means stays what it was. What the loops leave is then summed or
@@ -27,7 +27,7 @@ from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.live_out import live_out
 
 CODE = "DDP304"
-TITLE = "deal out the evaluation"
+TITLE = "shard the evaluation"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "an evaluation that may end early",
@@ -214,14 +214,14 @@ def sharded_loaders(context: Context) -> frozenset[New]:
     effects = of_run(context.facts)
     while candidates:
         fine = {n for n, over in loops.items() if over <= candidates | already and not obstacle(trial, effects, n)}
-        left = {
+        remaining = {
             o
             for o in candidates
             if all(n in fine for n, over in loops.items() if o in over) and any(o in over for over in loops.values()) and _seen(context, o)
         }
-        if left == candidates:
+        if remaining == candidates:
             break
-        candidates = left
+        candidates = remaining
     return frozenset(candidates | already)
 
 

@@ -189,8 +189,8 @@ def _runs_trained_model(context: Context, call: Call) -> bool:
     run = context.facts.after
     if context.facts.model_of(call.func) is not None:
         return True
-    held = [v for o in call.func.instances() for v in run.of(o).values()]
-    return any(o.path in _COPIES for v in (call.func, *held) for o in v.instances())
+    attributes = [v for o in call.func.instances() for v in run.of(o).values()]
+    return any(o.path in _COPIES for v in (call.func, *attributes) for o in v.instances())
 
 
 def normalised_models(context: Context, loop: ast.For) -> list[str] | None:

@@ -258,12 +258,12 @@ def _edited_call(context: Context, loader: New) -> ast.AST:
         if func is None or func.cls is None:
             return node
         inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
-        plain = [n for n in inits if isinstance(n.func, ast.Attribute) and _is_super(n.func.value)]
-        if len(inits) == 1 and plain and _hands_on(func.node, plain[0], node):
+        inherited = [n for n in inits if isinstance(n.func, ast.Attribute) and _is_super(n.func.value)]
+        if len(inits) == 1 and inherited and _hands_on(func.node, inherited[0], node):
             return node
-        if len(inits) != 1 or not plain:
+        if len(inits) != 1 or not inherited:
             return func.node
-        node = plain[0]
+        node = inherited[0]
         above = [b for base in func.cls.bases for b in base.objs if isinstance(b, Class)]
         cls = next((b for b in above if run.find(b, "__init__") is not None), None)  # a class of the project's own, between it and torch's
     return node
@@ -277,16 +277,16 @@ def _hands_on(function: ast.AST, init: ast.Call, made: ast.AST) -> bool:
     """Whether a class hands its keyword arguments on as they are: then they are the loader's where it is made, too."""
     if not isinstance(function, ast.FunctionDef) or not isinstance(made, ast.Call) or function.args.kwarg is None:
         return False
-    whole = not init.args and [(k.arg, structure(k.value)) for k in init.keywords] == [(None, structure(function.args.kwarg))]
+    unchanged = not init.args and [(k.arg, structure(k.value)) for k in init.keywords] == [(None, structure(function.args.kwarg))]
     named = {k.arg for k in made.keywords}
-    return whole and all(name in named for name, position in POSITIONS.items() if position < len(made.args))
+    return unchanged and all(name in named for name, position in POSITIONS.items() if position < len(made.args))
 
 
 def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Change | Finding | Proof]:
     facts, run = context.facts, context.facts.after
-    held = tuple(dict.fromkeys(Obligation("inputs", loader.node) for loader in loaders))
+    obligations = tuple(dict.fromkeys(Obligation("inputs", loader.node) for loader in loaders))
     if all(sharded(context, loader) for loader in loaders):
-        for one in held:
+        for one in obligations:
             yield Proof(one, "its sampler is distributed")
         return
     others = [o for o in _others(context) if _edited_call(context, o) is node]
@@ -305,9 +305,9 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
         problem = problem or "this call makes the training loader and an evaluation loader"
     joined = facts.is_edited(node) and not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)
     if problem or not isinstance(node, ast.Call):
-        yield context.manual(CODE, node, problem, RECIPE, held)
+        yield context.manual(CODE, node, problem, RECIPE, obligations)
     else:
-        yield from shard(LoaderCall(context, node, held, only, joined))
+        yield from shard(LoaderCall(context, node, obligations, only, joined))
 
 
 def _others(context: Context) -> list[New]:
@@ -322,7 +322,7 @@ def _read(context: Context) -> set[Obj]:
     run = context.facts.after
     out = {o for c in run.trace.calls for v in (c.receiver, *c.args, *c.keywords.values()) for o in v.objs}
     out |= {o for store in run.trace.stores for o in store.value.objs}
-    out |= {o for (owner, _), held in run.memory.items() if not isinstance(owner, str) for o in held.objs}
+    out |= {o for (owner, _), value in run.memory.items() if not isinstance(owner, str) for o in value.objs}
     trees = context.facts.trees.values()
     through = [*(n.iter for t in trees for n in t.of(ast.For)), *(n.iter for t in trees for n in t.of(ast.comprehension))]
     return out | {o for node in through for o in run.value(node).objs}

@@ -71,11 +71,11 @@ def _sampler_or_none(site: LoaderCall, given: ast.expr) -> Iterator[Change | Fin
     """`shuffle=sampler is None, sampler=sampler`: the sampler is shared out where there is one, else the loader's own order."""
     context, dataset, shuffle = site.context, site.argument("dataset"), site.argument("shuffle")
     value = context.facts.after.value(given)
-    held = Value(frozenset(o for o in value.objs if not isinstance(o, Lit)), value.origins)
-    problem, fork, imports = sampler.shared(context, held, frozenset(n.about for n in site.discharges))
+    samplers = Value(frozenset(o for o in value.objs if not isinstance(o, Lit)), value.origins)
+    problem, fork, imports = sampler.shared(context, samplers, frozenset(n.about for n in site.discharges))
     finding = site.unbatched()
-    plain = dataset is not None and not stream.is_stream(context, context.facts.after.value(dataset))
-    if problem or finding is not None or dataset is None or not plain or any(k.arg is None for k in site.node.keywords):
+    map_style = dataset is not None and not stream.is_stream(context, context.facts.after.value(dataset))
+    if problem or finding is not None or dataset is None or not map_style or any(k.arg is None for k in site.node.keywords):
         yield finding or site.refuse(problem or "the loader's arguments cannot be seen", at=given)
         return
     if len(site.node.args) > POSITIONS["shuffle"]:

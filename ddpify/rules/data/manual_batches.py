@@ -89,13 +89,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         nodes.setdefault(cut.node, []).append(cut)
     placed: set[ast.AST] = set()
     for node, made in nodes.items():
-        held = (Obligation("inputs", node), Obligation("epoch", node))
+        obligations = (Obligation("inputs", node), Obligation("epoch", node))
         if all(o in done for o in made):
-            yield from (Proof(o, "these are one rank's rows") for o in held)
+            yield from (Proof(o, "these are one rank's rows") for o in obligations)
         elif problem is not None:
-            yield context.manual(CODE, node, *problem, held)
+            yield context.manual(CODE, node, *problem, obligations)
         else:
-            yield from _share(context, node, made, [o for o in others if o.node is node], held, placed)
+            yield from _share(context, node, made, [o for o in others if o.node is node], obligations, placed)
     if problem is None and any(o.path == batch_source.CUT for o in trained):
         yield from _sized(context, trained)
 
@@ -105,42 +105,70 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
     """Why the rows of what is cut may be something else than the samples of a batch, and what to do then."""
-    run, known = context.facts.after, context.facts.batch_sources
+    known = context.facts.batch_sources
     if all(known[o.node].kind in _SIDE_BY_SIDE for o in trained):
         return _states(context)
-    mine = set(trained)
-    for call in run.trace.calls:
-        if call.node in context.training and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
-            return (
-                "the model takes up what it returned for the batch before: these slices are windows of time, not rows of samples",
-                _COLUMNS,
-            )
-        if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & mine and a.scale == "sample" for a in call.args[:1]):
-            return "the first dimension of this layer's input is time, not the batch", _COLUMNS
-        if call.method in batch_source.JOINS and any(_joined(context, a, mine) for a in call.args):
-            return "these slices are put together again: they may be windows of one sequence", _RECIPE
-    other = _otherwise(context)
-    if other is not None:
-        return f"`{ast.unparse(other)}` is other data at each step, too, and was not seen to be a batch", _RECIPE
-    for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
-        if manual_batches.is_other_draw(run, node, known):
-            return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", _RECIPE
-    loose = manual_batches.drawn_at_steps(run, known)
-    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == batch_source.CUT for o in trained)]:
-        if loose & {str(o) for o in run.value(node.value).of_kind("random")}:
-            return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
-    for call in run.trace.calls:
-        if "frac" in call.keywords and call.loops:
-            return f"`{ast.unparse(call.node)}` draws an order, and each rank may draw one of its own", _ORDER
+    found = _through_time(context, set(trained)) or _other_draws(context, trained)
+    if found is not None:
+        return found
     entry = _one_by_one(context, trained)
     if entry is not None:
         return (
             f"`{ast.unparse(entry)}` is as long as a batch, of which every rank now has its share",
             "use the rank's part of the batch size there",
         )
+    found = _slices(context, trained)
+    if found is not None or not any(o.path == batch_source.DRAW for o in trained):
+        return found
+    sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
+    if len(sizes) > 1:
+        return "what is drawn has several sizes, or another than a batch: which of them counts samples was not seen", _RECIPE
+    return None
+
+
+def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None:
+    """Whether the slices go to a model that reads them as windows of one sequence."""
+    run = context.facts.after
+    for call in run.trace.calls:
+        if call.node in context.training and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
+            return (
+                "the model takes up what it returned for the batch before: these slices are windows of time, not rows of samples",
+                _COLUMNS,
+            )
+        if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & trained and a.scale == "sample" for a in call.args[:1]):
+            return "the first dimension of this layer's input is time, not the batch", _COLUMNS
+        if call.method in batch_source.JOINS and any(_joined(context, a, trained) for a in call.args):
+            return "these slices are put together again: they may be windows of one sequence", _RECIPE
+    return None
+
+
+def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None:
+    """Whether other data changes with each step, or the order of the rows is drawn by each rank for itself."""
+    run, known = context.facts.after, context.facts.batch_sources
+    other = _otherwise(context)
+    if other is not None:
+        return f"`{ast.unparse(other)}` is other data at each step, too, and was not seen to be a batch", _RECIPE
+    for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
+        if manual_batches.is_other_draw(run, node, known):
+            return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", _RECIPE
+    drawn_from = manual_batches.drawn_at_steps(run, known)
+    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == batch_source.CUT for o in trained)]:
+        if drawn_from & {str(o) for o in run.value(node.value).of_kind("random")}:
+            return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
+    for call in run.trace.calls:
+        if "frac" in call.keywords and call.loops:
+            return f"`{ast.unparse(call.node)}` draws an order, and each rank may draw one of its own", _ORDER
+    return None
+
+
+def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:
+    """Whether what is sliced has its samples along another dimension, is no tensor, or is sliced in several places."""
+    run, known = context.facts.after, context.facts.batch_sources
     bounds: dict[tuple[ast.AST, Hashable], set[Hashable]] = {}
     for node in {o.node for o in trained}:
-        if isinstance(node, ast.Subscript) and known[node].kind == "rows":
+        if not isinstance(node, ast.Subscript):
+            continue
+        if known[node].kind == "rows":
             tree, data = context.facts.tree_of(node), structure(node.value)
             around = next((up for up in tree.ancestors(node) if isinstance(up, (ast.For, ast.While))), tree.function(node))
             bounds[around, data] = {
@@ -148,21 +176,15 @@ def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
                 for n in ast.walk(around)
                 if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and structure(n.value) == data and _varies(n.slice)
             }
-        if isinstance(node, ast.Subscript) and any(
-            _transposes(context, n) for n in (node.value, *_assigned_expressions(context, node.value))
-        ):
+        if any(_transposes(context, n) for n in (node.value, *_assigned_expressions(context, node.value))):
             return "the data is turned round: its columns are the batch, its rows are steps through time", _COLUMNS
-        if isinstance(node, ast.Subscript) and any(p.startswith("pandas.") for p in paths_of(run.value(node.value))):
+        paths = paths_of(run.value(node.value))
+        if any(p.startswith("pandas.") for p in paths):
             return "this slices a table of pandas", "take the rows as a tensor first: torch.tensor(table.values)"
-        if isinstance(node, ast.Subscript) and any(p.startswith("torch.utils.data.") for p in paths_of(run.value(node.value))):
+        if any(p.startswith("torch.utils.data.") for p in paths):
             return "this slices a data set", "let a DataLoader with a DistributedSampler make the batches"
     if any(len(found) > 1 for found in bounds.values()):
         return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", _COLUMNS
-    sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
-    if not any(o.path == batch_source.DRAW for o in trained):
-        return None
-    if len(sizes) > 1:
-        return "what is drawn has several sizes, or another than a batch: which of them counts samples was not seen", _RECIPE
     return None
 
 
@@ -316,8 +338,8 @@ def _is_false(node: ast.expr) -> bool:
 def _joined(context: Context, value: Value, mine: set[New]) -> bool:
     """Whether a list of batches, not of samples, is what a value may be."""
     run = context.facts.after
-    held = [run.attribute(o, "[]") for o in value.instances() if o.path == "list" and value.scale != "sample"]
-    return any(v.scale == "sample" and v.batches() & mine and not v.of_kind("forward") for v in held)
+    entries = [run.attribute(o, "[]") for o in value.instances() if o.path == "list" and value.scale != "sample"]
+    return any(v.scale == "sample" and v.batches() & mine and not v.of_kind("forward") for v in entries)
 
 
 def _transposes(context: Context, node: ast.expr) -> bool:
@@ -351,17 +373,19 @@ def _number(context: Context, size: ast.expr) -> object:
 
 
 def _share(
-    context: Context, node: ast.AST, instances: list[New], others: list[New], held: tuple[Obligation, ...], placed: set[ast.AST]
+    context: Context, node: ast.AST, instances: list[New], others: list[New], obligations: tuple[Obligation, ...], placed: set[ast.AST]
 ) -> Iterator[Change | Finding | Proof]:
     """One expression that makes batches: edited itself, or, where it also makes those of an evaluation, what training receives."""
     draws = instances[0].path == batch_source.DRAW
     why = _DRAWN if draws else _PADDED
     if context.options.batch_size == "per-rank":
         if draws:
-            yield from (Proof(o, "each rank draws a batch of its own") for o in held)
+            yield from (Proof(o, "each rank draws a batch of its own") for o in obligations)
         else:
             fix = "leave --batch-size global here, or move the loop on by world_size batches at a time"
-            yield context.manual(CODE, node, "batches made by hand are shared out among the ranks, and are not each rank's own", fix, held)
+            yield context.manual(
+                CODE, node, "batches made by hand are shared out among the ranks, and are not each rank's own", fix, obligations
+            )
         return
     side = context.facts.batch_sources[node].kind in _SIDE_BY_SIDE
     if side:
@@ -369,12 +393,12 @@ def _share(
     if not others and not (side and not context.facts.is_edited(node)):
         if not context.facts.is_edited(node):
             yield context.manual(
-                CODE, node, "batches are made by hand in another module, and every rank would train on all rows", _RECIPE, held
+                CODE, node, "batches are made by hand in another module, and every rank would train on all rows", _RECIPE, obligations
             )
             return
         kind = context.facts.batch_sources[node].kind
         edit, need = _edit(context, node), {"draw": "per_rank", "columns": "columns_of_rank"}.get(kind, "rows_of_rank")
-        yield Change(CODE, why, context.tree.shown, node, (edit,), (), Safety.NOTE, discharges=held, needs=(need,))
+        yield Change(CODE, why, context.tree.shown, node, (edit,), (), Safety.NOTE, discharges=obligations, needs=(need,))
         if context.facts.batch_sources[node].kind == "parts" and context.facts.batch_sources[node].size is None:
             yield context.manual(
                 CODE,
@@ -387,7 +411,7 @@ def _share(
     for one in instances:
         call = next((c for c in reversed(one.stack) if not any(c in o.stack for o in others)), None)
         if call is None or not context.facts.is_edited(call):
-            yield context.manual(CODE, node, "this makes the batches of the training and of an evaluation", _RECIPE, held)
+            yield context.manual(CODE, node, "this makes the batches of the training and of an evaluation", _RECIPE, obligations)
             return
         if call in placed:
             continue
@@ -395,12 +419,12 @@ def _share(
         kind = context.facts.batch_sources[node].kind
         edits = _received(context, call, size, kind) if size or kind == "columns" else None
         if edits is None:
-            yield context.manual(CODE, call, "how training receives these batches was not seen", _RECIPE, held)
+            yield context.manual(CODE, call, "how training receives these batches was not seen", _RECIPE, obligations)
             return
         placed.add(call)
         need = "columns_of_rank" if kind == "columns" else "rows_of_rank"
-        yield Change(CODE, why, context.tree.shown, call, tuple(edits), (), Safety.NOTE, discharges=held, needs=(need,))
-    yield from (Proof(o, "taken where training receives them") for o in held)
+        yield Change(CODE, why, context.tree.shown, call, tuple(edits), (), Safety.NOTE, discharges=obligations, needs=(need,))
+    yield from (Proof(o, "taken where training receives them") for o in obligations)
 
 
 def _edit(context: Context, node: ast.AST) -> Edit:

@@ -1,4 +1,4 @@
-"""Rank 0 speaks and writes.
+"""Rank 0 prints and writes.
 
 What it does: statements that print, log, draw, save or delete go under `if rank == 0:`; an `if` that holds nothing else gets the rank
     into its own condition. What all ranks must do inside such a statement (an evaluation, a draw) is taken out and put before it.
@@ -26,7 +26,7 @@ from ddpify.rules.io.harmless import harmless
 from ddpify.rules.io.output_statements import Guards
 
 CODE = "DDP501"
-TITLE = "rank 0 speaks and writes"
+TITLE = "rank 0 prints and writes"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "an assignment",

@@ -264,8 +264,8 @@ def _makers(context: Context, node: object, seen: frozenset[ast.AST]) -> Iterato
     if edited and isinstance(statement, ast.With) and any(momentary(run.value(name)) for name in named):
         yield statement
     elif edited and isinstance(statement, ast.Assign) and momentary(run.value(statement.value)):
-        plain = all(isinstance(o, (Lit, Tup)) or getattr(o, "path", "") in ("list", "dict") for o in run.value(statement.value).objs)
-        yield statement if plain else None
+        constant = all(isinstance(o, (Lit, Tup)) or getattr(o, "path", "") in ("list", "dict") for o in run.value(statement.value).objs)
+        yield statement if constant else None
     elif tree is not None and statement is not None and statement not in seen and (not edited or isinstance(statement, ast.Return)):
         function = tree.function(statement)
         calls = dict.fromkeys(c.node for c in run.trace.calls if any(_is(o, function) for o in c.func.objs))

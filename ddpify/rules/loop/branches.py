@@ -59,11 +59,11 @@ def _changes_training(context: Context, node: ast.AST) -> bool:
 
 def _is_loaded(context: Context, node: ast.Assign) -> bool:
     """Whether what a statement keeps is loaded into a model again."""
-    kept = context.facts.after.value(node.value)
+    value = context.facts.after.value(node.value)
     for call in context.facts.after.calls_named("load_state_dict"):
         for given in call.args:
             instances = {o for o in given.instances() if o.path not in library.COLLECTIONS}
-            if kept.instances() & instances or kept.of_kind("state") & given.of_kind("state"):
+            if value.instances() & instances or value.of_kind("state") & given.of_kind("state"):
                 return True
     return False
 

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit
-from ddpify.facts.collect import TrainingLoop, loss_of, with_redistribution
+from ddpify.facts.collect import TrainingLoop, loss_of
 from ddpify.facts.definitions import Place
 from ddpify.facts.model import join
 from ddpify.facts.writes import container
@@ -86,11 +86,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, ast.expr]) -> Context:
     """The context in which the loop-carried variables are replicated at the start of a step, as the edits keep them."""
-    replicated_after: dict[ast.stmt, tuple[ast.expr, ...]] = dict(context.replicated_after)
+    replicated_after = dict(context.assumed.replicated_after)
     for node, target in found.items():
         replicated_after[node] = (*replicated_after.get(node, ()), target)
-    facts = with_redistribution(context.facts, replicated_after, context.replicated_branches, context.shares, context.redistributed)
-    return replace(context, facts=facts)
+    return context.assuming(replace(context.assumed, replicated_after=replicated_after))
 
 
 def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAssign) -> bool:

@@ -248,9 +248,9 @@ def _open(context: Context, backward: ast.Call, loss: Value) -> list[ast.Call]:
     for call in run.trace.calls:
         given = [*call.args, *call.keywords.values()]
         trained = any(v.of_kind("forward") & forwards for v in given)
-        left = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
+        is_open = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
         grads = bool(call.func.paths() & {"torch.autograd.grad", "torch.autograd.backward"})  # of rows it was computed from: not of others
-        if trained and left and not grads and not call.no_grad and not _runs_model(context, call, given):
+        if trained and is_open and not grads and not call.no_grad and not _runs_model(context, call, given):
             out[call.node] = None
     return list(out)
 

@@ -134,7 +134,7 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
         if isinstance(d.node, (ast.If, ast.While)):
             seen, test = tests.get(d.node, ([], NOTHING))
             tests[d.node] = [*seen, d], test | d.test
-    replicated: set[ast.AST] = set(context.replicated_branches)
+    replicated: set[ast.AST] = set(context.assumed.replicated_branches)
     for node, (decisions, test) in tests.items():
         if node in replicated or any(up in replicated for up in facts.tree_of(node).ancestors(node)):
             continue

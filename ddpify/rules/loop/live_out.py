@@ -153,7 +153,7 @@ def _is_reduced(context: Context, loop: Batches, group: list[Write]) -> bool:
     """Whether a change that is made already lets this hold the number of all ranks."""
     scopes, tree = context.facts.after.scopes, context.facts.tree_of(loop)
     statements = (loop, *(tree.statement(w.node) for w in group))
-    return any(scopes.same(group[0].target, done) for s in statements for done in context.replicated_after.get(s, ()))
+    return any(scopes.same(group[0].target, done) for s in statements for done in context.assumed.replicated_after.get(s, ()))
 
 
 def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset[Place]) -> dict[int, ast.AST]:
@@ -187,8 +187,8 @@ def _aliased(context: Context, uses: dict[int, ast.AST], target: ast.expr) -> bo
 def _first(context: Context, uses: list[ast.AST], target: ast.expr, places: frozenset[Place]) -> ast.AST:
     """The first use by the name that the loop writes, if there is one; of an element of a container, the container."""
     node = next((n for n in uses if context.facts.after.scopes.same(n, target)), uses[0])
-    held = {p.owner for p in places if p.content and not p.name}
-    while isinstance(node, ast.Subscript) and held and not held & set(context.facts.after.value(node).objs):
+    owners = {p.owner for p in places if p.content and not p.name}
+    while isinstance(node, ast.Subscript) and owners and not owners & set(context.facts.after.value(node).objs):
         node = node.value
     return node
 
@@ -231,6 +231,6 @@ def _value(context: Context, target: ast.expr, node: ast.AST) -> Value:
         return NOTHING
     value = run.value(node)
     if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and not run.scopes.same(node, target):
-        held = [run.memory[o, str(target.slice.value)] for o in value.instances() if (o, str(target.slice.value)) in run.memory]
-        return held[0] if held else value
+        entries = [run.memory[o, str(target.slice.value)] for o in value.instances() if (o, str(target.slice.value)) in run.memory]
+        return entries[0] if entries else value
     return value

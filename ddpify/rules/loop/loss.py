@@ -184,9 +184,8 @@ def _each_once(context: Context) -> Iterator[Change | Finding | Proof]:
         elif made.issuperset(item.redistributes):
             yield from (Proof(of, item.why) for of in item.discharges)
         else:
-            yield context.manual(
-                CODE, item.node, "two losses share a part of which ranks have their own", _FIX, item.discharges, Safety.REVIEW
-            )
+            why = "this loss shares an operand with another loss, and each would be corrected there in its own way"
+            yield context.manual(CODE, item.node, why, _FIX, item.discharges, Safety.REVIEW)
 
 
 def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -195,29 +194,29 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         node = loop.backward.node
         by_node[node] = join([loss_of(call) for call in context.facts.after.calls(node)])
     for node, loss in by_node.items():
-        held = (Obligation("loss", node),)
+        obligations = (Obligation("loss", node),)
         if coupled_losses.is_of_whole_batch(loss):
-            yield Proof(held[0], "computed from all ranks' rows")
+            yield Proof(obligations[0], "computed from all ranks' rows")
         elif not loss.of_kind("batch"):
-            yield context.manual(CODE, node, *_unseen(context, node), held)
+            yield context.manual(CODE, node, *_unseen(context, node), obligations)
         elif loss.scale == "mean" and coupled_losses.thins(context, loss):
             why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
-            yield context.manual(CODE, node, why, _FIX, held, Safety.REVIEW)
+            yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
         elif loss.scale == "mean" and _padded(context, loss, node):
             yield context.manual(
                 CODE,
                 node,
                 "batches are padded, to another length on every rank, and this average is over all entries",
                 _FIX,
-                held,
+                obligations,
                 Safety.REVIEW,
             )
         elif loss.scale == "mean" and loss.of_kind("part"):
-            yield from parts.judged(context, node, loss, held)
+            yield from parts.judged(context, node, loss, obligations)
         elif loss.scale == "mean":
-            yield Proof(held[0], "an average over equally many samples on every rank")
+            yield Proof(obligations[0], "an average over equally many samples on every rank")
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
-            yield Proof(held[0], "a total over this rank's share of the batch")
+            yield Proof(obligations[0], "a total over this rank's share of the batch")
         elif loss.scale == "sum" and context.facts.is_edited(node) and isinstance(node.func, ast.Attribute) and not node.args:
             world = context.names["world_size"]
             yield Change(
@@ -226,9 +225,9 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 context.tree.shown,
                 node,
                 (Replace(node.func.value, f"({{0}} * {world})", (node.func.value,)),),
-                discharges=held,
+                discharges=obligations,
             )
-        elif loss.scale == "weighted" and (change := _by_weight(context, loss, held)) is not None:
+        elif loss.scale == "weighted" and (change := _by_weight(context, loss, obligations)) is not None:
             yield change
         elif (averages := counted.find_averages(context, node, loss)) is not None:
             yield Change(
@@ -237,7 +236,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 context.tree.shown,
                 averages.nodes[0],
                 averages.edits,
-                discharges=held,
+                discharges=obligations,
                 needs=("sum_over_ranks",),
                 redistributes=tuple((n, "mean") for n in averages.nodes),
             )
@@ -249,16 +248,21 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 all_rows.node,
                 all_rows.edits,
                 level=Safety.NOTE,
-                discharges=held,
+                discharges=obligations,
                 needs=("from_all_ranks",),
                 redistributes=all_rows.redistributes,
             )
         elif _forward_couples_samples(context, loss):
             why = "samples of a batch meet inside the model's own forward, where each rank has only its own rows"
-            yield context.manual(CODE, node, why, _GATHER, held, Safety.REVIEW)
+            yield context.manual(CODE, node, why, _GATHER, obligations, Safety.REVIEW)
         else:
             yield context.manual(
-                CODE, node, _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"), _FIX, held, Safety.REVIEW
+                CODE,
+                node,
+                _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"),
+                _FIX,
+                obligations,
+                Safety.REVIEW,
             )
 
 
@@ -280,7 +284,7 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
     )
 
 
-def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> Change | None:
+def _by_weight(context: Context, loss: Value, obligations: tuple[Obligation, ...]) -> Change | None:
     """Multiply averages by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
     run = context.facts.after
     weighted = [c for c in run.trace.calls if c.result.scale == "weighted" and c.result.of_kind("batch") & loss.of_kind("batch")]
@@ -297,7 +301,7 @@ def _by_weight(context: Context, loss: Value, held: tuple[Obligation, ...]) -> C
         context.tree.shown,
         mine[0].node,
         tuple(edits),
-        discharges=held,
+        discharges=obligations,
         needs=("mean_over_ranks",),
         redistributes=tuple((call.node, "mean") for call in mine),
     )

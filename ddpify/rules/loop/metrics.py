@@ -1,4 +1,4 @@
-"""Numbers that outlive the training loop speak for all ranks.
+"""Numbers that outlive the training loop are those of all ranks.
 
 What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over
     ranks right after the loop; so are meters with sum, count and avg. What is shown inside the loop stays rank 0's own, said once.

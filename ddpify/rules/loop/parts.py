@@ -18,7 +18,7 @@ from ddpify.rules.context import Context, argument
 CODE = "DDP402"
 
 
-def judged(context: Context, node: ast.Call, loss: Value, held: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
+def judged(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
     """Give each rank its share of each part of a batch that this loss is an average over."""
     edits: list[Edit] = []
     needs: tuple[str, ...] = ()
@@ -33,23 +33,23 @@ def judged(context: Context, node: ast.Call, loss: Value, held: tuple[Obligation
                 cut,
                 "a batch is cut into so many parts, which weigh alike: a rank's share of it may give fewer parts, or a shorter last one",
                 "weigh each part by its rows: loss * part.size(0) / batch.size(0)",
-                held,
+                obligations,
                 Safety.REVIEW,
             )
             return
         for size in sizes:
             if not context.facts.is_edited(size):
                 fix = f"{ast.unparse(size)} // dist.get_world_size()"
-                yield context.manual(CODE, size, "a rank's part of a batch has its share of these rows", fix, held)
+                yield context.manual(CODE, size, "a rank's part of a batch has its share of these rows", fix, obligations)
                 return
             if not context.facts.after.value(size).of_kind("world") and not context.sizes_a_batch(size):
                 more, needs = context.divided(size)
                 edits += more
     why = "each rank has its share of each part of a batch"
     if not edits:
-        yield Proof(held[0], why)
+        yield Proof(obligations[0], why)
         return
-    yield Change(CODE, why, context.tree.shown, node, tuple(edits), needs=needs, discharges=held)
+    yield Change(CODE, why, context.tree.shown, node, tuple(edits), needs=needs, discharges=obligations)
 
 
 def _of_batches(context: Context, size: ast.expr) -> bool:

@@ -238,11 +238,11 @@ def _list(context: Context, loop: Batches, live: LiveOut, element: Value, sharde
 def _entries_of_dicts(context: Context, loop: Batches, live: LiveOut, element: Value, out: Reduction) -> Reduction:
     """A list of dicts of averages, one for each batch: each average becomes that of all ranks as it is appended."""
     run, total = context.facts.after, context.names["sum_over_ranks"]
-    held = [v for o in element.instances() for name, v in run.of(o).items() if not name.startswith("[")]
-    held = held or [run.attribute(o, "[]") for o in element.instances()]
+    entries = [v for o in element.instances() for name, v in run.of(o).items() if not name.startswith("[")]
+    entries = entries or [run.attribute(o, "[]") for o in element.instances()]
     dicts = all(o.path in DICTS for o in element.instances())
     added = [w.added for w in live.writes if w.added is not None]
-    if not dicts or len(added) != 1 or not all(v.scale in ("mean", None) and not v.instances() for v in held):
+    if not dicts or len(added) != 1 or not all(v.scale in ("mean", None) and not v.instances() for v in entries):
         return _unknown(live, out)
     mean = f"{{{{name: {total}(value) / {context.names['world_size']} for name, value in {{0}}.items()}}}}"
     out.edits.append(Replace(added[0], mean, (added[0],)))
@@ -277,9 +277,10 @@ def _answers(context: Context, live: LiveOut, out: Reduction) -> Reduction | Non
 
 def _holds_rank_numbers(context: Context, obj: New, depth: int = 0) -> bool:
     """Whether an object holds numbers of this rank's own, in containers, too."""
-    held = list(context.facts.after.of(obj).values()) if depth < 4 else []
+    attributes = list(context.facts.after.of(obj).values()) if depth < 4 else []
     return any(
-        context.shared(v) or any(_holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS) for v in held
+        context.shared(v) or any(_holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS)
+        for v in attributes
     )
 
 
@@ -333,8 +334,8 @@ def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, shard
     run = context.facts.after
     objs = live.value.instances()
     keys = [run.value(k) for w in live.writes for k in _subscripts(w.node)]
-    held = [run.attribute(o, "[]") for o in objs if o.path in DICTS]  # of each run of the loop, which may have been reduced
-    reduced = bool(held) and len(held) == len(objs) and all(v.origins and not context.shared(v) for v in held)
+    entries = [run.attribute(o, "[]") for o in objs if o.path in DICTS]  # of each run of the loop, which may have been reduced
+    reduced = bool(entries) and len(entries) == len(objs) and all(v.origins and not context.shared(v) for v in entries)
     if not sharded and not any(context.shared(v) for v in (*(() if reduced else (element,)), live.value, *keys)):
         return None
     if not is_fresh(context, loop, live):
@@ -418,13 +419,13 @@ def _meter(context: Context, loop: Batches, live: LiveOut, out: Reduction) -> Re
     return out
 
 
-def _summed(context: Context, text: str, value: Value, share: str, whole: str = "") -> str:
+def _summed(context: Context, text: str, value: Value, share: str, target: str = "") -> str:
     """The line that sums a number, a list, a dict or an array over the ranks; empty where what it is was not seen."""
     total, objs = context.names["sum_over_ranks"], value.instances()
     if any(o.path in DICTS for o in objs):
         return f"for key in {text}:\n    {text}[key] = {total}({text}[key]){share}"
     if objs and all(o.path == "list" for o in objs):
-        return f"{whole or text} = [{total}(value){share} for value in {text}]"
+        return f"{target or text} = [{total}(value){share} for value in {text}]"
     if objs:
         return ""
     return f"{text} = {total}({text}){share}"

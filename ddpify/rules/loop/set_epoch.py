@@ -155,56 +155,56 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             (o for o in training.loaders if isinstance(o, New) and o.path not in batch_source.PATHS),
             key=lambda o: getattr(o.node, "lineno", 0),
         ):
-            held = (Obligation("epoch", loader.node),)
+            obligations = (Obligation("epoch", loader.node),)
             if refused(context, loader):
-                yield Proof(held[0], "it has no distributed sampler")
+                yield Proof(obligations[0], "it has no distributed sampler")
                 continue
             if not epoch_of(context, loader):
-                yield Proof(held[0], "a stream has no sampler")
+                yield Proof(obligations[0], "a stream has no sampler")
                 continue
             if _set(context, loader):
-                yield Proof(held[0], "set_epoch is called")
+                yield Proof(obligations[0], "set_epoch is called")
                 continue
             loop = _loop_over(training, loader)
             if loop is None:
-                yield from _restarted(context, training, loader, held, placed)
+                yield from _restarted(context, training, loader, obligations, placed)
                 continue
             if (loop.node, loader.node) in seen:
-                yield Proof(held[0], "set with the other backward calls of this loop")
+                yield Proof(obligations[0], "set with the other backward calls of this loop")
                 continue
             seen.add((loop.node, loader.node))
-            yield from _advance(context, training, loop, loader, held, placed)
+            yield from _advance(context, training, loop, loader, obligations, placed)
 
 
 def _restarted(
-    context: Context, training: TrainingLoop, loader: New, held: tuple[Obligation, ...], placed: set[tuple[ast.AST, str]]
+    context: Context, training: TrainingLoop, loader: New, obligations: tuple[Obligation, ...], placed: set[tuple[ast.AST, str]]
 ) -> Iterator[Change | Finding | Proof]:
     """A loader whose batches are drawn by hand moves on wherever it starts again: at `iter(loader)`, or at a loop of a generator."""
     run, tree = context.facts.after, context.tree
     calls = [c for c in run.trace.calls if c.args and loader in c.args[0].objs]
     if any("itertools.cycle" in c.func.paths() for c in calls) and not any("iter" in c.func.paths() for c in calls):
-        yield Proof(held[0], "itertools.cycle goes through the first pass again and again, as it did")
+        yield Proof(obligations[0], "itertools.cycle goes through the first pass again and again, as it did")
         return
     begun = [(c.node, c.node.args[0]) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
     away = [n for n, _ in begun if not context.facts.is_edited(n)]
     if away:
-        yield context.manual(CODE, away[0], "batches of the training loader are drawn here", _AGAIN, held)
+        yield context.manual(CODE, away[0], "batches of the training loader are drawn here", _AGAIN, obligations)
         return
     starts = [(tree.statement(n), found) for n, what in begun if (found := _guarded(context, what, loader)) is not None]
     inline = [c for c in calls if _starts(context, c) and c.node.args[0] is loader.node and not c.loops]
     if inline and len(inline) == len([c for c in calls if "len" not in c.func.paths()]):
-        yield Proof(held[0], "it starts once")
+        yield Proof(obligations[0], "it starts once")
         return
     if not starts or _remade(context, training, loader, len(starts)):
         if _keeps_order(context, loader):
-            yield Proof(held[0], "it keeps the order of its data")
+            yield Proof(obligations[0], "it keeps the order of its data")
             return
         yield context.manual(
             CODE,
             training.backward.node,
             "batches are drawn from this training loader without a loop over it",
             _AGAIN,
-            held,
+            obligations,
         )
         return
     for place, text in starts:
@@ -212,9 +212,9 @@ def _restarted(
             placed.add((place, text.code))
             why = "a new order each time it starts again, the same on all ranks"
             at = f"{text.code}.{epoch_of(context, loader)}"
-            yield _change(context, why, place, text, f"{at}.set_epoch({at}.epoch + 1)", held)
+            yield _change(context, why, place, text, f"{at}.set_epoch({at}.epoch + 1)", obligations)
         else:
-            yield Proof(held[0], "set where it starts again")
+            yield Proof(obligations[0], "set where it starts again")
 
 
 _AGAIN = "loader.sampler.set_epoch(n) with a new n each time the loader starts again"
@@ -245,13 +245,13 @@ def _starts(context: Context, call: Call) -> bool:
     return "iter" in paths or ("enumerate" in paths and not isinstance(up, (ast.For, ast.comprehension, ast.Call)))
 
 
-def _change(context: Context, why: str, place: ast.stmt, text: _Text, line: str, held: tuple[Obligation, ...]) -> Change:
+def _change(context: Context, why: str, place: ast.stmt, text: _Text, line: str, obligations: tuple[Obligation, ...]) -> Change:
     imports: tuple[str, ...] = ()
     for header in (text.guard, text.loop):
         line = f"{header}:\n{textwrap.indent(line, '    ')}" if header else line
     if "DistributedSampler" in text.guard:
         imports = ("from torch.utils.data.distributed import DistributedSampler",)
-    return Change(CODE, why, context.tree.shown, place, (InsertBefore(place, line),), imports, discharges=held)
+    return Change(CODE, why, context.tree.shown, place, (InsertBefore(place, line),), imports, discharges=obligations)
 
 
 def _remade(context: Context, training: TrainingLoop, loader: New, starts: int = 0) -> bool:
@@ -292,7 +292,7 @@ def _advance(
     training: TrainingLoop,
     loop: Loop,
     loader: New,
-    held: tuple[Obligation, ...],
+    obligations: tuple[Obligation, ...],
     placed: set[tuple[ast.AST, str]],
 ) -> Iterator[Change | Finding | Proof]:
     node = loop.node
@@ -308,7 +308,7 @@ def _advance(
         if text is not None:
             break
     else:
-        yield from _unnamed(context, training, node, loader, held)
+        yield from _unnamed(context, training, node, loader, obligations)
         return
     if text.code.endswith("]"):
         place = _outside(context, place)
@@ -319,13 +319,13 @@ def _advance(
     at = f"{text.code}.{epoch_of(context, loader)}"
     value = epoch or f"{at}.epoch + 1"
     if (place, text.code) in placed:
-        yield Proof(held[0], "set with the other loaders of this loop")
+        yield Proof(obligations[0], "set with the other loaders of this loop")
         return
     if not epoch and _remade(context, training, loader):
-        yield _untold(context, node, loader, held)
+        yield _not_advanced(context, node, loader, obligations)
         return
     placed.add((place, text.code))
-    yield _change(context, _WHY, place, text, f"{at}.set_epoch({value})", held)
+    yield _change(context, _WHY, place, text, f"{at}.set_epoch({value})", obligations)
 
 
 def _drawn_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> ast.Assign | None:
@@ -350,24 +350,24 @@ def _waits(context: Context, call: ast.Call) -> bool:
 
 
 def _unnamed(
-    context: Context, training: TrainingLoop, node: ast.For | ast.AsyncFor, loader: New, held: tuple[Obligation, ...]
+    context: Context, training: TrainingLoop, node: ast.For | ast.AsyncFor, loader: New, obligations: tuple[Obligation, ...]
 ) -> Iterator[Change | Finding | Proof]:
     """A loop over a loader that is made in its head: the loader is given a name first."""
     epoch = _epoch(context, training, node) if context.facts.is_edited(node) else None
     made = [n for n in ast.walk(node.iter) if isinstance(n, ast.Call) and context.facts.after.value(n).instances() == {loader}]
     if epoch is None or not made:
-        yield _untold(context, node, loader, held)
+        yield _not_advanced(context, node, loader, obligations)
         return
     name = FreshName(("loader", "train_loader", "train_batches"), node, context.tree.function(node))
     code = f"{name} = {{0}}\n{name}.{epoch_of(context, loader)}.set_epoch({epoch})"
     edits = (InsertBefore(node, code, (made[0],), (name,)), Replace(made[0], str(name)))
-    yield Change(CODE, _WHY, context.tree.shown, node, edits, discharges=held)
+    yield Change(CODE, _WHY, context.tree.shown, node, edits, discharges=obligations)
 
 
-def _untold(context: Context, node: ast.AST, loader: New, held: tuple[Obligation, ...]) -> Finding | Proof:
+def _not_advanced(context: Context, node: ast.AST, loader: New, obligations: tuple[Obligation, ...]) -> Finding | Proof:
     if _keeps_order(context, loader):
-        return Proof(held[0], "it keeps the order of its data")
-    return context.manual(CODE, node, "the sampler's epoch must move on before this loop", _FIX, held)
+        return Proof(obligations[0], "it keeps the order of its data")
+    return context.manual(CODE, node, "the sampler's epoch must move on before this loop", _FIX, obligations)
 
 
 def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
@@ -413,9 +413,9 @@ def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
         instances = run.value(part).instances()
         if len(instances) == 1 and loader not in instances:  # an object of the script's own around it
             (around,) = instances
-            held = [n for n, v in run.of(around).items() if v.instances() == {loader} and n.isidentifier()]
-            if around.cls is not None and held:
-                return _Text(f"{context.source(part)}.{held[0]}")
+            attributes = [n for n, v in run.of(around).items() if v.instances() == {loader} and n.isidentifier()]
+            if around.cls is not None and attributes:
+                return _Text(f"{context.source(part)}.{attributes[0]}")
         if loader not in instances or not all(run.is_loader(o) for o in instances):
             continue
         if instances <= set(context.facts.loaders):

@@ -50,8 +50,8 @@ def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: l
     value = context.facts.after.value(node)
     if (carried is not None and same(node, carried)) or not (context.shared(value) or context.local(value)):
         return True
-    held = carried is not None and any(same(n, carried) for n in ast.walk(node))
-    if value.scale in ("sum", "count", "mean") and not value.instances() and not held and not value.of_kind("offset"):
+    is_carried = carried is not None and any(same(n, carried) for n in ast.walk(node))
+    if value.scale in ("sum", "count", "mean") and not value.instances() and not is_carried and not value.of_kind("offset"):
         parts.append(node)
         return True
     if isinstance(node, (ast.Name, ast.Attribute, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.Starred)):

@@ -103,8 +103,8 @@ def _prefixed(context: Context) -> Iterator[Finding]:
     """State dicts of a DataParallel that no wrapper takes the place of."""
     facts = context.facts
     for call in facts.before.trace.calls if facts.averaged else ():
-        plain = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.needs_no_wrapper)
-        if plain and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds():
+        unwrapped = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.needs_no_wrapper)
+        if unwrapped and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds():
             yield context.manual(
                 CODE,
                 call.node,

@@ -183,8 +183,8 @@ def _configured(context: Context) -> Iterator[Change]:
     for node in tree.nodes():
         if not isinstance(node, (ast.Attribute, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
             continue
-        told = [o for o in run.value(node).objs if isinstance(o, Part) and "device" in o.name.lower()]
-        if not any(path.startswith(_READ_FROM) for o in told for path in paths_of(just(o))):
+        settings = [o for o in run.value(node).objs if isinstance(o, Part) and "device" in o.name.lower()]
+        if not any(path.startswith(_READ_FROM) for o in settings for path in paths_of(just(o))):
             continue
         up = tree.parent.get(node)
         if (

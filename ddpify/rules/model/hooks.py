@@ -17,32 +17,47 @@ _HOOKS = frozenset(("register_full_backward_hook", "register_backward_hook", "re
 
 def findings(context: Context) -> Iterator[Finding]:
     """What the owner of a backward hook within a trained model must know."""
+    for node in _module_hooks(context):
+        yield _larger(context, node, "a backward hook changes")
+    for call in context.facts.after.trace.calls:
+        within = call.method == "register_hook" and not call.receiver.of_kind("parameters") and not scales(context, call)
+        if within and any(_gives(o.node) for v in call.args for o in v.objs if isinstance(o, Func)):
+            yield _larger(context, call.node, "this hook changes")
+    for method in _backward_methods(context):
+        if (at := _bounds(method)) is not None:
+            yield _larger(context, at, "this backward bounds")
+    for tree in context.facts.trees.values():
+        for read in tree.of(ast.Attribute):
+            if _reads_gradient_of_batch(context, read) and not _of_total(context, tree, read) and not _direction(tree, read):
+                yield _larger(context, read, "this reads")
+
+
+def _module_hooks(context: Context) -> Iterator[ast.Call]:
+    """The calls that register a backward hook which gives a gradient of its own, on a trained module or a part of one."""
     run, models = context.facts.after, context.facts.models
     for node in {c.node: c for c in run.trace.calls if c.method in _HOOKS}:
         calls = run.calls(node)
         parts = [o for c in calls for o in run.unwrap(c.receiver) if isinstance(o, (New, Part))]
-        if not any(r in m.objs for o in parts for r in run.roots(o) for m in models):
-            continue
-        hooks = [o.node for c in calls for o in (c.argument(0, "hook") or c.receiver).objs if isinstance(o, Func)]
-        if hooks and not any(_gives(h) for h in hooks):
-            continue  # it only looks
-        yield _larger(context, node, "a backward hook changes")
-    for call in run.trace.calls:
-        within = call.method == "register_hook" and not call.receiver.of_kind("parameters") and not scales(context, call)
-        if within and any(_gives(o.node) for v in call.args for o in v.objs if isinstance(o, Func)):
-            yield _larger(context, call.node, "this hook changes")
-    made = {o.cls.node for c in run.trace.calls if c.method == "apply" for o in c.func.objs if isinstance(o, Func) and o.cls}
-    for cls in sorted(made, key=lambda n: n.lineno):
-        for method in cls.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "backward" and (at := _bounds(method)):
-                yield _larger(context, at, "this backward bounds")
-    for tree in context.facts.trees.values():
-        for read in tree.of(ast.Attribute):
-            if read.attr == "grad" and isinstance(read.ctx, ast.Load):
-                base = run.value(read.value)
-                of_batch = base.scale == "sample" and not base.of_kind("parameters") and base.batches() & set(context.facts.feeding)
-                if of_batch and not _of_total(context, tree, read) and not _direction(tree, read):
-                    yield _larger(context, read, "this reads")
+        if any(r in m.objs for o in parts for r in run.roots(o) for m in models):
+            hooks = [o.node for c in calls for o in (c.argument(0, "hook") or c.receiver).objs if isinstance(o, Func)]
+            if not hooks or any(_gives(h) for h in hooks):
+                yield node
+
+
+def _backward_methods(context: Context) -> Iterator[ast.FunctionDef]:
+    """The `backward` methods of the script's own autograd functions."""
+    calls = (c for c in context.facts.after.trace.calls if c.method == "apply")
+    classes = {o.cls.node for c in calls for o in c.func.objs if isinstance(o, Func) and o.cls}
+    for cls in sorted(classes, key=lambda n: n.lineno):
+        yield from (m for m in cls.body if isinstance(m, ast.FunctionDef) and m.name == "backward")
+
+
+def _reads_gradient_of_batch(context: Context, read: ast.Attribute) -> bool:
+    """Whether `.grad` of a batch's rows is read, or of what is computed from them."""
+    if read.attr != "grad" or not isinstance(read.ctx, ast.Load):
+        return False
+    base = context.facts.after.value(read.value)
+    return base.scale == "sample" and not base.of_kind("parameters") and bool(base.batches() & set(context.facts.feeding))
 
 
 def _of_total(context: Context, tree: Tree, read: ast.Attribute) -> bool:

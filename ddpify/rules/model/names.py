@@ -315,8 +315,8 @@ def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change |
     """The state dict of a model that the original had wrapped by then, and that is not wrapped here, or not yet."""
     facts, call = context.facts, context.tree.parent[node]
     held = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
-    plain = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # told elsewhere
-    if not held or plain or all(dataparallel.stays(context, o.node) for o in held) or not isinstance(call, ast.Call):
+    unwrapped = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # told elsewhere
+    if not held or unwrapped or all(dataparallel.stays(context, o.node) for o in held) or not isinstance(call, ast.Call):
         return
     if node.attr == "load_state_dict" and call.args and not isinstance(call.args[0], ast.Starred):
         why = "the original's checkpoints carry the `module.` prefix of DataParallel, and the model is not wrapped here"
@@ -341,8 +341,8 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     if wrapped is False:
         if (
             node.attr == "module"
-            and (held := [o for o in facts.before.value(node.value).instances() if o.path == library.DATAPARALLEL])
-            and (facts.model_of(value) is not None or not any(dataparallel.keys_matter(context, o.node) for o in held))
+            and (lists := [o for o in facts.before.value(node.value).instances() if o.path == library.DATAPARALLEL])
+            and (facts.model_of(value) is not None or not any(dataparallel.keys_matter(context, o.node) for o in lists))
         ):
             yield Change(CODE, "the model is not wrapped here any more", tree.shown, node, (Replace(node, "{0}", (node.value,)),))
         if node.attr in ("state_dict", "load_state_dict"):

@@ -138,34 +138,24 @@ def _initialize_argument(targets: tuple[Target, ...]) -> str:
 def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
     """What amp cannot go through."""
     facts, run, level = context.facts, context.facts.after, context.options.level
-    steps, names = present.steps(context), backward_optimizers.Names(context)
-    entry, site = facts.is_edited, context.amp
+    site, steps, names = context.amp, present.steps(context), backward_optimizers.Names(context)
     if isinstance(site, Nowhere):
         yield context.manual(CODE, site.node, site.why, _initialize(level))
     elif site is None:
         yield context.manual(CODE, every[0].call.node, "no optimizer was seen to move what is trained here", _initialize(level))
-    elif not entry(site.after):
+    elif not facts.is_edited(site.after):
         yield context.manual(CODE, site.after, "models and optimizers are made in another module", f"after this line: {_initialize(level)}")
     for node in dict.fromkeys(b.call.node for b in every):
-        mine = [b for b in every if b.call.node is node]
-        statement = facts.tree_of(node).statement(node)
-        if not entry(node):
-            yield context.manual(CODE, node, "this backward call is made in another module", _scaled())
-        elif not isinstance(statement, ast.Expr) or statement.value is not node:
-            yield context.manual(CODE, node, "this backward call is no statement of its own", _scaled())
-        elif any(isinstance(o, Method) and isinstance(o.of, New) for c in run.calls(node) for o in c.func.objs):
-            yield context.manual(CODE, node, "what this backward call does with the loss was not seen", _scaled())
-        elif not names.at(node, frozenset().union(*(backward_optimizers.optimizers(context, b, steps) for b in mine))):
-            yield context.manual(CODE, node, "the optimizers that this backward call is for have no names here", _scaled())
+        if why := _backward_obstacle(context, node, names, [b for b in every if b.call.node is node], steps):
+            yield context.manual(CODE, node, why, _scaled())
     for step in {s.node: s for s in steps}.values():
         if step.node.args or step.node.keywords:
             yield context.manual(CODE, step.node, "apex does not step an optimizer that is given a closure", _torch())
-    hooks = [c.node for c in run.trace.calls if c.method in _HOOKS]
-    for node in dict.fromkeys(hooks) if level != "O0" else ():
-        yield context.manual(CODE, node, "this hook is given gradients that are scaled", _torch())
-    penalties = [c.node for c in run.trace.calls if present.GRAD in c.func.paths()]
-    for node in dict.fromkeys(penalties) if level != "O0" else ():
-        yield context.manual(CODE, node, "what autograd.grad gives is not scaled, and small gradients become zero in float16", _torch())
+    if level != "O0":
+        for node in dict.fromkeys(c.node for c in run.trace.calls if c.method in _HOOKS):
+            yield context.manual(CODE, node, "this hook is given gradients that are scaled", _torch())
+        for node in dict.fromkeys(c.node for c in run.trace.calls if present.GRAD in c.func.paths()):
+            yield context.manual(CODE, node, "what autograd.grad gives is not scaled, and small gradients become zero in float16", _torch())
     if facts.averaged or any(averaged.CALL in c.method for c in run.trace.calls):
         yield context.manual(CODE, every[0].call.node, AVERAGED, _torch())
     for call in run.trace.calls:
@@ -177,6 +167,22 @@ def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
     yield from _rewritten(context, site if isinstance(site, Site) else None)
     if level == "O2":
         yield from looked_at(context, every)
+
+
+def _backward_obstacle(context: Context, node: ast.Call, names: backward_optimizers.Names, mine: list[Backward], steps: list[Call]) -> str:
+    """Why the loss of a backward call cannot be scaled; empty where it can."""
+    facts = context.facts
+    statement = facts.tree_of(node).statement(node)
+    if not facts.is_edited(node):
+        return "this backward call is made in another module"
+    if not isinstance(statement, ast.Expr) or statement.value is not node:
+        return "this backward call is no statement of its own"
+    if any(isinstance(o, Method) and isinstance(o.of, New) for c in facts.after.calls(node) for o in c.func.objs):
+        return "what this backward call does with the loss was not seen"
+    optimizers = frozenset[New]().union(*(backward_optimizers.optimizers(context, b, steps) for b in mine))
+    if not names.at(node, optimizers):
+        return "the optimizers that this backward call is for have no names here"
+    return ""
 
 
 def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:

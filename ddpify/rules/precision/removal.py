@@ -1,4 +1,4 @@
-"""Take a mixed precision out that is not the one asked for.
+"""Remove a mixed precision that is not the one asked for.
 
 What it does: before anything else, with `--amp none`, `torch` or `torch-bf16`, all of apex's amp goes: `amp.initialize`, the blocks of
     `amp.scale_loss`, `amp.master_params`, its state in checkpoints, its imports. With a level of apex, torch's goes: autocasts, and what
@@ -26,7 +26,7 @@ from ddpify.rules.precision import migrated, present, switch
 from ddpify.rules.precision.migrated import Out
 
 CODE = "DDP416"
-TITLE = "another mixed precision taken out"
+TITLE = "remove another mixed precision"
 _APEX = (
     "from apex import amp\n"
     "import torch\n"

@@ -138,8 +138,8 @@ def _reads(context: Context, function: Function) -> list[ast.expr]:
     """Where a function is named, in whichever file."""
     run = context.facts.after
     names = [n for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, (ast.Name, ast.Attribute))]
-    held = [n for n in names if isinstance(n.ctx, ast.Load) and any(isinstance(o, Func) and o.node is function for o in run.value(n).objs)]
-    return list(held)
+    loads = [n for n in names if isinstance(n.ctx, ast.Load) and any(isinstance(o, Func) and o.node is function for o in run.value(n).objs)]
+    return list(loads)
 
 
 def calls(context: Context, function: Function) -> list[ast.Call]:
@@ -155,8 +155,8 @@ def _bound(context: Context, optimizers: list[New]) -> list[ast.stmt]:
     for optimizer in optimizers:
         made = [tree.statement(n) for n in (optimizer.node, *reversed(optimizer.stack)) if n in tree.parent]
         out += [s for s in made if isinstance(s, (ast.Assign, ast.AnnAssign))]
-        kept = [s.node for s in context.facts.after.trace.stores if optimizer in s.value.objs and s.node in tree.parent]
-        out += [tree.statement(n) for n in kept]
+        stored = [s.node for s in context.facts.after.trace.stores if optimizer in s.value.objs and s.node in tree.parent]
+        out += [tree.statement(n) for n in stored]
     return list(dict.fromkeys(out))
 
 

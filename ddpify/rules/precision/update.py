@@ -195,11 +195,11 @@ def _concerns(context: Context, reader: Call, step: Call) -> bool:
     given = [*reader.args, *reader.keywords.values(), reader.receiver]
     roots = {r for v in given for o in run.parameters(v) for r in run.roots(o)}
     roots |= {o for v in given for o in run.unwrap(v) if isinstance(o, New) and not run.is_optimizer(o)}
-    held = {r for o in step.receiver.instances() for p in run.parameters(run.attribute(o, "params")) for r in run.roots(p)}
+    moved = {r for o in step.receiver.instances() for p in run.parameters(run.attribute(o, "params")) for r in run.roots(p)}
     optimizers = {o for v in given for o in v.objs if run.is_optimizer(o)}
     if optimizers:
         return bool(optimizers & step.receiver.objs)
-    return not (roots & {r for r in roots if isinstance(r, New)}) or not held or bool(roots & held)
+    return not (roots & {r for r in roots if isinstance(r, New)}) or not moved or bool(roots & moved)
 
 
 def _named(context: Context, step: Call, statement: ast.stmt, anchor: ast.AST) -> str:

@@ -183,8 +183,8 @@ def _random_network(context: Context, obj: object) -> bool:
 
 def _in_a_buffer(context: Context, call: Call) -> bool:
     """Whether what is drawn becomes a buffer, which apex's wrapper does not broadcast."""
-    kept = [v for c in context.facts.after.trace.calls if c.method == "register_buffer" for v in (*c.args, *c.keywords.values())]
-    return context.options.apex_ddp and any(call.node in v.of_kind("drawn") for v in kept)
+    buffers = [v for c in context.facts.after.trace.calls if c.method == "register_buffer" for v in (*c.args, *c.keywords.values())]
+    return context.options.apex_ddp and any(call.node in v.of_kind("drawn") for v in buffers)
 
 
 def _inside_module(context: Context, call: Call) -> bool:

@@ -114,13 +114,13 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
     away = module.new_file(context, place, changes, pieces, wanted)
     here = {n for c in changes if c.file == tree.shown for n in c.needs}
-    kept = {p: text for p, text in pieces.items() if away is None or p not in away.pieces}
-    used = {p for p in pieces if p in here or any(_reads(names[p], text) for text in kept.values())}
+    own_pieces = {p: text for p, text in pieces.items() if away is None or p not in away.pieces}
+    used = {p for p in pieces if p in here or any(_reads(names[p], text) for text in own_pieces.values())}
     home = "" if away is None else module.spelled(context, away.name, "__main__")
     taken = [] if away is None else [f"from {home} import {names[p]}" for p in pieces if p in away.pieces and p in used]
-    if context.own_device is None and ("device" in here or any(_reads(names["device"], text) for text in kept.values())):
+    if context.own_device is None and ("device" in here or any(_reads(names["device"], text) for text in own_pieces.values())):
         block += _template("device", names)
-    functions = [_backend(context, _launched(context, _template("init_distributed", names))), *kept.values()]
+    functions = [_backend(context, _launched(context, _template("init_distributed", names))), *own_pieces.values()]
     quiet = [_template(piece, names) for piece in _QUIET if piece in needs]
     call += "".join(text if i == 0 else text.partition("\n")[2] for i, text in enumerate(quiet))  # under one condition
     main = context.main_block

@@ -1,0 +1,39 @@
+"""What a run of the interpreter assumes of a script: that edits which are planned have been made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from ddpify.facts.batch_source import BatchSource
+from ddpify.facts.model import New
+from ddpify.records import dataclass, field
+
+
+@dataclass(frozen=True, eq=False)
+class AssumedEdits:
+    """Statements and expressions of a script that differ from how they are written, and how.
+
+    `wraps` names the targets that hold a DistributedDataParallel after a statement, `unwraps` the expressions that give the model inside;
+    with `ignore_dp`, DataParallel gives its module. `batch_sources` are the expressions that make batches by hand. `replicated_after` names
+    the expressions that are the same on all ranks after a statement, computed from the batches of the loaders `shares` (None: of any).
+    All ranks take the same way through `replicated_branches`. `redistributed` maps expressions to what an edit makes of them: all ranks'
+    rows ("whole"), or numbers whose average over ranks is that of all samples ("mean").
+    """
+
+    wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
+    ignore_dp: bool = False
+    unwraps: frozenset[ast.expr] = frozenset()
+    batch_sources: Mapping[ast.AST, BatchSource] = field(default_factory=dict)
+    shares: frozenset[New] | None = None
+    replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
+    replicated_branches: frozenset[ast.AST] = frozenset()
+    redistributed: Mapping[ast.expr, str] = field(default_factory=dict)
+
+    def key(self) -> tuple[object, ...]:
+        """What two equal assumptions share."""
+        maps = (self.wraps, self.batch_sources, self.replicated_after, self.redistributed)
+        return (*(frozenset(each.items()) for each in maps), self.ignore_dp, self.unwraps, self.replicated_branches, self.shares)
+
+
+AS_WRITTEN = AssumedEdits()
