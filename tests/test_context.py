@@ -54,7 +54,7 @@ def test_what_ranks_agree_on_makes_another_context(context: Context) -> None:
     later = context.after_changes([agreement(context)])
     assert later is not context
     assert later.facts.after is not context.facts.after
-    assert later.replicated_branches and not context.replicated_branches
+    assert later.assumed.replicated_branches and not context.assumed.replicated_branches
 
 
 def test_what_was_known_of_a_run_does_not_outlive_it(context: Context) -> None:
@@ -81,4 +81,4 @@ def test_an_answer_is_found_once_for_each_context(context: Context) -> None:
 
 def test_a_context_is_never_changed(context: Context) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        context.replicated_branches = frozenset()  # type: ignore[misc]
+        context.distributed = True  # type: ignore[misc]

@@ -27,7 +27,20 @@ _RESHAPES = frozenset(("flatten", "view", "reshape", "ravel", "repeat", "repeat_
 
 def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
     """Why the batches of an evaluation loop cannot be sharded; empty where they can."""
-    facts, run, tree = context.facts, context.facts.after, context.tree
+    why = _in_body(context, effects, loop) or _in_what_is_live(context, loop) or _in_calls(context, loop)
+    if why:
+        return why
+    calls = context.facts.after.trace.calls
+    if not any(c.method == "eval" and context.facts.model_of(c.receiver) is not None for c in calls) and _may_normalise(context):
+        return "the model was not seen to be in evaluation mode"
+    if normalised_models(context, loop) is None:
+        return "the evaluated model has no name here"
+    return ""
+
+
+def _in_body(context: Context, effects: Effects, loop: ast.For) -> str:
+    """What a loop does at each batch that each rank would do for other batches: it ends early, shows something, counts batches."""
+    run, tree = context.facts.after, context.tree
     inside = [n for s in loop.body for n in ast.walk(s)]
     if any(isinstance(n, (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for n in inside):
         return "it may end early"
@@ -35,50 +48,52 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
         return "it is part of something larger"
     asked = context.options.eval == "shard"  # then each rank may show its own batches
     for node in inside:
-        kinds = effects.kinds(node) if isinstance(node, ast.Call) else set()
-        if node in context.training or kinds - ({"print"} if asked else set()):
+        call = node if isinstance(node, ast.Call) else None
+        if node in context.training or (call is not None and effects.kinds(call) - ({"print"} if asked else set())):
             return "it shows or writes something for each batch"
-        if (
-            isinstance(node, ast.Call)
-            and run.value(node.func).paths() & {"next", "iter", "zip"}
-            and not isinstance(tree.parent[node], ast.For)
-        ):
+        if call is not None and run.value(call.func).paths() & {"next", "iter", "zip"} and not isinstance(tree.parent[call], ast.For):
             return "it draws from something else, too"
-    if _reads_batch_number(context, loop, asked):
-        return "it counts its batches"
+    return "it counts its batches" if _reads_batch_number(context, loop, asked) else ""
+
+
+def _in_what_is_live(context: Context, loop: ast.For) -> str:
+    """What is loop-carried, or live after the loop, and cannot be summed or gathered over the ranks."""
     live = live_out(context, loop)
     for group in written(context, loop):
         if not any(x.target is group[0].target for x in live) and _is_carried(context, loop, group):
             return f"`{ast.unparse(group[0].target)}` goes on from batch to batch"
-    expression = loader_of(context, loop)
-    if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in run.trace.calls):
+    if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in context.facts.after.trace.calls):
         return "hooks may keep what they see"
+    loader = loader_of(context, loop)
     for found in live:
+        instances = found.value.instances()
         if _read_inside(context, loop, found.writes) or not _grows_evenly(context, loop, found):
             return f"`{found.name}` was not seen to be only added up"
-        counts = any(_is_meter(context, o) for o in found.value.instances())
-        if "last" in found.hows or (found.hows == {"object"} and not counts):
+        if "last" in found.hows or (found.hows == {"object"} and not any(_is_meter(context, o) for o in instances)):
             return f"`{found.name}` was not seen to be added up"
-        if found.value.instances() and all(o.path.startswith("torchmetrics.") for o in found.value.instances()):
+        if instances and all(o.path.startswith("torchmetrics.") for o in instances):
             continue
-        answer = reduce(context, loop, found, expression, sharded=True)
+        answer = reduce(context, loop, found, loader, sharded=True)
         if answer is None or answer.problem or answer.edits:
             return f"`{found.name}` was not seen to be added up"
-        if found.hows == {"samples"} and not expression:
+        if found.hows == {"samples"} and not loader:
             return "its loader has no name"
+    return ""
+
+
+def _in_calls(context: Context, loop: ast.For) -> str:
+    """Whether a function that a loop calls changes an object from before the loop."""
+    run, within = context.facts.after, set(ast.walk(loop))
+    inside = {n for s in loop.body for n in ast.walk(s)}
+    changed: list[New] = []
     for store in run.trace.stores:
-        if isinstance(store.node, ast.Subscript) or store.node in inside or not any(each.node is loop for each in store.loops):
-            continue
-        if any(isinstance(o, New) and not made_under(o, set(ast.walk(loop))) and not _is_meter(context, o) for o in store.receiver.objs):
-            return "a function that it calls changes what goes on from batch to batch"
+        if not isinstance(store.node, ast.Subscript) and store.node not in inside and any(each.node is loop for each in store.loops):
+            changed += [o for o in store.receiver.instances() if not _is_meter(context, o)]
     for call in run.trace.calls:
-        called = call.method in _GROWS and call.node not in inside and any(each.node is loop for each in call.loops)
-        if called and any(not made_under(o, set(ast.walk(loop))) for o in call.receiver.instances()):
-            return "a function that it calls changes what goes on from batch to batch"
-    if not any(c.method == "eval" and facts.model_of(c.receiver) is not None for c in run.trace.calls) and _may_normalise(context):
-        return "the model was not seen to be in evaluation mode"
-    if normalised_models(context, loop) is None:
-        return "the evaluated model has no name here"
+        if call.method in _GROWS and call.node not in inside and any(each.node is loop for each in call.loops):
+            changed += call.receiver.instances()
+    if any(not made_under(o, within) for o in changed):
+        return "a function that it calls changes what goes on from batch to batch"
     return ""
 
 

@@ -13,15 +13,14 @@ References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import batch_source, manual_batches
-from ddpify.facts.model import Call, Class, Func, Lit, New, Origin, Part, Tup, Value, join, paths_of
-from ddpify.facts.tree import Tree, last_name, same, structure
+from ddpify.facts.model import Lit, New, Part, Value, join
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import batch_size
+from ddpify.rules.data.batch_windows import RECIPE, SIDE_BY_SIDE, calls_sized_by_batch, other_than_samples
 
 CODE = "DDP307"
 TITLE = "this rank's rows of batches made by hand"
@@ -65,14 +64,8 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_SIDE_BY_SIDE = ("columns", "lines")
-_PICKS = frozenset(("narrow", "index_select", "select", "take", "gather"))
-_TIME_FIRST = ("torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.Transformer", "torch.nn.MultiheadAttention")
 _PADDED = "each rank trains on its own rows of each batch; where the ranks cannot share a batch equally, its first rows are repeated"
 _DRAWN = "each rank draws its own part of each batch: together they draw as many samples as before, but others"
-_RECIPE = "give each rank other rows of each batch, as many on all: x[i : i + B][rank::world_size]"
-_ORDER = "draw the order with torch.randperm, and let all ranks use rank 0's"
-_COLUMNS = "give each rank its columns, data[:, rank::world_size], a hidden state of that many, and leave the steps through time whole"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -82,7 +75,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         return
     run = context.facts.after
     done = run.interpreter.shared_out
-    problem = _windows(context, trained)
+    problem = other_than_samples(context, trained)
     others = manual_batches.instances_of(run.trace) - set(trained)
     nodes: dict[ast.AST, list[New]] = {}
     for cut in trained:
@@ -97,276 +90,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         else:
             yield from _share(context, node, made, [o for o in others if o.node is node], obligations, placed)
     if problem is None and any(o.path == batch_source.CUT for o in trained):
-        yield from _sized(context, trained)
-
-
-# ------------------------------------------------------------------------------------------------ what is no batch
-
-
-def _windows(context: Context, trained: list[New]) -> tuple[str, str] | None:
-    """Why the rows of what is cut may be something else than the samples of a batch, and what to do then."""
-    known = context.facts.batch_sources
-    if all(known[o.node].kind in _SIDE_BY_SIDE for o in trained):
-        return _states(context)
-    found = _through_time(context, set(trained)) or _other_draws(context, trained)
-    if found is not None:
-        return found
-    entry = _one_by_one(context, trained)
-    if entry is not None:
-        return (
-            f"`{ast.unparse(entry)}` is as long as a batch, of which every rank now has its share",
-            "use the rank's part of the batch size there",
-        )
-    found = _slices(context, trained)
-    if found is not None or not any(o.path == batch_source.DRAW for o in trained):
-        return found
-    sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
-    if len(sizes) > 1:
-        return "what is drawn has several sizes, or another than a batch: which of them counts samples was not seen", _RECIPE
-    return None
-
-
-def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None:
-    """Whether the slices go to a model that reads them as windows of one sequence."""
-    run = context.facts.after
-    for call in run.trace.calls:
-        if call.node in context.training and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
-            return (
-                "the model takes up what it returned for the batch before: these slices are windows of time, not rows of samples",
-                _COLUMNS,
-            )
-        if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & trained and a.scale == "sample" for a in call.args[:1]):
-            return "the first dimension of this layer's input is time, not the batch", _COLUMNS
-        if call.method in batch_source.JOINS and any(_joined(context, a, trained) for a in call.args):
-            return "these slices are put together again: they may be windows of one sequence", _RECIPE
-    return None
-
-
-def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None:
-    """Whether other data changes with each step, or the order of the rows is drawn by each rank for itself."""
-    run, known = context.facts.after, context.facts.batch_sources
-    other = _otherwise(context)
-    if other is not None:
-        return f"`{ast.unparse(other)}` is other data at each step, too, and was not seen to be a batch", _RECIPE
-    for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
-        if manual_batches.is_other_draw(run, node, known):
-            return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", _RECIPE
-    drawn_from = manual_batches.drawn_at_steps(run, known)
-    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == batch_source.CUT for o in trained)]:
-        if drawn_from & {str(o) for o in run.value(node.value).of_kind("random")}:
-            return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
-    for call in run.trace.calls:
-        if "frac" in call.keywords and call.loops:
-            return f"`{ast.unparse(call.node)}` draws an order, and each rank may draw one of its own", _ORDER
-    return None
-
-
-def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:
-    """Whether what is sliced has its samples along another dimension, is no tensor, or is sliced in several places."""
-    run, known = context.facts.after, context.facts.batch_sources
-    bounds: dict[tuple[ast.AST, Hashable], set[Hashable]] = {}
-    for node in {o.node for o in trained}:
-        if not isinstance(node, ast.Subscript):
-            continue
-        if known[node].kind == "rows":
-            tree, data = context.facts.tree_of(node), structure(node.value)
-            around = next((up for up in tree.ancestors(node) if isinstance(up, (ast.For, ast.While))), tree.function(node))
-            bounds[around, data] = {
-                structure(n.slice)
-                for n in ast.walk(around)
-                if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and structure(n.value) == data and _varies(n.slice)
-            }
-        if any(_transposes(context, n) for n in (node.value, *_assigned_expressions(context, node.value))):
-            return "the data is turned round: its columns are the batch, its rows are steps through time", _COLUMNS
-        paths = paths_of(run.value(node.value))
-        if any(p.startswith("pandas.") for p in paths):
-            return "this slices a table of pandas", "take the rows as a tensor first: torch.tensor(table.values)"
-        if any(p.startswith("torch.utils.data.") for p in paths):
-            return "this slices a data set", "let a DataLoader with a DistributedSampler make the batches"
-    if any(len(found) > 1 for found in bounds.values()):
-        return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", _COLUMNS
-    return None
-
-
-def _states(context: Context) -> tuple[str, str] | None:
-    """Why what is made for the samples of a batch, such as a hidden state, cannot be made for this rank's."""
-    run = context.facts.after
-    sized = set(_calls_sized_by_batch(context))
-    for call in run.trace.calls:
-        runs = context.facts.model_of(call.func) is not None
-        passed = (*call.args, *call.keywords.values())
-        taken = [v for v in passed if _carried(context, v, call)] if call.node in context.training else []
-        if any(not any(o.of in sized for o in _all_origins(context, v) if o.kind == "sized") and not _may_be_none(v) for v in taken):
-            return "the state that the model carries on was not seen to be made for as many samples as a batch has", _COLUMNS
-        given = [o.of for v in passed for o in _all_origins(context, v) if o.kind == "sized"]
-        if runs and call.node not in context.training and any(n in sized for n in given):
-            return "a state made for the batches of the training is used elsewhere, too", _COLUMNS
-    for node in sized:
-        stacks = [c.stack for c in run.calls(node)]
-        if any(not any(t.backward.stack[: len(s)] == s for t in context.facts.loops) for s in stacks) or not context.facts.is_edited(node):
-            return f"`{ast.unparse(node)}` is made for the batches of the training, and elsewhere", _COLUMNS
-    return None
-
-
-def _may_be_none(value: Value) -> bool:
-    return any(isinstance(o, Lit) and o.value is None for o in value.objs)
-
-
-def _calls_sized_by_batch(context: Context) -> list[ast.AST]:
-    """The calls of the entry, handed the number of samples of a batch, whose result reaches a loss."""
-    known = context.facts.batch_sources
-    found = {n for t in context.facts.loops for n in t.loss.of_kind("sized") if n in known and known[n].kind == "state"}
-    inner = {n for n in found for c in context.facts.after.calls(n) if found & set(c.stack)}
-    return sorted(found - inner, key=lambda n: getattr(n, "lineno", 0))
-
-
-def _all_origins(context: Context, value: Value, depth: int = 0) -> frozenset[Origin]:
-    """The origins of a value and of what it holds."""
-    run, out = context.facts.after, set(value.origins)
-    for obj in value.objs if depth < 5 else ():
-        held = (
-            obj.items
-            if isinstance(obj, Tup)
-            else (run.attribute(obj, "[]"), run.attribute(obj, "iterable"))
-            if isinstance(obj, New)
-            else ()
-        )
-        for inner in held:
-            out |= _all_origins(context, inner, depth + 1)
-    return frozenset(out)
-
-
-def _varies(rows: ast.Slice) -> bool:
-    return any(isinstance(n, ast.Name) for bound in (rows.lower,) if bound is not None for n in ast.walk(bound))
-
-
-def _otherwise(context: Context) -> ast.expr | None:
-    """What else in a loss is picked from data by the number of the step, or by chance."""
-    run = context.facts.after
-    steps = context.facts.training_loops
-    moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind == "random" or (o.kind == "index" and o.of in steps)}
-    for tree in context.facts.trees.values() if moving else ():
-        for node in tree.nodes():
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-                bounds = [b.lower or b if isinstance(b, ast.Slice) else b for b in getattr(node.slice, "elts", [node.slice])]
-                index = join([run.value(b) for b in bounds])
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PICKS:
-                index = join([run.value(a) for a in node.args])
-            else:
-                continue
-            if _in_module(context, tree, node):
-                continue
-            if index.origins & moving and not index.batches() and not run.value(node).batches() and node not in context.facts.batch_sources:
-                return node
-    return None
-
-
-_REPEATS = frozenset(("tile", "repeat", "repeat_interleave", "linspace", "eye", "expand"))
-_COUNTING = frozenset("range xrange trange tqdm print format len int float min max round str isinstance info debug update log".split())
-
-
-def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
-    """What is made with the batch size of a draw, outside of the training step."""
-    run = context.facts.after
-    sources = {
-        o for cut in trained if cut.path == batch_source.DRAW for o in run.attribute(cut, "batch_size").objs if isinstance(o, (Part, Lit))
-    }
-    for tree in context.facts.trees.values() if sources else ():
-        for node in tree.nodes():
-            if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and node not in context.facts.batch_sources:
-                over = node.generators[0].iter
-                sizes = over.args if isinstance(over, ast.Call) and "range" in run.value(over.func).paths() else []
-            elif isinstance(node, ast.Call) and node not in context.facts.batch_sources and _may_size_by_argument(context, node):
-                sizes = manual_batches.size_arguments(node)
-            else:
-                continue
-            if any(run.value(s).objs & sources and not run.value(s).of_kind("world") for s in sizes):
-                return node
-    return None
-
-
-def _may_size_by_argument(context: Context, node: ast.Call) -> bool:
-    """Whether a call may make something as long as a number it is handed: by its name, or at a step by a library."""
-    run, name = context.facts.after, last_name(node.func)
-    if name in _REPEATS:
-        return True
-    if name in _COUNTING or any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs):
-        return False
-    steps = {t.batch.node for t in context.facts.loops if t.batch is not None}
-    return name not in batch_size.SHAPES and any(loop.node in steps for call in run.calls(node) for loop in call.loops)
-
-
-def _in_module(context: Context, tree: Tree, node: ast.AST) -> bool:
-    """Whether a node stands in the class of a network."""
-    classes = context.facts.after.interpreter.classes
-    around = (classes.get(up) for up in tree.ancestors(node) if isinstance(up, ast.ClassDef))
-    return any(cls is not None and any("torch.nn" in b for b in context.facts.after.interpreter.library_bases(cls)) for cls in around)
-
-
-def _carried(context: Context, value: Value, call: Call) -> bool:
-    """Whether a forward's argument is what it returned the time before: by its origin, or by a name that a loop carries round."""
-    if any(isinstance(o.of, tuple) and o.of[0] is call.node for o in _all_origins(context, value) if o.kind == "output"):
-        return True
-    for node in (call.node, *call.stack):
-        tree = next((t for t in context.facts.trees.values() if node in t.parent), None)
-        statement = tree.statement(node) if tree is not None else None
-        loop = next((up for up in tree.path(node) if isinstance(up, (ast.For, ast.While))), None) if tree is not None else None
-        if not isinstance(node, ast.Call) or not isinstance(statement, ast.Assign) or loop is None:
-            continue
-        run = context.facts.after
-        written = [e for t in statement.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
-        taken = [a for a in (*node.args, *(k.value for k in node.keywords)) if run.value(a) == value]
-        again = [e for e in written if any(run.scopes.same(e, a) for a in taken)]
-        if any(run.definitions.exposed(loop, run.definitions.variable(e)) for e in again):
-            return True
-    return False
-
-
-def _time_first(obj: object) -> bool:
-    made = obj.node if isinstance(obj, New) else None
-    return (
-        isinstance(obj, New)
-        and obj.path.startswith(_TIME_FIRST)
-        and not (isinstance(made, ast.Call) and any(k.arg == "batch_first" and not _is_false(k.value) for k in made.keywords))
-    )
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
-def _joined(context: Context, value: Value, mine: set[New]) -> bool:
-    """Whether a list of batches, not of samples, is what a value may be."""
-    run = context.facts.after
-    entries = [run.attribute(o, "[]") for o in value.instances() if o.path == "list" and value.scale != "sample"]
-    return any(v.scale == "sample" and v.batches() & mine and not v.of_kind("forward") for v in entries)
-
-
-def _transposes(context: Context, node: ast.expr) -> bool:
-    return any((isinstance(n, ast.Attribute) and n.attr in ("t", "T", "mT", "transpose", "permute")) for n in ast.walk(node))
-
-
-def _assigned_expressions(context: Context, node: ast.expr) -> Iterator[ast.expr]:
-    """What the name of some data was given, anywhere, and what the function returns that made it."""
-    if not isinstance(node, ast.Name):
-        return
-    run = context.facts.after
-    for tree in context.facts.trees.values():
-        for other in tree.nodes():
-            if not (isinstance(other, ast.Assign) and any(same(t, node) for t in other.targets)):
-                continue
-            yield other.value
-            called = run.value(other.value.func).objs if isinstance(other.value, ast.Call) else ()
-            for func in called:
-                if isinstance(func, Func):
-                    yield from (n for n in ast.walk(func.node) if isinstance(n, ast.expr))
-
-
-def _number(context: Context, size: ast.expr) -> object:
-    """What makes two sizes the same."""
-    objs = context.facts.after.value(size).objs
-    only = next(iter(objs)) if len(objs) == 1 else None
-    return only.value if isinstance(only, Lit) else only if only is not None else ast.unparse(size)
+        yield from _state_sizes(context, trained)
 
 
 # ------------------------------------------------------------------------------------------------ this rank's rows
@@ -387,13 +111,13 @@ def _share(
                 CODE, node, "batches made by hand are shared out among the ranks, and are not each rank's own", fix, obligations
             )
         return
-    side = context.facts.batch_sources[node].kind in _SIDE_BY_SIDE
+    side = context.facts.batch_sources[node].kind in SIDE_BY_SIDE
     if side:
         why = "each rank trains on its own sequences of the batch, all the way through time"
     if not others and not (side and not context.facts.is_edited(node)):
         if not context.facts.is_edited(node):
             yield context.manual(
-                CODE, node, "batches are made by hand in another module, and every rank would train on all rows", _RECIPE, obligations
+                CODE, node, "batches are made by hand in another module, and every rank would train on all rows", RECIPE, obligations
             )
             return
         kind = context.facts.batch_sources[node].kind
@@ -411,7 +135,7 @@ def _share(
     for one in instances:
         call = next((c for c in reversed(one.stack) if not any(c in o.stack for o in others)), None)
         if call is None or not context.facts.is_edited(call):
-            yield context.manual(CODE, node, "this makes the batches of the training and of an evaluation", _RECIPE, obligations)
+            yield context.manual(CODE, node, "this makes the batches of the training and of an evaluation", RECIPE, obligations)
             return
         if call in placed:
             continue
@@ -419,7 +143,7 @@ def _share(
         kind = context.facts.batch_sources[node].kind
         edits = _received(context, call, size, kind) if size or kind == "columns" else None
         if edits is None:
-            yield context.manual(CODE, call, "how training receives these batches was not seen", _RECIPE, obligations)
+            yield context.manual(CODE, call, "how training receives these batches was not seen", RECIPE, obligations)
             return
         placed.add(call)
         need = "columns_of_rank" if kind == "columns" else "rows_of_rank"
@@ -517,11 +241,11 @@ def _from(value: Value, call: ast.AST) -> bool:
     return any(isinstance(o, New) and o.path in batch_source.PATHS and call in o.stack for o in value.of_kind("batch"))
 
 
-def _sized(context: Context, trained: list[New]) -> Iterator[Change]:
+def _state_sizes(context: Context, trained: list[New]) -> Iterator[Change]:
     """States that go along with the sequences of a batch are made for those of this rank."""
     run = context.facts.after
     sources = {o for cut in trained for o in run.attribute(cut, "batch_size").objs if isinstance(o, (Part, Lit))}
-    for node in _calls_sized_by_batch(context):
+    for node in calls_sized_by_batch(context):
         assert isinstance(node, ast.Call)
         for part in manual_batches.size_arguments(node):
             edits, needs = context.divided(part)

@@ -125,36 +125,28 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     run = context.facts.after
     first = min((loop.backward.order for loop in context.facts.loops), default=0)
     training = context.facts.training_loops
-    out = []
-    for call in run.trace.calls:
-        for path in call.func.paths():
-            root = path.partition(".")[0]
-            if (
-                not path.startswith(_DRAWS)
-                or path.endswith(_DRAWN_FROM)
-                or root not in _SEEDS
-                or call.order > first
-                or any(loop.node in training for loop in call.loops)
-            ):
-                continue
-            if (
-                _seeded(context, _SEEDS[root], call)
-                or any(k in call.keywords for k in ("generator", "random_state"))
-                or (_inside_module(context, call) and not _in_a_buffer(context, call))
-                or any(o.kind == "rank" for _, value in call.tests for o in value.origins)  # drawn by some ranks, for themselves
-            ):
-                continue
-            if (
-                root == "sklearn"
-                and not path.endswith(("train_test_split", "ShuffleSplit", "shuffle"))
-                and "make_" not in path
-                and "shuffle" not in call.keywords
-            ):
-                continue
-            out.append((call, root))
     trains = [call for call in run.trace.calls if any(loop.node in training for loop in call.loops)]
+    early = [call for call in run.trace.calls if call.order <= first and not any(loop.node in training for loop in call.loops)]
+    out = [(call, root) for call in early for path in call.func.paths() if (root := _unseeded_generator(context, call, path))]
     drawn = {obj: _random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
     return out + [(call, "torch") for call in trains if any(drawn[obj] for obj in call.func.objs)][:1]
+
+
+def _unseeded_generator(context: Context, call: Call, path: str) -> str:
+    """The generator that a call of a library's function draws from, where nothing seeds it; empty where it draws from none."""
+    root = path.partition(".")[0]
+    if not path.startswith(_DRAWS) or path.endswith(_DRAWN_FROM) or root not in _SEEDS:
+        return ""
+    if _seeded(context, _SEEDS[root], call) or any(k in call.keywords for k in ("generator", "random_state")):
+        return ""
+    if _inside_module(context, call) and not _in_a_buffer(context, call):
+        return ""
+    if any(o.kind == "rank" for _, value in call.tests for o in value.origins):
+        return ""  # drawn by some ranks, for themselves
+    in_order = "make_" not in path and "shuffle" not in call.keywords
+    if root == "sklearn" and in_order and not path.endswith(("train_test_split", "ShuffleSplit", "shuffle")):
+        return ""
+    return root
 
 
 def _seeded(context: Context, seed: str, draw: Call) -> bool:

@@ -86,65 +86,78 @@ _BASE = ("import atexit", "import os", "import torch", "import torch.distributed
 
 def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[list[Change], NewFile | None]:
     """The set-up that `changes` need, and the module at `place` that holds what several files need of it."""
-    tree = context.tree
+    tree, names = context.tree, context.names
+    needs = _needs(changes)
+    pieces = _pieces(context, needs)
+    forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith(("fork:", "draws:")))
+    wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
+    away = module.new_file(context, place, changes, pieces, wanted)
+    elsewhere = frozenset(away.pieces) if away is not None else frozenset[str]()
+    here = {n for c in changes if c.file == tree.shown for n in c.needs}
+    own_pieces = {p: text for p, text in pieces.items() if p not in elsewhere}
+    used = {p for p in pieces if p in here or any(_reads(names[p], text) for text in own_pieces.values())}
+    home = "" if away is None else module.spelled(context, away.name, "__main__")
+    taken = [f"from {home} import {names[p]}" for p in pieces if p in elsewhere and p in used]
+    block = needed.comment(changes) + _launched(context, _template("setup", names))
+    if context.own_device is None and ("device" in here or any(_reads(names["device"], text) for text in own_pieces.values())):
+        block += _template("device", names)
+    functions = [_backend(context, _launched(context, _template("init_distributed", names))), *own_pieces.values()]
+    code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
+    anchor, edits, late = _placed(context, changes, code, _calls(context, needs))
+    base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
+    imports = base + tuple(i for piece, helper in HELPERS.items() if piece in needs - elsewhere for i in helper.imports)
+    why = "every process joins the process group first"
+    why += "; without a launcher it is a group of one" * (context.options.starts != "spawn")
+    if late:
+        why += ", and takes the devices that it sees then: make the choice that comes later in the shell"
+    level = Safety.NOTE if late else Safety.SAFE
+    return [Change(CODE, why, tree.shown, anchor, edits, (*imports, *taken), level)], away
+
+
+def _needs(changes: Sequence[Change]) -> set[str]:
+    """The pieces of the runtime block that changes need, and those that these pieces call."""
     needs = {n for c in changes for n in c.needs}
-    short = "reduce_meter:cnt" in needs
-    needs |= {"reduce_meter"} if short else set()
+    needs |= {"reduce_meter"} if "reduce_meter:cnt" in needs else set()
     for piece in list(needs):
         needs |= set(HELPERS[piece].needs if piece in HELPERS else ())
-    if "sharded:whole" in needs:  # each rank has a batch of its own
-        needs -= {"per_rank"}
-    anchor, working = _anchor(context, changes)
-    names = context.names
-    block = needed.comment(changes) + _launched(context, _template("setup", names))
-    pieces = {p: _forked(_template(p, names), needs) for p in HELPERS if p in needs and p not in _QUIET}
+    return needs - {"per_rank"} if "sharded:whole" in needs else needs  # each rank has a batch of its own
+
+
+def _pieces(context: Context, needs: set[str]) -> dict[str, str]:
+    """The text of each function of the runtime block, as this script needs it."""
+    pieces = {p: _forked(_template(p, context.names), needs) for p in HELPERS if p in needs and p not in _QUIET}
     if "drawn_by_rank_zero" in needs:
         pieces["drawn_by_rank_zero"] = _states(pieces["drawn_by_rank_zero"], needs)
     if "sharded" in needs:
         pieces["sharded"] = _options(pieces["sharded"], needs)
-    if short:
+    if "reduce_meter:cnt" in needs:
         pieces["reduce_meter"] = pieces["reduce_meter"].replace("meter.count", "meter.cnt")
     for method in (need.partition(":")[2] for need in needs if need.startswith("method:")):
         pieces["training_loss"] = pieces["training_loss"].replace("self.model.method(", f"self.model.{method}(")
-    call = f"{names['init_distributed']}()\n"
     if "agree_on_seed" in needs:
         pieces["agree_on_seed"] += _others(needs)
-        call += f"{names['agree_on_seed']}()\n"
-    forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith(("fork:", "draws:")))
-    wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
-    away = module.new_file(context, place, changes, pieces, wanted)
-    here = {n for c in changes if c.file == tree.shown for n in c.needs}
-    own_pieces = {p: text for p, text in pieces.items() if away is None or p not in away.pieces}
-    used = {p for p in pieces if p in here or any(_reads(names[p], text) for text in own_pieces.values())}
-    home = "" if away is None else module.spelled(context, away.name, "__main__")
-    taken = [] if away is None else [f"from {home} import {names[p]}" for p in pieces if p in away.pieces and p in used]
-    if context.own_device is None and ("device" in here or any(_reads(names["device"], text) for text in own_pieces.values())):
-        block += _template("device", names)
-    functions = [_backend(context, _launched(context, _template("init_distributed", names))), *own_pieces.values()]
+    return pieces
+
+
+def _calls(context: Context, needs: set[str]) -> str:
+    """The lines that join the process group, agree on the seed and close the output of other ranks."""
+    names = context.names
+    call = f"{names['init_distributed']}()\n" + f"{names['agree_on_seed']}()\n" * ("agree_on_seed" in needs)
     quiet = [_template(piece, names) for piece in _QUIET if piece in needs]
-    call += "".join(text if i == 0 else text.partition("\n")[2] for i, text in enumerate(quiet))  # under one condition
-    main = context.main_block
-    code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
-    chosen = joining.behind_choice_of_devices(context, changes)
+    return call + "".join(text if i == 0 else text.partition("\n")[2] for i, text in enumerate(quiet))  # under one condition
+
+
+def _placed(context: Context, changes: Sequence[Change], code: str, call: str) -> tuple[ast.stmt, tuple[Edit, ...], bool]:
+    """Where the functions of the set-up and the calls of them go; and whether the script chooses its devices after that."""
+    anchor, working = _anchor(context, changes)
+    chosen, main = joining.behind_choice_of_devices(context, changes), context.main_block
     if chosen is not None:
-        edits: list[Edit] = [InsertBefore(anchor, code, first=True), InsertAfter(chosen, call)]
-    else:
-        edits = [InsertBefore(anchor, code + (call + "\n" if working or main is None else ""), first=True)]
-    first = anchor
-    if not working and main is not None and chosen is None:
-        first = next((s for s in main.body if not isinstance(s, (ast.Import, ast.ImportFrom))), main.body[0])
-        edits.append(InsertBefore(first, call, first=True))
-    base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
-    imports = base + tuple(
-        i for piece, helper in HELPERS.items() if piece in needs and (away is None or piece not in away.pieces) for i in helper.imports
-    )
-    why = "every process joins the process group first"
-    why += "; without a launcher it is a group of one" * (context.options.starts != "spawn")
-    late = chosen is None and joining.chooses_later(context, first)
-    if late:
-        why += ", and takes the devices that it sees then: make the choice that comes later in the shell"
-    level = Safety.NOTE if late else Safety.SAFE
-    return [Change(CODE, why, tree.shown, anchor, tuple(edits), (*imports, *taken), level)], away
+        return anchor, (InsertBefore(anchor, code, first=True), InsertAfter(chosen, call)), False
+    if working or main is None:
+        return anchor, (InsertBefore(anchor, code + call + "\n", first=True),), joining.chooses_later(context, anchor)
+    first = next((s for s in main.body if not isinstance(s, (ast.Import, ast.ImportFrom))), main.body[0])
+    edits = (InsertBefore(anchor, code, first=True), InsertBefore(first, call, first=True))
+    return anchor, edits, joining.chooses_later(context, first)
 
 
 def _launched(context: Context, text: str) -> str:
