@@ -17,7 +17,7 @@ START = "start_alike"
 
 
 def fill(facts: Facts) -> None:
-    """Find the optimizers that no wrapper serves; where each of them can be served by calls, leave their models as they are."""
+    """Find the optimizers whose gradients no wrapper averages; where calls can average those of each, leave their models unwrapped."""
     run = facts.before
     done = {o for c in run.trace.calls if CALL in c.method for a in c.args for o in a.objs if o in facts.optimizers}
     unwrapped = {m for m in facts.models if any(o in done for o in optimizers_of(facts, m))}

@@ -91,7 +91,7 @@ class Facts:
     averaged: dict[New, Averaged] = field(default_factory=dict)
     trained_methods: tuple[TrainedMethod, ...] = ()
     averaged_optimizers: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
-    needs_no_wrapper: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls serve them
+    needs_no_wrapper: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls average their gradients
     floor: tuple[int, ast.AST, tuple[ast.AST, ...]] | None = None  # an event that wraps come after
 
     @cached_property

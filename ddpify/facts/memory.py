@@ -90,7 +90,7 @@ class Reads:
 
 
 class Memory(dict[Key, Value]):
-    """What each (object, name) holds in the current version; the others are told by what differs on the way there."""
+    """What each (object, name) holds in the current version; the others follow from what differs on the way there."""
 
     __slots__ = ("_owned", "_version", "record", "watch")
     held = dict.get  # what is held, which nobody has read by that
@@ -100,7 +100,7 @@ class Memory(dict[Key, Value]):
         self.record = Record()
         self._owned: dict[Any, dict[str, None]] = {}  # all names that an owner ever held something as
         self._version = Version()
-        self.watch: Reads | None = None  # what is told of reads and writes
+        self.watch: Reads | None = None  # what records reads and writes
 
     @overload  # type: ignore[override]
     def get(self, key: Key, default: None = None, /) -> Value | None: ...
@@ -129,7 +129,7 @@ class Memory(dict[Key, Value]):
         return super().items()
 
     def doubt(self) -> None:
-        """Note that more is read than can be told."""
+        """Note that more is read than can be recorded."""
         if self.watch is not None:
             self.watch.sound = False
 

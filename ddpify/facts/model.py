@@ -206,7 +206,7 @@ class Origin(NamedTuple):
     ("index", loop), ("from", object), ("random", library), ("drawn", call), ("time", call), ("rank", None), ("kept", statement),
     ("weight", parameter),
     ("scaled", scaler),
-    ("share", loader) for a loader's own batch size, ("coupled", None) where samples meet a number made of all of a batch."""
+    ("share", loader) for a loader's own batch size, ("coupled", None) where samples are combined with a number of all of a batch."""
 
     kind: str
     of: object = None

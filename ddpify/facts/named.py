@@ -373,7 +373,7 @@ def fields(run: Interpreter, cls: Class) -> list[str]:
 
 
 def fill(run: Interpreter, instance: New, args: list[Value], keywords: dict[str, Value], asked: bool = False) -> None:
-    """Let an instance of a data class hold what it was given; `asked`: all of it may be told on the command line."""
+    """Set the fields of an instance of a data class; `asked`: the command line may set all of them."""
     names = fields(run, instance.cls) if instance.cls is not None else []
     for name, value in zip(names, args, strict=False):
         run.memory[instance, name] = value

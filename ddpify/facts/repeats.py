@@ -200,7 +200,7 @@ def _join(known: Seen, seen: Seen) -> None:
 
 
 def _assumptions(run: Interpreter) -> dict[object, object]:
-    """What a run was told of statements and expressions."""
+    """The edits that a run assumes, by the statement or expression."""
     out: dict[object, object] = {}
     for node, what in run.wraps.items():
         out[node] = ("wraps", what)

@@ -86,7 +86,7 @@ class Uses:
         return frozenset(o for o in out if o is not obj and isinstance(o, New))
 
     def _frozen(self) -> Parts:
-        """The modules whose parameters are told not to be trained."""
+        """The modules whose parameters are set not to be trained."""
         out: set[Obj] = set()
         for store in self.run.trace.stores:
             if isinstance(store.node, ast.Attribute) and store.node.attr == "requires_grad" and _is(store.value, False):
@@ -267,7 +267,7 @@ class _Body:
         return frozenset().union(*ends) if outcome == "each" else _both(ends)
 
     def join_ways(self, ways: list[dict[str, Parts]], outcome: Outcome) -> None:
-        """What names hold where two ways meet: what both gave them, or either where each is gone."""
+        """What names hold where two branches join: what both gave them, or either where each may run."""
         self.pending = {}
         for name in {n for way in ways for n in way}:
             given = [way.get(name, _NO_PARTS) for way in ways]

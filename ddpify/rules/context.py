@@ -286,7 +286,7 @@ class Context:
         loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.shares]
         inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
         out = set(self.training)
-        cut = any(o.path == batch_source.CUT for o in self.facts.feeding)  # then orders are agreed on
+        cut = any(o.path == batch_source.CUT for o in self.facts.feeding)  # then the order is broadcast
         for call in run.trace.calls:
             synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.instances())
             ordered = bool(call.loops) and cut and bool(call.func.paths() & (batch_source.ORDERS | library.SHUFFLES))

@@ -1,4 +1,4 @@
-"""What is told of no single rule's decision: what was not seen, what failed, and what the check of the result found."""
+"""The findings of no single rule: what was not seen, what failed, and what the check of the result found."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ def _rows_of_rank(context: Context, node: ast.Call) -> Iterator[Change]:
 
 
 def _handed(context: Context, call: Call, sources: set[Obj]) -> ast.expr | None:
-    """The argument by which the function around a call was told the batch size."""
+    """The argument that passes the batch size to the function around a call."""
     run = context.facts.after
     for node in reversed(call.stack):
         if isinstance(node, ast.Call) and context.facts.is_edited(node):
@@ -417,7 +417,7 @@ def _reads(value: Value, sources: set[Obj]) -> bool:
 
 
 def _in_training(context: Context, call: Call) -> bool:
-    """Whether what a call makes meets a training batch: it runs in a loop over training data, or reaches a loss."""
+    """Whether what a call makes is used with a training batch: it runs in a loop over training data, or reaches a loss."""
     loaders = set(context.facts.feeding)
     feeding = [loop for loop in call.loops if loop.element.batches()]
     if feeding:

@@ -131,7 +131,7 @@ class LoaderCall:
         return Safety.NOTE if self.context.options.batch_size == "per-rank" else Safety.SAFE
 
     def unbatched(self) -> Finding | None:
-        """What is told of a loader that makes no batches that could be divided."""
+        """The finding for a loader without batches that could be divided."""
         size = self.argument("batch_size")
         if size is None and self.context.options.batch_size == "global":
             fix = "give the loader a batch size that the number of ranks divides, or convert with --batch-size per-rank"

@@ -138,7 +138,7 @@ def _callers(context: Context, node: ast.AST) -> list[ast.stmt]:
 
 
 def _wraps(context: Context, node: ast.AST) -> bool:
-    """Whether a model is wrapped in what a call runs: all ranks must meet there."""
+    """Whether a model is wrapped in what a call runs: that is a collective, which all ranks must reach."""
     functions = {context.facts.tree_of(s).function(s) for s in context.facts.wraps}
     for call in context.facts.after.trace.calls:
         if call.node is node or node in call.stack:

@@ -109,7 +109,7 @@ def _regrouped(context: Context, loaders: frozenset[ast.AST]) -> bool:
 
 
 def _learns(context: Context, sampler: New) -> bool:
-    """Whether a sampler is told of a rank's own share of the data."""
+    """Whether a sampler is given a rank's own share of the data."""
     run = context.facts.after
     if any(context.local(value) for value in run.of(sampler).values()):
         return True

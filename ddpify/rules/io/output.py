@@ -1,4 +1,4 @@
-"""What only serves output: functions that do nothing else, and assignments that make ready what is then drawn."""
+"""What is there for output alone: functions without another side effect, and assignments of what is then printed or drawn."""
 
 from __future__ import annotations
 

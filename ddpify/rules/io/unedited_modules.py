@@ -1,4 +1,4 @@
-"""What modules of the project that are not edited print, log and write: silenced where the entry can do it, told where it cannot."""
+"""What modules of the project that are not edited print, log and write: silenced where the entry can do it, reported where it cannot."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
 
 
 def _on_writer(guards: Guards, call: Call) -> bool:
-    """Whether a call is a method of a writer: what is to be told is where that is made."""
+    """Whether a call is a method of a writer: the finding is where that is made."""
     return any(guards.effects.is_writer(maker(o)) for o in call.func.objs)
 
 

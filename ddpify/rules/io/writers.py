@@ -171,7 +171,7 @@ def _created_on_rank_zero(context: Context, guards: Guards, node: ast.expr, objs
     wins: list[ast.Assign] = []
     use = _needs(context, guards, objs, wins)
     if use is not None:
-        if not objs <= guards.effects.boards:  # what these write is told where they do
+        if not objs <= guards.effects.boards:  # what these write is reported where they do
             yield context.manual(CODE, use, _needed(context, use), f"make it on rank 0 alone, and guard this with `if {rank} == 0:`")
         return
     yield _on_rank_zero(context, node)

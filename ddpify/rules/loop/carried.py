@@ -101,7 +101,7 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
     if not (context.shared(value) or (index is not None and context.shared(index))):
         return False
     if index is None and (value.of_kind("forward") or value.scale == "sample"):
-        return False  # a loss that is added up; rows that meet the same rows of the next batch
+        return False  # a loss that is added up; rows that are used with the same rows of the next batch
     if index is None and run.interpreter.timed(value):
         return False  # a state that goes along with this rank's own sequences
     batches, tree = loop.batch or loop.epoch, context.facts.tree_of(node)

@@ -84,7 +84,7 @@ def _of_all(context: Context, part: ast.expr, alone: bool) -> str:
 
 
 def _divisor(context: Context, node: ast.expr) -> ast.expr:
-    """The expression that a divisor is, or was assigned, where it has a name of its own and serves nothing else."""
+    """The expression that a divisor is, or was assigned, where it has a name of its own and no other use."""
     tree, definitions = context.facts.tree_of(node), context.facts.after.definitions
     if not isinstance(node, ast.Name) or context.facts.after.value(node).scale in ("sum", "count"):
         return node

@@ -119,7 +119,7 @@ def _measured(context: Context, node: ast.Name) -> bool:
 
 
 def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: list[ast.stmt]) -> bool:
-    """Whether the loss is that of the whole batch once these names are read as all ranks' rows, and none of them meets a rank's own."""
+    """Whether the loss is that of the whole batch once these names are all ranks' rows, and no operand beside them is a rank's own."""
     after = collect.redistributed_run(context.facts, dict.fromkeys(reads, "whole"))
     found = loss_in(after, node)
     nodes = [n for s in rest for n in ast.walk(s)]

@@ -95,7 +95,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Agree on conditions and on what schedulers are told."""
+    """Make conditions and the metrics of schedulers the same on all ranks."""
     yield from _branches(context)
     yield from _bounds(context)
     yield from _handlers(context)

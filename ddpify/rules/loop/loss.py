@@ -126,7 +126,7 @@ _GATHER = "gather the rows there with gradient, torch.distributed.nn.functional.
 
 
 def _forward_couples_samples(context: Context, loss: Value) -> bool:
-    """Whether a forward that is trained lets the samples of a batch meet."""
+    """Whether a forward that is trained couples the samples of a batch."""
     for call in context.facts.after.trace.calls:
         if call.node not in context.training:
             continue

@@ -67,7 +67,7 @@ _ALL_RANKS = "average it over the ranks first: dist.all_reduce(value); value /= 
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Agree on what optimizers and schedulers are told."""
+    """Broadcast the numbers that optimizers and schedulers are given."""
     yield from _rates(context)
     yield from _schedulers(context)
     yield from _clips(context)
@@ -112,7 +112,7 @@ def _rates(context: Context) -> Iterator[Change | Finding]:
 
 
 def _schedulers(context: Context) -> Iterator[Change | Finding]:
-    """The metrics that schedulers are told."""
+    """The metrics that schedulers are given."""
     run, seen = context.facts.after, set[ast.AST]()
     for call in run.trace.calls:
         if call.method != "step" or not call.args or call.node in seen or not _is_scheduler(call):

@@ -213,13 +213,13 @@ def _numbered(context: Context) -> bool:
 
 
 def _is_loading(context: Context, node: ast.AST) -> bool:
-    """Whether an expression stands in what `torch.load` is told about places."""
+    """Whether an expression is part of the `map_location` of `torch.load`."""
     calls = (up for up in context.tree.ancestors(node) if isinstance(up, ast.Call))
     return any("torch.load" in context.facts.after.value(call.func).paths() for call in calls)
 
 
 def _is_mapped(context: Context, devices: Devices, place: ast.expr) -> bool:
-    """Whether `torch.load` is told to put what it reads on one device, by its number."""
+    """Whether the `map_location` of `torch.load` is one device, by its number."""
     run = context.facts.after
     if devices.is_of_rank(place):
         return False

@@ -315,7 +315,7 @@ def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change |
     """The state dict of a model that the original had wrapped by then, and that is not wrapped here, or not yet."""
     facts, call = context.facts, context.tree.parent[node]
     held = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
-    unwrapped = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # told elsewhere
+    unwrapped = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # `average` reports it
     if not held or unwrapped or all(dataparallel.stays(context, o.node) for o in held) or not isinstance(call, ast.Call):
         return
     if node.attr == "load_state_dict" and call.args and not isinstance(call.args[0], ast.Starred):

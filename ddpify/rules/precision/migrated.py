@@ -83,7 +83,7 @@ def _wrapper(out: Out, node: ast.Call) -> None:
 
 
 def _adam(out: Out, node: ast.Call) -> None:
-    """FusedAdam is AdamW without decay, unless told otherwise."""
+    """FusedAdam is AdamW without decay, unless its arguments say otherwise."""
     given = {k.arg: k.value for k in node.keywords}
     mode = argument(node, 5, "adam_w_mode")
     if len(node.args) > 2:

@@ -226,7 +226,7 @@ def _inputs(passed: ast.expr | None, number: ast.expr | None) -> list[ast.expr |
 
 
 def _not_needed(file: SourceFile, call: ast.Call) -> Iterator[Edit]:
-    """What served the spawning alone."""
+    """What was there for the spawning alone."""
     statements = [n for n in file.tree.body if isinstance(n, (ast.Import, ast.FunctionDef))]
     gone = [n for n in statements if isinstance(n, ast.FunctionDef) and n.name == "prepare_spawn"]
     inside = {id(n) for s in (call, *gone) for n in ast.walk(s)}

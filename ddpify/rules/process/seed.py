@@ -295,7 +295,7 @@ def _seed_lines(
 
 
 def _of_a_helper(context: Context, call: Call) -> bool:
-    """Whether a random state is taken up by what lets all ranks draw what rank 0 draws."""
+    """Whether a random state is restored by the helper that lets all ranks draw what rank 0 draws."""
     return context.broadcasts(context.facts.tree_of(call.node).function(call.node))
 
 
