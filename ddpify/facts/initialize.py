@@ -9,9 +9,8 @@ from ddpify.facts import collect, library, runs, wrap_places
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call, New
 from ddpify.facts.tree import own_nodes, same, structure
+from ddpify.facts.wrap_places import Event
 from ddpify.records import dataclass
-
-Event = tuple[int, ast.AST, tuple[ast.AST, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +61,7 @@ def place(facts: Facts) -> Site | Nowhere | None:
             return Nowhere(collect.first_node(model), "this model is made anew while the training goes on, and amp.initialize runs once")
         events += wrap_places.writes(facts, model, train.order, False, around)[-1:]
     event = max(events, key=lambda e: e[0])
-    _, node, stack = event
-    shared = next((i for i, (a, b) in enumerate(zip(stack, train.stack, strict=False)) if a is not b), min(len(stack), len(train.stack)))
-    for depth in [shared, *range(len(stack), shared, -1)]:
-        at = stack[depth] if depth < len(stack) else node
-        there = train.stack[depth] if depth < len(train.stack) else train.node
-        if isinstance(at, ast.Module):
-            continue
-        tree = facts.tree_of(at)
-        statement = wrap_places.dominating(tree, at, there if depth == shared else None)
+    for _, statement, _ in wrap_places.statements_between(facts, event, train):
         inside = set(ast.walk(statement))
         if any(inside & {c.node, *c.stack} for c in _loads(facts, event[0], train.order)):
             continue
@@ -81,7 +72,7 @@ def place(facts: Facts) -> Site | Nowhere | None:
             return Nowhere(statement, "this model is wrapped by then: amp.initialize comes between optimizer and wrapper")
         if None not in models and None not in optimizers:
             return Site(statement, _once(models), _once(optimizers), event)
-    return Nowhere(node, "no place was found where all models and optimizers have names, to initialise amp with them")
+    return Nowhere(event[1], "no place was found where all models and optimizers have names, to initialise amp with them")
 
 
 def _loads(facts: Facts, after: int, before: int) -> list[Call]:

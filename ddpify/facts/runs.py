@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TypeVar
 
 from ddpify.facts import library
 from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
@@ -15,6 +16,17 @@ from ddpify.facts.model import NOTHING, Call, Class, New, Obj, Part, Store, Tup,
 from ddpify.facts.scopes import Scopes
 from ddpify.project import Project
 from ddpify.records import dataclass, field
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+def _grouped(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
+    """Values by their keys, in their order."""
+    out: dict[_K, list[_V]] = {}
+    for key, value in pairs:
+        out.setdefault(key, []).append(value)
+    return out
 
 
 @dataclass(eq=False)
@@ -27,9 +39,7 @@ class Run:
     def __post_init__(self) -> None:
         self.trace = self.interpreter.run()
         self.memory = dict(self.interpreter.memory)
-        self._by_node: dict[ast.AST, list[Call]] = {}
-        for call in self.trace.calls:
-            self._by_node.setdefault(call.node, []).append(call)
+        self._by_node: dict[ast.AST, list[Call]] = _grouped((call.node, call) for call in self.trace.calls)
         self._held: dict[object, dict[str, Value]] = {}
         for (holder, name), value in self.memory.items():
             self._held.setdefault(holder, {})[name] = value
@@ -56,11 +66,7 @@ class Run:
 
     @cached_property
     def _by_path(self) -> dict[str, list[Call]]:
-        out: dict[str, list[Call]] = {}
-        for call in self.trace.calls:
-            for path in call.func.paths():
-                out.setdefault(path, []).append(call)
-        return out
+        return _grouped((path, call) for call in self.trace.calls for path in call.func.paths())
 
     def calls_of(self, path: str) -> list[Call]:
         """The calls of a function of a library, in their order."""
@@ -68,10 +74,7 @@ class Run:
 
     @cached_property
     def _by_method(self) -> dict[str, list[Call]]:
-        out: dict[str, list[Call]] = {}
-        for call in self.trace.calls:
-            out.setdefault(call.method, []).append(call)
-        return out
+        return _grouped((call.method, call) for call in self.trace.calls)
 
     def calls_named(self, method: str) -> list[Call]:
         """The calls of what has this name, in their order."""
@@ -80,11 +83,7 @@ class Run:
     @cached_property
     def calls_on(self) -> dict[Obj, list[Call]]:
         """The calls of methods of each object, in their order."""
-        out: dict[Obj, list[Call]] = {}
-        for call in self.trace.calls:
-            for obj in call.receiver.objs:
-                out.setdefault(obj, []).append(call)
-        return out
+        return _grouped((obj, call) for call in self.trace.calls for obj in call.receiver.objs)
 
     @cached_property
     def writing(self) -> list[tuple[Call, frozenset[Obj]]]:
@@ -99,11 +98,7 @@ class Run:
     @cached_property
     def stores_as(self) -> dict[str, list[Store]]:
         """The stores into attributes, by the name of the attribute."""
-        out: dict[str, list[Store]] = {}
-        for store in self.trace.stores:
-            if isinstance(store.node, ast.Attribute):
-                out.setdefault(store.node.attr, []).append(store)
-        return out
+        return _grouped((store.node.attr, store) for store in self.trace.stores if isinstance(store.node, ast.Attribute))
 
     @cached_property
     def among_others(self) -> frozenset[Obj]:
@@ -181,22 +176,23 @@ class Run:
     def parameters(self, value: Value, depth: int = 0) -> frozenset[Obj]:
         """The modules whose parameters a value holds: through lists, groups and generators."""
         out = set(value.of_kind("parameters"))
-        if depth < 4:
-            for obj in value.objs:
-                if isinstance(obj, Part) and any(r in self.run for r in self.roots(obj)):
-                    out.add(obj)  # `[model.weight]`
-                elif isinstance(obj, Tup):
-                    for item in obj.items:
-                        out |= self.parameters(item, depth + 1)
-                elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
-                    for held in self.of(obj).values():
-                        out |= self.parameters(held, depth + 1)
-                elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
-                    out |= self.parameters(self.attribute(obj.of, "params"), depth + 1)
-                elif isinstance(obj, New) and "iterable" in self.of(obj):
-                    out |= self.parameters(self.memory[obj, "iterable"], depth + 1)
+        for obj in value.objs if depth < 4 else ():
+            if isinstance(obj, Part) and any(r in self.run for r in self.roots(obj)):
+                out.add(obj)  # `[model.weight]`
+                continue
+            for entry in self._entries(obj) or [v for name, v in self.of(obj).items() if name == "iterable"]:
+                out |= self.parameters(entry, depth + 1)
         inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
         return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))))
+
+    def _entries(self, obj: Obj) -> list[Value]:
+        """What a tuple, list, dict or generator holds, or the groups of an optimizer."""
+        if isinstance(obj, Tup):
+            return list(obj.items)
+        if isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
+            return list(self.of(obj).values())
+        groups = isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of)
+        return [self.attribute(obj.of, "params")] if groups else []  # type: ignore[union-attr]
 
     def _listed(self, obj: New | Part, depth: int = 0) -> Iterator[New | Part]:
         """A module; of a list or dict of modules, which is never run itself, each of them."""
@@ -214,18 +210,9 @@ class Run:
 
     def single_parameters(self, value: Value, depth: int = 0) -> frozenset[New]:
         """The single parameters that a value holds, as they were made: through lists and groups."""
-        out = {o for o in value.instances() if o.path == "torch.nn.Parameter"}
-        if depth < 4:
-            for obj in value.objs:
-                if isinstance(obj, Tup):
-                    for item in obj.items:
-                        out |= self.single_parameters(item, depth + 1)
-                elif isinstance(obj, New) and obj.path in ("list", "dict", "generator", "torch.nn.ParameterList"):
-                    for held in self.of(obj).values():
-                        out |= self.single_parameters(held, depth + 1)
-                elif isinstance(obj, Part) and obj.name == "param_groups" and self.is_optimizer(obj.of):
-                    out |= self.single_parameters(self.attribute(obj.of, "params"), depth + 1)
-        return frozenset(out)
+        inner = (v for obj in value.objs if depth < 4 for v in self._entries(obj))
+        own = frozenset(o for o in value.instances() if o.path == "torch.nn.Parameter")
+        return own.union(*(self.single_parameters(v, depth + 1) for v in inner))
 
     def unwrap(self, value: Value) -> frozenset[Obj]:
         """The objects of a value, wrappers replaced by what they hold."""

@@ -13,6 +13,8 @@ from ddpify.facts.runs import Run, run, run_by
 from ddpify.facts.tree import Tree, own_nodes, same, structure
 from ddpify.records import replace
 
+Event = tuple[int, ast.AST, tuple[ast.AST, ...]]  # when it happens, the call or store, and the calls that it runs under
+
 
 def place_wraps(facts: Facts) -> None:
     """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
@@ -116,14 +118,12 @@ def _is_wrapped_in(facts: Facts, model: TrainedModel, run: Run) -> bool:
     return seen
 
 
-def writes(
-    facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]
-) -> list[tuple[int, ast.AST, tuple[ast.AST, ...]]]:
-    """The events before `before` that create the model or may write to its parameters: (order, node, stack)."""
+def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]) -> list[Event]:
+    """The events before `before` that create the model or may write to its parameters."""
     run = facts.before
     around_model = run.around(model.objs)
     makers = {_base(o) for o in model.objs}
-    out: list[tuple[int, ast.AST, tuple[ast.AST, ...]]] = []
+    out: list[Event] = []
     for call, about in run.writing:
         if call.order >= before or (about.isdisjoint(around_model | makers) and library.INITIALIZE not in call.func.paths()):
             continue
@@ -173,7 +173,6 @@ def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
 
 
 _PRUNE = "torch.nn.utils.prune."
-
 _PARAMETRIZES = ("torch.nn.utils.parametriz", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", _PRUNE)
 
 
@@ -198,53 +197,63 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
 def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> Iterator[tuple[ast.stmt, ast.expr]]:
     """Statements after which the model could be wrapped, and the names to wrap, the likeliest first; `train`: before that call."""
     run = facts.before
-    seen: set[tuple[ast.stmt, Hashable]] = set()
-    places: list[tuple[Tree, ast.stmt]] = []
-    firsts = [c for n in model.forwards for c in run.calls(n) if not c.no_grad]
-    first = min(firsts, key=lambda c: c.order, default=train)
+    forwards = [c for n in model.forwards for c in run.calls(n) if not c.no_grad]
+    first = min(forwards, key=lambda c: c.order, default=train)
     if first is None:
         return
-    train = first
     anew = made_in(run, model)
+    around = {loop.node for loop in first.loops} - anew
+    seen: set[tuple[ast.stmt, Hashable]] = set()
+    places: list[tuple[Tree, ast.stmt]] = []
     for loads in (True, False):
-        events = writes(facts, model, train.order, loads, {loop.node for loop in train.loops} - anew)
-        if not events:
-            continue
-        _, node, stack = events[-1]
-        common = 0
-        while common < len(stack) and common < len(train.stack) and stack[common] is train.stack[common]:
-            common += 1
-        for depth in [common, *range(len(stack), common, -1)]:
-            at = stack[depth] if depth < len(stack) else node
-            there = train.stack[depth] if depth < len(train.stack) else train.node
-            if isinstance(at, ast.Module):
-                continue
-            tree = facts.tree_of(at)
-            statement = dominating(tree, at, there if depth == common else None)
-            if depth == common and _repeats(tree, statement, there, anew):
-                continue
-            places.append((tree, statement))
-            for target in targets(facts, tree, statement, model):
-                key = (statement, structure(target))
-                if key not in seen:
-                    seen.add(key)
-                    yield statement, target
-                if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
-                    return
-    written = writes(facts, model, train.order, True, {loop.node for loop in train.loops} - anew)
-    for store in run.trace.stores:  # a model made in a call's arguments: where an object of the project takes it up
-        if written and not any(store.node is node for _, node, _ in written[-1:]) and store.order < written[-1][0]:
-            continue
-        if isinstance(store.node, ast.Attribute) and store.order < train.order and run.unwrap(store.value) & model.objs:
-            tree = facts.tree_of(store.node)
-            if store.node in tree.parent and isinstance(tree.statement(store.node), ast.Assign):
-                yield tree.statement(store.node), store.node
+        for event in writes(facts, model, first.order, loads, around)[-1:]:
+            for tree, statement, there in statements_between(facts, event, first):
+                if there is not None and _repeats(tree, statement, there, anew):
+                    continue
+                places.append((tree, statement))
+                for target in targets(facts, tree, statement, model):
+                    key = (statement, structure(target))
+                    if key not in seen:
+                        seen.add(key)
+                        yield statement, target
+                    if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
+                        return
+    yield from _taken_up(facts, model, first, writes(facts, model, first.order, True, around)[-1:])
     for tree, statement in places:  # what another object holds it as
         for text in _names_of_model(facts, tree, statement, model, True):
             yield statement, ast.parse(text, mode="eval").body
 
 
-def dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
+def _taken_up(facts: Facts, model: TrainedModel, train: Call, last: list[Event]) -> Iterator[tuple[ast.stmt, ast.expr]]:
+    """The attributes that a model is stored into which is made in a call's arguments."""
+    run = facts.before
+    for store in run.trace.stores:
+        if last and store.node is not last[0][1] and store.order < last[0][0]:
+            continue
+        if isinstance(store.node, ast.Attribute) and store.order < train.order and run.unwrap(store.value) & model.objs:
+            tree = facts.tree_of(store.node)
+            if store.node in tree.parent and isinstance(tree.statement(store.node), ast.Assign):
+                yield tree.statement(store.node), store.node
+
+
+def statements_between(facts: Facts, event: Event, train: Call) -> Iterator[tuple[Tree, ast.stmt, ast.AST | None]]:
+    """The statements after an event and before the training: in the innermost function that runs both, then in those that the event is in.
+
+    With each, the node there that leads to the training; None in the functions that run the event alone.
+    """
+    _, node, stack = event
+    common = 0
+    while common < len(stack) and common < len(train.stack) and stack[common] is train.stack[common]:
+        common += 1
+    for depth in [common, *range(len(stack), common, -1)]:
+        at = stack[depth] if depth < len(stack) else node
+        there = train.stack[depth] if depth < len(train.stack) else train.node
+        if not isinstance(at, ast.Module):
+            tree, leads = facts.tree_of(at), there if depth == common else None
+            yield tree, _dominating(tree, at, leads), leads
+
+
+def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
     """The statement around `at` in the innermost block that also holds `there`; without `there`, in its function's own block."""
     path = tree.path(at)
     if there is None or there not in tree.parent:

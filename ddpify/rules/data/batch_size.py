@@ -341,8 +341,8 @@ def _composed(context: Context) -> Iterator[Finding]:
     run = context.facts.after
     numbers: set[Obj] = set()
     for loader in context.facts.loaders:
-        for instances in run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances():
-            for value in (v for c in run.calls(instances.node) if instances.cls is not None for v in (*c.args, *c.keywords.values())):
+        for instance in run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances():
+            for value in (v for c in run.calls(instance.node) if instance.cls is not None for v in (*c.args, *c.keywords.values())):
                 numbers |= {o for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
     places: list[ast.expr] = []
     for call in run.trace.calls if numbers else ():

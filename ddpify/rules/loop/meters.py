@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from ddpify.facts.definitions import GROWS
 from ddpify.facts.model import New
@@ -32,39 +32,36 @@ def meter(context: Context, obj: New) -> Meter | None:
     for method in methods:
         if not adding & {method.name, *_called_methods(method)} and not _called_between(context, obj, method.name, adding):
             continue  # it shows what there is after the loop
+        if any(isinstance(n, ast.Attribute) and n.attr in GROWS and _self_attribute(n.value) for n in _callees(method)):
+            return None
         starts = method.name in ("__init__", "reset", "clear")
         for node in walked(method):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in GROWS
-                and _self_attribute(node.func.value)
-            ):
-                return None
             if isinstance(node, ast.AugAssign) and _self_attribute(node.target):
                 totals.setdefault(_self_attribute(node.target))
             elif isinstance(node, ast.Assign) and not starts:
-                for target in node.targets:
-                    if _self_attribute(target):
-                        assigned.setdefault(_self_attribute(target), []).append(node.value)
-    derived, others = [], set()
-    for name, values in assigned.items():
-        reads = {_self_attribute(n) for v in values for n in ast.walk(v) if isinstance(n, ast.Attribute)} - {""}
-        loose = {n.id for v in values for n in ast.walk(v) if isinstance(n, ast.Name)} - {"self", "float", "max"}
-        if len(values) == 1 and reads and reads <= set(totals) and not loose:
-            derived.append((name, values[0]))
-        elif name in totals:
-            return None
-        else:
-            others.add(name)
-    return Meter(tuple(totals), tuple(derived), frozenset(others)) if totals else None
+                for target in filter(_self_attribute, node.targets):
+                    assigned.setdefault(_self_attribute(target), []).append(node.value)
+    derived = {name: values[0] for name, values in assigned.items() if len(values) == 1 and _follows(values[0], totals.keys())}
+    others = assigned.keys() - derived.keys()
+    if others & totals.keys():
+        return None
+    return Meter(tuple(totals), tuple(derived.items()), frozenset(others)) if totals else None
+
+
+def _follows(value: ast.expr, totals: Set[str]) -> bool:
+    """Whether an expression is computed from totals alone."""
+    reads = {_self_attribute(n) for n in ast.walk(value) if isinstance(n, ast.Attribute)} - {""}
+    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self", "float", "max"}
+    return bool(reads) and reads <= totals and not names
+
+
+def _callees(method: ast.FunctionDef) -> list[ast.expr]:
+    return [n.func for n in walked(method) if isinstance(n, ast.Call)]
 
 
 def _called_methods(method: ast.FunctionDef) -> set[str]:
     """The methods of its own object that a method calls."""
-    return {
-        n.func.attr for n in walked(method) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _self_attribute(n.func)
-    }
+    return {func.attr for func in _callees(method) if isinstance(func, ast.Attribute) and _self_attribute(func)}
 
 
 def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> bool:
