@@ -183,7 +183,7 @@ def _context(project: Project, options: Options, edited: tuple[str, ...] | None 
     facts = collect.collect(project)
     facts.edited = facts.edited if edited is None else edited
     amp = initialize.place(facts) if options.level else None
-    facts.floor = amp.event if isinstance(amp, initialize.Site) else None
+    facts.wrap_after = amp.event if isinstance(amp, initialize.Site) else None
     wrap_places.place_wraps(facts)
     averaged.fill(facts)
     return _with_sharded_evaluation(Context(facts, options, amp=amp))
@@ -356,7 +356,8 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
             c
             for c in changes
             if not (
-                c.code == "DDP203" and (c.node in context.facts.passed or getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))
+                c.code == "DDP203"
+                and (c.node in context.facts.unwrapped_arguments or getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))
             )
         ]
     if any(f.code == "DDP414" and f.level is Safety.MANUAL for f in plan.findings):  # what stood in the way may be gone

@@ -82,7 +82,7 @@ class Facts:
     models: list[TrainedModel] = field(default_factory=list)
     loops: list[TrainingLoop] = field(default_factory=list)
     optimizers: frozenset[New] = frozenset()
-    passed: frozenset[ast.expr] = frozenset()
+    unwrapped_arguments: frozenset[ast.expr] = frozenset()
     pickled: frozenset[ast.expr] = frozenset()  # those of them that put a model into what is saved as a whole
     discarded: tuple[TrainingLoop, ...] = ()  # the backward calls whose gradients of parameters are zeroed before any step
     batch_sources: Mapping[ast.AST, BatchSource] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Facts:
     trained_methods: tuple[TrainedMethod, ...] = ()
     averaged_optimizers: frozenset[New] = frozenset()  # the optimizers whose gradients such calls average, or wrapped methods
     needs_no_wrapper: frozenset[TrainedModel] = frozenset()  # the models that need no wrapper, since such calls average their gradients
-    floor: tuple[int, ast.AST, tuple[ast.AST, ...]] | None = None  # an event that wraps come after
+    wrap_after: tuple[int, ast.AST, tuple[ast.AST, ...]] | None = None  # an event that wraps come after
 
     @cached_property
     def prefixed(self) -> frozenset[ast.AST]:
@@ -146,7 +146,7 @@ class Facts:
     @property
     def wrapping(self) -> AssumedEdits:
         """The edits that wrap the models, hand them on unwrapped, and make batches by hand of each rank's rows."""
-        return AssumedEdits(self.wraps, True, self.passed, self.batch_sources)
+        return AssumedEdits(self.wraps, True, self.unwrapped_arguments, self.batch_sources)
 
     def wrapped(self, value: Value) -> bool | None:
         """After the wrap: True where a value is a trained model's wrapper, None where it may also be the model itself."""

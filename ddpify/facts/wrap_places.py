@@ -19,7 +19,7 @@ Event = tuple[int, ast.AST, tuple[ast.AST, ...]]  # when it happens, the call or
 def place_wraps(facts: Facts) -> None:
     """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
     wraps: dict[ast.stmt, tuple[ast.expr, ...]] = {}
-    facts.after, facts.passed = facts.before, frozenset()
+    facts.after, facts.unwrapped_arguments = facts.before, frozenset()
     for model in sorted(facts.models, key=lambda m: first_order(facts, m)):
         model.wrap, model.wrapped = None, _is_wrapped_in(facts, model, facts.before)
         most = 20 if facts.before.interpreter.spent < 10_000 else 3  # each trial runs the script once more
@@ -44,7 +44,7 @@ def place_wraps(facts: Facts) -> None:
         inner = {arg for arg, call in found.items() if all(set(c.stack) & set(found.values()) for c in facts.after.calls(call))}
         if not set(found) - inner:
             break
-        facts.passed |= set(found) - inner
+        facts.unwrapped_arguments |= set(found) - inner
         facts.after = run(facts.project, facts.wrapping)
     _unwrap_what_is_pickled(facts)
 
@@ -55,9 +55,9 @@ def _unwrap_what_is_pickled(facts: Facts) -> None:
     found = frozenset(pickled.entries(facts.after, facts.entry))
     if not found:
         return
-    tried = run(facts.project, replace(facts.wrapping, unwraps=facts.passed | found))
+    tried = run(facts.project, replace(facts.wrapping, unwraps=facts.unwrapped_arguments | found))
     if all(_is_wrapped_in(facts, model, tried) for model in facts.models if _is_wrapped_in(facts, model, facts.after)):
-        facts.pickled, facts.passed, facts.after = found, facts.passed | found, tried
+        facts.pickled, facts.unwrapped_arguments, facts.after = found, facts.unwrapped_arguments | found, tried
 
 
 def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bool:
@@ -148,8 +148,8 @@ def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: 
             and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
         ):
             out.append((store.order, store.node, store.stack))
-    if facts.floor is not None and facts.floor[0] < before:
-        out.append(facts.floor)
+    if facts.wrap_after is not None and facts.wrap_after[0] < before:
+        out.append(facts.wrap_after)
     return sorted(out, key=lambda e: e[0])
 
 

@@ -203,14 +203,14 @@ class Context:
     # ------------------------------------------------------------------------------------------------ questions
 
     @cached_property
-    def shares(self) -> frozenset[New]:
-        """The loaders that give each rank its own share of the data."""
+    def sharded_loaders(self) -> frozenset[New]:
+        """The loaders that give each rank its own batches."""
         return frozenset(self.facts.feeding) | self.sharded_evaluation
 
     @property
     def assumed(self) -> AssumedEdits:
         """The edits that the run assumes to have been made, with those that take nn.DataParallel out."""
-        return replace(self.facts.after.interpreter.assumed, ignore_dp=True, shares=self.shares)
+        return replace(self.facts.after.interpreter.assumed, ignore_dp=True, shares=self.sharded_loaders)
 
     def assuming(self, edits: AssumedEdits) -> Context:
         """The context of the script once some edits are made."""
@@ -230,11 +230,11 @@ class Context:
 
     def placement(self, value: Value) -> Placement:
         """How a value differs between ranks."""
-        return placement(value, self.shares)
+        return placement(value, self.sharded_loaders)
 
-    def shared(self, value: Value) -> bool:
-        """Whether a value is computed from a rank's own share of the data."""
-        return any(o.kind == "batch" and o.of in self.shares for o in value.origins)
+    def from_sharded_data(self, value: Value) -> bool:
+        """Whether a value is computed from a batch of a sharded loader."""
+        return any(o.kind == "batch" and o.of in self.sharded_loaders for o in value.origins)
 
     def broadcasts(self, node: ast.AST) -> bool:
         """Whether a function of the project, or a call of one, broadcasts an object: ranks agree on what it is about."""
@@ -243,8 +243,8 @@ class Context:
         parts = (n for f in functions if isinstance(f, ast.FunctionDef) for n in walked(f) if isinstance(n, ast.Call))
         return any("torch.distributed.broadcast_object_list" in run.value(n.func).paths() for n in parts)
 
-    def local(self, value: Value) -> bool:
-        """Whether a value, or the choice of it, may differ between ranks."""
+    def differs(self, value: Value) -> bool:
+        """Whether a value is not replicated: it, or the choice of it, may differ between ranks."""
         return self.placement(value) != REPLICATE
 
     def manual(
@@ -283,7 +283,7 @@ class Context:
     def collective_call_sites(self) -> set[ast.AST]:
         """The calls under which a collective runs, of the script or of the conversion: ranks wait for one another there."""
         run = self.facts.after
-        loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.shares]
+        loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.sharded_loaders]
         inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
         out = set(self.training)
         cut = any(o.path == batch_source.CUT for o in self.facts.feeding)  # then the order is broadcast
@@ -302,7 +302,7 @@ class Context:
         out: set[ast.AST] = set()
         for call in self.facts.after.trace.calls:
             given = [call.receiver, *call.args, *call.keywords.values()]
-            if any(v.of_kind("whole") for v in given) and not any(self.local(v) for v in given):
+            if any(v.of_kind("whole") for v in given) and not any(self.differs(v) for v in given):
                 called = self.facts.after.unwrap(call.func)
                 out |= {call.node, *(o.node for o in called if isinstance(o, New) and o.cls is not None)}
                 out |= {n for v in given for n in v.of_kind("sized") if isinstance(n, ast.AST)}

@@ -30,7 +30,7 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
         size = run.trace.values.get(cut.size, NOTHING)
         run.memory[made, "batch_size"] = Value(size.objs, size.origins)
         if size.of_kind("world") and cut.kind == "draw":
-            run.shared_out.add(made)
+            run.sharded_by_script.add(made)
     batch = Value(frozenset(), frozenset(o for o in value.origins if o.kind in _KEPT_BY_CUTS) | {Origin("batch", made)}, "sample")
     if cut.kind in ("rows", "draw"):
         run.feed(batch)
@@ -46,5 +46,5 @@ def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
     cuts = frozenset(o for a in args for o in a.batches() if isinstance(o, New) and o.path in PATHS)
     if not cuts or not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.items)):
         return result
-    run.shared_out |= cuts
+    run.sharded_by_script |= cuts
     return Value(frozenset(), frozenset(o for o in result.origins if o.kind not in ("rank", "world", "index", "from")), "sample")

@@ -103,7 +103,7 @@ class Interpreter(ABC):
         self.modules: dict[Class, bool] = {}  # whether classes are modules, as far as it was asked
         self.constants: dict[ast.Constant, Value] = {}
         self.keys: dict[Obj, set[str]] = {}
-        self.shared_out: set[New] = set()
+        self.sharded_by_script: set[New] = set()
         self.said = ""  # what a comment says of the statement that runs
         self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
         self.heads: list[int] = []  # of the loops that run: the point at which a pass begins

@@ -20,7 +20,7 @@ _SHARES = (
 )
 
 
-def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+def shard(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     """Give each rank its share of each batch."""
     context, run = site.context, site.context.facts.after
     if any(k.arg is None for k in site.node.keywords) or site.when:
@@ -28,7 +28,7 @@ def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
         return
     found = run.value(given)
     abouts = frozenset(n.about for n in site.discharges)
-    problem, fork, imports = sampler.shared(context, found, abouts)
+    problem, fork, imports = sampler.same_draws(context, found, abouts)
     if problem:
         yield site.refuse(problem.replace("sampler", "batch sampler"), _FIX, given)
         return

@@ -353,7 +353,7 @@ def _composed(context: Context) -> Iterator[Finding]:
     for node in context.tree.nodes() if numbers else ():
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            if any(run.value(s).scale == "count" and context.shared(run.value(s)) for s in sides):
+            if any(run.value(s).scale == "count" and context.from_sharded_data(run.value(s)) for s in sides):
                 places += [s for s in sides if _reads(run.value(s), numbers)]
     for place in dict.fromkeys(places):
         yield context.manual(

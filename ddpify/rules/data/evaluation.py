@@ -133,7 +133,7 @@ def _replicated_loops(context: Context) -> Iterator[Finding]:
         if (
             isinstance(loop, ast.For)
             and over
-            and not over & context.shares
+            and not over & context.sharded_loaders
             and any(map(run.is_loader, over))
             and not _iterates_results(run, loop)
         ):

@@ -190,7 +190,7 @@ def _outlives(context: Context, loop: ast.For, target: ast.expr) -> bool:
     while isinstance(target, (ast.Attribute, ast.Subscript)):
         target = target.value
     value = run.value(target) if isinstance(target, ast.Name) else None
-    if value is None or context.shared(value) or any(o.path.startswith("tqdm") for o in value.instances()):
+    if value is None or context.from_sharded_data(value) or any(o.path.startswith("tqdm") for o in value.instances()):
         return False
     return any(not made_under(o, set(ast.walk(loop))) for o in value.instances()) or not value.objs
 

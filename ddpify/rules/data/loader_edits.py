@@ -25,10 +25,10 @@ def shard(site: LoaderCall) -> Iterator[Change | Finding]:
         if may_be_none(context, given) and not site.when:
             yield from _sampler_or_none(site, given)
         else:
-            yield from sampler.shared_out(site, given)
+            yield from sampler.shard(site, given)
         return
     if (given := site.given("batch_sampler")) is not None:
-        yield from batch_sampler.shared_out(site, given)
+        yield from batch_sampler.shard(site, given)
         return
     dataset = site.argument("dataset")
     if dataset is None and (spread := _with_dataset(site)) is not None:
@@ -38,7 +38,7 @@ def shard(site: LoaderCall) -> Iterator[Change | Finding]:
         yield site.refuse("the loader's data set cannot be seen")
         return
     if stream.is_stream(context, context.facts.after.value(dataset)):
-        yield from stream.shared_out(site, dataset)
+        yield from stream.shard(site, dataset)
         return
     if site.when and spread is not None and _leave_order_alone(context, spread.value):
         spread = None
@@ -72,7 +72,7 @@ def _sampler_or_none(site: LoaderCall, given: ast.expr) -> Iterator[Change | Fin
     context, dataset, shuffle = site.context, site.argument("dataset"), site.argument("shuffle")
     value = context.facts.after.value(given)
     samplers = Value(frozenset(o for o in value.objs if not isinstance(o, Lit)), value.origins)
-    problem, fork, imports = sampler.shared(context, samplers, frozenset(n.about for n in site.discharges))
+    problem, fork, imports = sampler.same_draws(context, samplers, frozenset(n.about for n in site.discharges))
     finding = site.unbatched()
     map_style = dataset is not None and not stream.is_stream(context, context.facts.after.value(dataset))
     if problem or finding is not None or dataset is None or not map_style or any(k.arg is None for k in site.node.keywords):
@@ -159,7 +159,7 @@ def _options(site: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
         return
     imports, forks = site.imports, tuple[str, ...]()
     if samplers.objs or samplers.origins:
-        problem, forks, more = sampler.shared(context, samplers, frozenset(n.about for n in site.discharges))
+        problem, forks, more = sampler.same_draws(context, samplers, frozenset(n.about for n in site.discharges))
         if problem or sampler.key(context, samplers) != "rank_sampler":
             yield site.refuse(problem or "the loader's arguments cannot be seen", at=spread.value)
             return

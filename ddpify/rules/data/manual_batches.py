@@ -74,7 +74,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if not trained:
         return
     run = context.facts.after
-    done = run.interpreter.shared_out
+    done = run.interpreter.sharded_by_script
     problem = other_than_samples(context, trained)
     others = manual_batches.instances_of(run.trace) - set(trained)
     nodes: dict[ast.AST, list[New]] = {}

@@ -21,12 +21,12 @@ _MOST = 10**7  # indices that a rank draws at once
 _ROOTS = {"numpy": "import numpy as np", "random": "import random"}
 
 
-def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+def shard(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     """Give each rank its share of what the sampler draws."""
     if any(k.arg is None for k in site.node.keywords):
         yield site.refuse("the loader's arguments cannot be seen")
         return
-    problem, fork, imports = shared(site.context, site.context.facts.after.value(given), frozenset(n.about for n in site.discharges))
+    problem, fork, imports = same_draws(site.context, site.context.facts.after.value(given), frozenset(n.about for n in site.discharges))
     if problem:
         yield site.refuse(problem, _FIX, given)
         return
@@ -52,11 +52,11 @@ def shared_out(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
     )
 
 
-def shared(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def same_draws(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Whether all ranks can draw alike from a sampler: why not, else what its fork needs and imports."""
     instances = given.instances()
     unknown = [o for o in given.objs if not isinstance(o, (New, Func, Class))]
-    if context.local(given):
+    if context.differs(given):
         return "this sampler is made from what each rank computes by itself", (), ()
     if (
         unknown
@@ -111,14 +111,14 @@ def _regrouped(context: Context, loaders: frozenset[ast.AST]) -> bool:
 def _learns(context: Context, sampler: New) -> bool:
     """Whether a sampler is given a rank's own share of the data."""
     run = context.facts.after
-    if any(context.local(value) for value in run.of(sampler).values()):
+    if any(context.differs(value) for value in run.of(sampler).values()):
         return True
     for call in run.trace.calls:
-        if sampler in call.receiver.objs and any(context.local(v) for v in (*call.args, *call.keywords.values())):
+        if sampler in call.receiver.objs and any(context.differs(v) for v in (*call.args, *call.keywords.values())):
             return True
     for store in run.trace.stores:
         inside = (n for n in ast.walk(store.node) if isinstance(n, ast.expr))
-        if context.local(store.value) and any(sampler in run.value(n).objs for n in inside):
+        if context.differs(store.value) and any(sampler in run.value(n).objs for n in inside):
             return True
     return False
 

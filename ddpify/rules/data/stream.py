@@ -17,7 +17,7 @@ _FIX = "in its __iter__, yield every (rank * workers + worker)-th item only"
 _WHY = "each rank takes every N-th sample of the stream; the last samples are repeated, so that all ranks have equally many"
 
 
-def shared_out(site: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
+def shard(site: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
     """Let each rank read its share of the stream."""
     problem = _problem(site, dataset)
     if problem:
@@ -55,7 +55,7 @@ def _problem(site: LoaderCall, dataset: ast.expr) -> str:
     if not own or len(own) != len(value.objs) or not seen or site.only or any(k.arg is None for k in site.node.keywords):
         return "an iterable data set has no sampler: each rank would read all of it"
     found = draws.of(context, value.instances())
-    if context.local(value) or value.of_kind("random"):
+    if context.differs(value) or value.of_kind("random"):
         return "this iterable data set is made from what each rank draws or computes by itself"
     if found.generators or found.unshared:
         return "this iterable data set draws at random, so that ranks do not read the same stream and could not share it"

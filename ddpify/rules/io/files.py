@@ -111,7 +111,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit opens, folders and loads in the entry."""
     guards = guards_of(context)
     run, tree = context.facts.after, context.tree
-    agreed = run_names.shared(context).made
+    agreed = run_names.common_names(context).made
     for node in tree.nodes():
         if not isinstance(node, ast.Call):
             continue

@@ -81,7 +81,7 @@ class Names:
     defaults: list[ast.expr] = field(default_factory=list)
 
 
-def shared(context: Context) -> Names:
+def common_names(context: Context) -> Names:
     """Which names must be rank 0's."""
     out = Names()
     touched = disk.touched(context.facts.after)
@@ -173,7 +173,7 @@ def _mentions(context: Context, path: ast.expr, name: str, depth: int) -> bool:
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on names."""
-    names, tree = shared(context), context.tree
+    names, tree = common_names(context), context.tree
     helper = context.names["same_on_all_ranks"]
     for source in names.made:
         if isinstance(source, ast.With):

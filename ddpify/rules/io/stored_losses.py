@@ -65,7 +65,7 @@ def _numbers(context: Context, node: ast.expr) -> Iterator[ast.expr]:
         inner = node.elts
     else:
         inner = []
-        if context.shared(context.facts.after.value(node)):
+        if context.from_sharded_data(context.facts.after.value(node)):
             yield node
         elif isinstance(node, ast.Name) and (display := _display(context, node)) is not None:
             inner = [display]
@@ -84,4 +84,4 @@ def _display(context: Context, name: ast.Name) -> ast.expr | None:
 def _alone(context: Context, node: ast.expr) -> bool:
     """Whether a place is one that not all ranks come to."""
     tests = [up.test for up in context.facts.tree_of(node).ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp))]
-    return any(context.local(context.facts.after.value(t)) and t not in context.assumed.replicated_branches for t in tests)
+    return any(context.differs(context.facts.after.value(t)) and t not in context.assumed.replicated_branches for t in tests)

@@ -167,7 +167,7 @@ def _existence_checks(context: Context, paths: Paths, touch: Touch, touched: lis
     same = [t for t in touched if t.kind in ("read", "write") and disk.may_be_one(paths.of(t), paths.of(touch))]
     written = [t for t in same if t in alone and touch.call.order < t.call.order < trained]
     read = any(disk.one_format(w, r) for w in written for r in same if r.kind == "read")
-    if not isinstance(statement, ast.Assign) or not read or not _by_all(context, touch) or not shared_by_all(context, touch.call.tests):
+    if not isinstance(statement, ast.Assign) or not read or not _by_all(context, touch) or not same_on_all_ranks(context, touch.call.tests):
         return
     block = tree.block(statement)
     at = block.index(statement) + 1
@@ -185,7 +185,7 @@ def _existence_checks(context: Context, paths: Paths, touch: Touch, touched: lis
 def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch]) -> Iterator[Change | Finding]:
     """The barrier before a statement, where all ranks pass it."""
     emptied = all(t.kind == "remove" for t in before)
-    if not shared_by_all(context, touch.call.tests) or _lazily(context, where, touch):
+    if not same_on_all_ranks(context, touch.call.tests) or _lazily(context, where, touch):
         yield context.manual(
             CODE,
             touch.call.node,
@@ -202,7 +202,7 @@ def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch
     )
 
 
-def shared_by_all(context: Context, tests: tuple[tuple[ast.expr, Value], ...]) -> bool:
+def same_on_all_ranks(context: Context, tests: tuple[tuple[ast.expr, Value], ...]) -> bool:
     """Whether all ranks answer the conditions of a place alike."""
     run = context.facts.after
     return not any(o.kind in ("batch", "decided", "rank", "time") for test, _ in tests for o in run.value(test).origins)

@@ -98,7 +98,7 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
     target = _target(node)
     value = run.value(node.value)
     index = run.value(target.slice) if isinstance(target, ast.Subscript) else None
-    if not (context.shared(value) or (index is not None and context.shared(index))):
+    if not (context.from_sharded_data(value) or (index is not None and context.from_sharded_data(index))):
         return False
     if index is None and (value.of_kind("forward") or value.scale == "sample"):
         return False  # a loss that is added up; rows that are used with the same rows of the next batch
@@ -126,7 +126,7 @@ def _of_all(context: Context, node: ast.Assign | ast.AugAssign, written: ast.exp
     tree = context.facts.tree_of(node)
     target = _target(node)
     guarded = any(
-        context.local(context.facts.after.value(up.test)) for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp))
+        context.differs(context.facts.after.value(up.test)) for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp))
     )
     edits: list[Edit] = []
     needs: set[str] = set()

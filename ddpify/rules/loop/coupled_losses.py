@@ -87,7 +87,9 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss |
     if not runs or not isinstance(body[runs[-1]], ast.Assign):
         return None
     if any(
-        c.no_grad or any(context.local(test) for _, test in c.tests) for n in ast.walk(body[runs[-1]]) for c in context.facts.after.calls(n)
+        c.no_grad or any(context.differs(test) for _, test in c.tests)
+        for n in ast.walk(body[runs[-1]])
+        for c in context.facts.after.calls(n)
     ):
         return None
     last, rest = body[runs[-1]], body[runs[-1] + 1 :]
@@ -131,7 +133,7 @@ def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: lis
         and not found.of_kind("random")
         and _apart(context, after, node)
         and not any(_uneven(after, n) for n in nodes)
-        and not any(context.shared(after.value(n)) for n in again)  # bound anew to this rank's own
+        and not any(context.from_sharded_data(after.value(n)) for n in again)  # bound anew to this rank's own
     )
 
 
@@ -148,7 +150,7 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
     for n in nodes:
         value = run.value(n)
         bound = first.get(n.id, 1 << 30) <= (last.end_lineno or last.lineno)
-        if n not in inside or isinstance(n.ctx, ast.Store) or not bound or value.scale != "sample" or not context.shared(value):
+        if n not in inside or isinstance(n.ctx, ast.Store) or not bound or value.scale != "sample" or not context.from_sharded_data(value):
             continue
         up = tree.parent[n]
         above = tree.parent[up]
@@ -227,7 +229,7 @@ def _varied(context: Context, loss: Value) -> bool:
         if any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths()):
             return True
     for call in run.trace.calls:
-        if not context.shared(call.result):
+        if not context.from_sharded_data(call.result):
             continue
         longest = any(isinstance(o, Lit) and o.value in (True, "longest") for o in call.keywords.get("padding", Value()).objs)
         if longest or any(p.endswith(("pad_packed_sequence", "pad_sequence")) for p in call.func.paths()):
@@ -308,7 +310,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr] | None:
 def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
     """Collect the parts of an expression that hold one row for each sample; False where another part depends on the batch."""
     value = context.facts.after.value(node)
-    if not (context.local(value) or value.of_kind("random") or _holds_own_batch(context, value)):
+    if not (context.differs(value) or value.of_kind("random") or _holds_own_batch(context, value)):
         return True
     if _is_rows(context, value) or _are_rows(context, value):
         out.append(node)
@@ -348,8 +350,8 @@ def _holds_own_batch(context: Context, value: Value) -> bool:
     """Whether a container holds something of a rank's own batch."""
     run = context.facts.after
     boxes = [o for o in value.instances() if o.path in ("list", "dict", "set", "zip", "generator")]
-    return any(context.local(v) for o in boxes for v in (run.attribute(o, "[]"), run.attribute(o, "iterable"))) or any(
-        context.local(i) for o in value.objs for i in getattr(o, "items", ())
+    return any(context.differs(v) for o in boxes for v in (run.attribute(o, "[]"), run.attribute(o, "iterable"))) or any(
+        context.differs(i) for o in value.objs for i in getattr(o, "items", ())
     )
 
 
@@ -358,7 +360,7 @@ def _called_by_all_ranks(context: Context, node: ast.Call) -> bool:
     trained = set(context.facts.loaders)
     for call in context.facts.after.calls(node):
         batches = call.result.of_kind("batch")
-        if call.no_grad or not batches or not batches <= trained or any(context.local(test) for _, test in call.tests):
+        if call.no_grad or not batches or not batches <= trained or any(context.differs(test) for _, test in call.tests):
             return False
     return True
 
@@ -370,10 +372,10 @@ def evaluated_by_all_ranks(context: Context, node: ast.expr, value: Value) -> bo
         return False
     tree, run = context.facts.tree_of(node), context.facts.after
     for up in tree.ancestors(node):
-        if isinstance(up, (ast.If, ast.IfExp, ast.While)) and context.local(run.value(up.test)):
+        if isinstance(up, (ast.If, ast.IfExp, ast.While)) and context.differs(run.value(up.test)):
             return False
     inside = [c for n in ast.walk(node) for c in run.calls(n)]
-    return not any(c.no_grad or any(context.local(test) for _, test in c.tests) for c in inside)
+    return not any(c.no_grad or any(context.differs(test) for _, test in c.tests) for c in inside)
 
 
 def _drawn(run: Run, node: ast.Call) -> bool:

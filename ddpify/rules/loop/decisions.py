@@ -111,7 +111,7 @@ def _files_by_condition(context: Context) -> Iterator[Finding]:
     for d in run.trace.decisions:
         if not isinstance(d.node, ast.If) or d.node in seen or not any(loop.node in loops for loop in d.loops):
             continue
-        if any(o.kind in ("batch", "decided") and o.of in context.shares for o in d.test.origins) and any(
+        if any(o.kind in ("batch", "decided") and o.of in context.sharded_loaders for o in d.test.origins) and any(
             n in writing for s in d.node.body for n in ast.walk(s)
         ):
             seen.add(d.node)
@@ -147,9 +147,9 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
 def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision, test: Value) -> bool:
     """Whether ranks may answer a test differently, and then take other steps or wait for each other for good."""
     around = any(loop.node in context.facts.training_loops for loop in decision.loops) or isinstance(node, ast.While)
-    if not (around or test.of_kind("unknown")) or not (_evaluated(context, test) or context.local(test)):
+    if not (around or test.of_kind("unknown")) or not (_evaluated(context, test) or context.differs(test)):
         return False
-    return parts_ranks(context, node) and not (context.local(test) and ends_with_error(context, node))
+    return parts_ranks(context, node) and not (context.differs(test) and ends_with_error(context, node))
 
 
 def _bounds(context: Context) -> Iterator[Change | Finding]:
@@ -180,13 +180,13 @@ def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
 
 def _same_branch(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:
     """What makes all ranks take the same branch: rank 0's answer, any rank's, or the number of all ranks."""
-    names, local = context.names, context.local(test)
+    names, local = context.names, context.differs(test)
     why, need, edits, level = "", "", list[Edit](), Safety.SAFE
     if not context.facts.is_edited(node):
         pass
     elif not_known := unknown.names(context, test):
         why, need, level = unknown.followed(not_known), "from_rank_zero", Safety.NOTE
-    elif not context.shared(test) and not test.of_kind("decided"):
+    elif not context.from_sharded_data(test) and not test.of_kind("decided"):
         why, need = "all ranks follow rank 0's clock" if local else "all ranks follow rank 0's decision", "from_rank_zero"
     elif not local:
         why, need = "all ranks follow rank 0's decision", "from_rank_zero"

@@ -97,7 +97,7 @@ def _unbound(read: ast.expr, definition: ast.AST) -> bool:
 def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
     """Whether an object holds numbers of a rank's own: it may have got them from any batch."""
     run = context.facts.after
-    return any(context.shared(value) for obj in run.value(node).instances() for value in run.of(obj).values())
+    return any(context.from_sharded_data(value) for obj in run.value(node).instances() for value in run.of(obj).values())
 
 
 def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
@@ -106,7 +106,7 @@ def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
             run = context.facts.after
             known = isinstance(part, ast.Name) or run.definitions.variable(part)  # what a call gives has been looked into itself
-            if known and context.shared(run.value(part)):
+            if known and context.from_sharded_data(run.value(part)):
                 yield part
 
 
@@ -114,7 +114,7 @@ def _batches(context: Context, node: ast.AST) -> Batches | None:
     """The loop over batches around a node."""
     run = context.facts.after
     for up in context.facts.tree_of(node).ancestors(node):
-        if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and run.value(up).batches() & context.shares:
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and run.value(up).batches() & context.sharded_loaders:
             return up
     return None
 

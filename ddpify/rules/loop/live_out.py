@@ -201,7 +201,7 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
     for each in (statement, around):
         if isinstance(each, ast.For) and scopes.same(each.iter, target):  # for key in totals: totals[key] = ...
             only = each.body[0]
-            return isinstance(only, ast.Assign) and not context.shared(run.value(only.value))
+            return isinstance(only, ast.Assign) and not context.from_sharded_data(run.value(only.value))
     if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
         return False
     written = statement.targets[0]
@@ -210,7 +210,7 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
     if not scopes.same(written, target):
         return False
     value = run.value(statement.value)
-    return not any(context.shared(v) for v in (value, *(run.attribute(o, "[]") for o in value.instances())))
+    return not any(context.from_sharded_data(v) for v in (value, *(run.attribute(o, "[]") for o in value.instances())))
 
 
 def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | None:

@@ -311,12 +311,12 @@ def _on_all_ranks(context: Context, call: Call) -> bool:
     """Whether a loss can ask all ranks: it may be edited, and each of its calls is made on every rank, and as often."""
     run = context.facts.after
     given = [call.argument(2, "weight"), *(run.memory.get((o, "weight")) for o in call.func.instances())]
-    if not context.facts.is_edited(call.node) or any(v is not None and context.shared(v) for v in given):
+    if not context.facts.is_edited(call.node) or any(v is not None and context.from_sharded_data(v) for v in given):
         return False  # or the weights are those that each rank takes from its own batch
     every = run.calls(call.node)
     whole_data = not any(c.result.of_kind("batch") & context.sharded_evaluation for c in every)
     trains = all(c.result.of_kind("batch") for c in every)
-    return trains and whole_data and not any(context.local(test) for c in every for _, test in c.tests)
+    return trains and whole_data and not any(context.differs(test) for c in every for _, test in c.tests)
 
 
 def _amount(context: Context, call: Call) -> str:

@@ -90,4 +90,4 @@ def _self_attribute(node: ast.AST) -> str:
 def is_meter(context: Context, obj: New) -> bool:
     """Whether an object of the project's own class adds up what a loop over shares gives it."""
     found = meter(context, obj)
-    return found is not None and any(context.shared(context.facts.after.attribute(obj, n)) for n in found.totals)
+    return found is not None and any(context.from_sharded_data(context.facts.after.attribute(obj, n)) for n in found.totals)

@@ -119,13 +119,20 @@ def _hidden(context: Context) -> Iterator[Finding]:
     run = context.facts.after
     places: list[tuple[ast.AST, str]] = []
     for store in run.trace.stores:
-        if any(isinstance(o, Func) for o in store.receiver.objs) and (context.shared(store.value) or context.local(store.value)):
+        if any(isinstance(o, Func) for o in store.receiver.objs) and (
+            context.from_sharded_data(store.value) or context.differs(store.value)
+        ):
             places.append((store.node, ast.unparse(store.node)))
     for tree in context.facts.trees.values():
         for nonlocals in tree.of(ast.Nonlocal):
             function, names = tree.parent[nonlocals], set(nonlocals.names)
             for node in ast.walk(function) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
-                if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store) and context.shared(run.value(node)):
+                if (
+                    isinstance(node, ast.Name)
+                    and node.id in names
+                    and isinstance(node.ctx, ast.Store)
+                    and context.from_sharded_data(run.value(node))
+                ):
                     places.append((node, node.id))
     for node, text in places:
         yield context.manual(
@@ -145,7 +152,7 @@ def _loops(context: Context) -> Iterator[Batches]:
     drawn = {call.loops[-1].node for source in context.facts.batch_sources for call in run.calls(source) if call.loops}
     for node in context.facts.entry.of(ast.For):
         feeds = any(run.feeds(run.value(part)) for part in ast.walk(node.iter))
-        if node in drawn or (feeds and run.value(node).batches() & context.shares):
+        if node in drawn or (feeds and run.value(node).batches() & context.sharded_loaders):
             yield node
 
 
@@ -228,7 +235,7 @@ def _progress(context: Context) -> Iterator[Change]:
             if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)) or node in seen:
                 continue
             seen |= set(ast.walk(node))
-            if run.value(node).scale == "count" and context.shared(run.value(node)) and not run.value(node).of_kind("world"):
+            if run.value(node).scale == "count" and context.from_sharded_data(run.value(node)) and not run.value(node).of_kind("world"):
                 yield Change(
                     CODE,
                     "a batch is spread over the ranks: together they have seen this many samples",
@@ -286,7 +293,7 @@ def _measured(context: Context, node: ast.expr) -> str:
 def _output_calls(context: Context) -> Iterator[Call]:
     """Calls that print, log or write something computed from a rank's own batches."""
     for call in context.facts.after.trace.calls:
-        if effect(call) is not None and any(context.shared(v) for v in _inner(context, call)):
+        if effect(call) is not None and any(context.from_sharded_data(v) for v in _inner(context, call)):
             yield call
 
 
@@ -307,7 +314,7 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
     message = "this is one rank's own number here"
     fix = "sum or average it over the ranks first"
     for call in _output_calls(context):
-        own = [v for v in _inner(context, call) if context.shared(v)]
+        own = [v for v in _inner(context, call) if context.from_sharded_data(v)]
         if (
             not any(loop.node in loops for loop in call.loops)
             and "torch.save" not in call.func.paths()
@@ -320,7 +327,7 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
             else:
                 yield context.manual(CODE, call.node, message, fix)
     for decision in facts.after.trace.decisions:
-        mine = context.shared(decision.test)
+        mine = context.from_sharded_data(decision.test)
         if mine and not any(loop.node in loops for loop in decision.loops) and isinstance(decision.node, (ast.If, ast.While)):
             yield context.manual(CODE, decision.node, message, fix)
 
@@ -374,10 +381,10 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
 def _also_evaluates(context: Context, loop: Batches) -> bool:
     """Whether the loop runs over shares of the data, and over loaders that every rank reads whole."""
     over = {o for o in context.facts.after.value(loop).batches() if isinstance(o, New)}
-    return bool(over & context.shares) and bool(over - context.shares)
+    return bool(over & context.sharded_loaders) and bool(over - context.sharded_loaders)
 
 
 def _elsewhere(context: Context, loop: Batches) -> Iterator[Finding]:
     for live in live_out(context, loop):
-        if context.shared(live.value) or any(is_meter(context, o) for o in live.value.instances()):
+        if context.from_sharded_data(live.value) or any(is_meter(context, o) for o in live.value.instances()):
             yield context.manual(CODE, live.node, f"`{live.name}` is one rank's own number here", f"average {live.name} over the ranks")

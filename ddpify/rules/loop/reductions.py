@@ -76,13 +76,13 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
     if live.hows <= {"entries"}:
         return _list(context, loop, live, element, sharded, out)
     if live.hows <= {"samples"} or (live.hows <= {"total"} and any(o.path == "list" for o in instances)):
-        if not (context.shared(element) or sharded):
+        if not (context.from_sharded_data(element) or sharded):
             return None
         trim = f"[: len({loader}.dataset)]" if loader and not sharded else ""
         batch_size = f", {loader}.batch_size" if sharded else ""
         return _gathered(context, loop, live, f"{live.whole_target()} = {{gather}}({live.shown}{batch_size}){trim}", out)
     if live.hows <= {"rows"}:
-        return _joined_rows(context, loop, live, loader, out) if context.shared(live.value) or sharded else None
+        return _joined_rows(context, loop, live, loader, out) if context.from_sharded_data(live.value) or sharded else None
     if not sharded and _by_index(context, loop, live, out):
         return out
     if "cells" in live.hows:
@@ -107,7 +107,7 @@ def _joined_rows(context: Context, loop: Batches, live: LiveOut, loader: str, ou
 def _object(context: Context, loop: Batches, live: LiveOut, instances: frozenset[New], out: Reduction) -> Reduction | None:
     """An object whose attributes the loop stores into."""
     apart = {(p.owner, p.name) for p in live.apart}
-    own = {n for o in instances for n, v in context.facts.after.of(o).items() if context.shared(v) and (o, n) not in apart}
+    own = {n for o in instances for n, v in context.facts.after.of(o).items() if context.from_sharded_data(v) and (o, n) not in apart}
     of_project = all(o.cls is not None for o in instances)
     if not own or (of_project and not _read_elsewhere(context, loop, own)):
         return _answers(context, live, out) if of_project else None
@@ -117,8 +117,10 @@ def _object(context: Context, loop: Batches, live: LiveOut, instances: frozenset
 def _number(context: Context, loop: Batches, live: LiveOut, sharded: bool, out: Reduction) -> Reduction | None:
     """A number or tensor: a total is summed over ranks, an average is averaged."""
     value, made, text = live.value, live.value.instances(), live.shown
-    chosen = live.hows == {"total"} and not context.shared(value) and (_by_choice(context, value) or _by_sample(context, loop, live))
-    if not (context.shared(value) or chosen or (sharded and live.hows <= {"total"})):
+    chosen = (
+        live.hows == {"total"} and not context.from_sharded_data(value) and (_by_choice(context, value) or _by_sample(context, loop, live))
+    )
+    if not (context.from_sharded_data(value) or chosen or (sharded and live.hows <= {"total"})):
         return None
     if value.scale is None and not sharded and not made and not chosen:
         return _at_source(context, loop, live, out) if _filled(context, live) else None
@@ -219,7 +221,7 @@ def _list(context: Context, loop: Batches, live: LiveOut, element: Value, sharde
     """A list with one entry for each batch: numbers are reduced as they are appended, the rest is gathered after the loop."""
     mine = [element, *(i for o in element.objs if isinstance(o, Tup) for i in o.items)]
     mine += [context.facts.after.attribute(o, "[]") for o in live.value.instances()]
-    if not sharded and not any(context.shared(v) or context.local(v) for v in mine) and not _by_sample(context, loop, live):
+    if not sharded and not any(context.from_sharded_data(v) or context.differs(v) for v in mine) and not _by_sample(context, loop, live):
         return None
     if any(o.path == "collections.deque" for o in live.value.instances()):
         return _unknown(live, out)
@@ -262,7 +264,9 @@ def _answers(context: Context, live: LiveOut, out: Reduction) -> Reduction | Non
             continue
         statement, dicts = tree.statement(call), [o for o in run.value(call).instances() if o.path in DICTS]
         given = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else call
-        if (isinstance(statement, ast.Expr) and given is call) or not any(context.shared(v) for v in _contents(context, run.value(given))):
+        if (isinstance(statement, ast.Expr) and given is call) or not any(
+            context.from_sharded_data(v) for v in _contents(context, run.value(given))
+        ):
             continue  # nothing is done with it, or it is all ranks' already
         named = isinstance(statement, ast.Assign) and given is call and not guards_of(context).guarded(statement)
         if not named or any(v.scale not in ("mean", None) or v.instances() for v in _contents(context, run.value(call))):
@@ -279,7 +283,7 @@ def _holds_rank_numbers(context: Context, obj: New, depth: int = 0) -> bool:
     """Whether an object holds numbers of this rank's own, in containers, too."""
     attributes = list(context.facts.after.of(obj).values()) if depth < 4 else []
     return any(
-        context.shared(v) or any(_holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS)
+        context.from_sharded_data(v) or any(_holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS)
         for v in attributes
     )
 
@@ -305,7 +309,7 @@ def _filled(context: Context, live: LiveOut) -> bool:
         isinstance(w.node, ast.Assign)
         and isinstance(w.node.targets[0], ast.Subscript)
         and run.value(w.node.value).scale in (*_COUNTED, "mean")
-        and context.shared(run.value(w.node.value))
+        and context.from_sharded_data(run.value(w.node.value))
         for w in live.writes
     )
 
@@ -317,7 +321,7 @@ def _by_index(context: Context, loop: Batches, live: LiveOut, out: Reduction) ->
         node = write.node
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
             return False
-        if any(context.local(context.facts.after.value(up.test)) for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While))):
+        if any(context.differs(context.facts.after.value(up.test)) for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While))):
             return False
         edits, needs = of_rows(context, node.targets[0].slice, node.value)
         if not edits:
@@ -335,18 +339,18 @@ def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, shard
     objs = live.value.instances()
     keys = [run.value(k) for w in live.writes for k in _subscripts(w.node)]
     entries = [run.attribute(o, "[]") for o in objs if o.path in DICTS]  # of each run of the loop, which may have been reduced
-    reduced = bool(entries) and len(entries) == len(objs) and all(v.origins and not context.shared(v) for v in entries)
-    if not sharded and not any(context.shared(v) for v in (*(() if reduced else (element,)), live.value, *keys)):
+    reduced = bool(entries) and len(entries) == len(objs) and all(v.origins and not context.from_sharded_data(v) for v in entries)
+    if not sharded and not any(context.from_sharded_data(v) for v in (*(() if reduced else (element,)), live.value, *keys)):
         return None
     if not is_fresh(context, loop, live):
         return _unknown(live, out)
     if any(w.how not in ("cells", "total") for w in live.writes):
         return _unknown(live, out)
     share = f" / {context.names['world_size']}" if element.scale == "mean" and not sharded else ""
-    counted = element.scale is None and any(context.shared(k) for k in keys)
+    counted = element.scale is None and any(context.from_sharded_data(k) for k in keys)
     if not sharded and element.scale not in (*_COUNTED, "mean", "sample") and not counted:
         return _unknown(live, out)
-    if any(o.path in DICTS for o in objs) and any(context.shared(k) for k in keys):
+    if any(o.path in DICTS for o in objs) and any(context.from_sharded_data(k) for k in keys):
         return _unknown(live, out)
     line = _summed(context, text, live.value, share, live.whole_target()) if objs or live.value.of_kind("sized") else ""
     if not line:
@@ -374,7 +378,7 @@ def _at_source(context: Context, loop: Batches, live: LiveOut, out: Reduction) -
         if (
             not parts
             or write.added is None
-            or any(context.shared(run.value(t.test)) for t in tests)
+            or any(context.from_sharded_data(run.value(t.test)) for t in tests)
             or write.how not in ("total", "entries", "last")
         ):
             out.problem = f"`{live.name}` is carried on from one pass over the data to the next, so it cannot be reduced after each"

@@ -97,7 +97,7 @@ def _rates(context: Context) -> Iterator[Change | Finding]:
         node = store.node
         if node in seen or not isinstance(node, ast.Subscript) or not is_setting(context, node):
             continue
-        names, owned = unknown.names(context, store.value), context.local(store.value)
+        names, owned = unknown.names(context, store.value), context.differs(store.value)
         if not owned and not _evaluated(store.value):
             continue
         seen.add(node)
@@ -119,7 +119,7 @@ def _schedulers(context: Context) -> Iterator[Change | Finding]:
             continue
         seen.add(call.node)
         value, names = call.args[0], unknown.names(context, call.args[0])
-        owned = context.local(value)
+        owned = context.differs(value)
         if not call.node.args or not (_evaluated(value) or owned):
             continue
         if not context.facts.is_edited(call.node) or (owned and not names):
@@ -163,7 +163,7 @@ def _closures(context: Context) -> Iterator[Change | Finding]:
             continue
         for loss in _returned(call.args[0]):
             value = run.value(loss)
-            if not context.local(value):
+            if not context.differs(value):
                 continue
             if not context.facts.is_edited(loss) or value.scale not in ("mean", "sum"):
                 yield context.manual(

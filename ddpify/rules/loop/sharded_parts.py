@@ -38,7 +38,7 @@ def fed(context: Context, parts: list[ast.expr]) -> tuple[list[Edit], set[str]]:
 def of_rows(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Edit], set[str]]:
     """The edits that store the rows of all ranks, under the indices of all where they are the samples'; none where that is not seen."""
     run, name = context.facts.after, context.names["from_all_ranks"]
-    own = [n for n in (index, value) if context.shared(run.value(n))]
+    own = [n for n in (index, value) if context.from_sharded_data(run.value(n))]
     rows = all(run.value(n).scale == "sample" and not run.value(n).instances() for n in own)
     place = index in own if not isinstance(index, ast.Slice) else index not in own and value in own
     if not rows or not place or isinstance(index, ast.Tuple):
@@ -48,7 +48,7 @@ def of_rows(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Ed
 
 def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: list[ast.expr]) -> bool:
     value = context.facts.after.value(node)
-    if (carried is not None and same(node, carried)) or not (context.shared(value) or context.local(value)):
+    if (carried is not None and same(node, carried)) or not (context.from_sharded_data(value) or context.differs(value)):
         return True
     is_carried = carried is not None and any(same(n, carried) for n in ast.walk(node))
     if value.scale in ("sum", "count", "mean") and not value.instances() and not is_carried and not value.of_kind("offset"):

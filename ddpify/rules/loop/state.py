@@ -26,7 +26,7 @@ def written(context: Context) -> Iterator[Change | Finding]:
     state, data = _State(context), _data(context)
     seen: set[ast.AST] = set()
     for event, value in _writes(context):
-        if event.node in seen or not context.shared(value):
+        if event.node in seen or not context.from_sharded_data(value):
             continue
         names = state.written(event)
         if names or _reaches(context, _base(event), data):
@@ -169,7 +169,7 @@ def _by_all(context: Context, event: Store | Call) -> bool:
     around = [loop.element.batches() for loop in event.loops if loop.element.batches()]
     run, tree = context.facts.after, context.facts.tree_of(event.node)
     tests = [up.test for up in tree.ancestors(event.node) if isinstance(up, (ast.If, ast.While, ast.IfExp))]
-    return bool(around) and around[-1] <= feeding and not any(context.local(run.value(t)) for t in tests)
+    return bool(around) and around[-1] <= feeding and not any(context.differs(run.value(t)) for t in tests)
 
 
 def _edits(context: Context, event: Store | Call) -> tuple[list[Edit], set[str]]:

@@ -192,7 +192,7 @@ def _repeated(context: Context, node: ast.Call) -> list[ast.stmt]:
         statement = tree.statement(made[0]) if made else None
         if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
             return []
-        if any(context.local(test) for _, test in call.tests):
+        if any(context.differs(test) for _, test in call.tests):
             return []
         found[statement] = None
     return list(found)
@@ -222,9 +222,9 @@ def _draws_folds(made: Call) -> bool:
 def _shared(context: Context, node: ast.Call) -> Change | Finding:
     helper, tree = context.names["same_on_all_ranks"], context.tree
     calls = context.facts.after.calls(node)
-    own = any(context.local(test) for call in calls for _, test in call.tests)
+    own = any(context.differs(test) for call in calls for _, test in call.tests)
     listed = [context.facts.after.interpreter.element(a) for call in calls for a in call.args]
-    own |= any(v.batches() & {*context.shares, *context.facts.feeding} for v in listed)  # batches of this rank's, kept in a list
+    own |= any(v.batches() & {*context.sharded_loaders, *context.facts.feeding} for v in listed)  # batches of this rank's, kept in a list
     paths = {path for call in calls for path in call.func.paths()}
     if (
         not context.facts.is_edited(node)

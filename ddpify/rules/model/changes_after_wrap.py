@@ -112,7 +112,7 @@ def _stored_into(context: Context, training: frozenset[ast.AST]) -> Iterator[_Re
         if attr == "data" and not isinstance(context.facts.tree_of(store.node).parent[store.node], ast.AugAssign):
             continue
         own = (not cell and store.receiver.of_kind("parameters")) or "torch.nn.Parameter" in store.receiver.kinds()
-        differs = store.value.of_kind("drawn") or context.local(store.value)
+        differs = store.value.of_kind("drawn") or context.differs(store.value)
         if own and differs and any(loop.node in training for loop in store.loops):
             yield store.node, _BY_OWN_NUMBERS, "draw them alike on all ranks, or average them first", ()
 

@@ -144,5 +144,5 @@ def _scaled(context: Context, function: ast.AST) -> bool:
         if isinstance(side, ast.Name) and side.id == names[0]:
             parts = [n for n in ast.walk(factor) if isinstance(n, ast.expr)]
             mine = any(isinstance(n, ast.Name) and n.id == names[0] for n in parts)
-            return not mine and not any(context.local(v) or v.of_kind("drawn") for v in map(context.facts.after.value, parts))
+            return not mine and not any(context.differs(v) or v.of_kind("drawn") for v in map(context.facts.after.value, parts))
     return False

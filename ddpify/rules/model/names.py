@@ -106,11 +106,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _saved_wrapped(context)
     copied = saved_copies.of_objects(context)
     for node in context.tree.nodes():
-        if node in facts.passed and isinstance(node, ast.expr):
+        if node in facts.unwrapped_arguments and isinstance(node, ast.expr):
             yield from _passed(context, node, copied)
         for read in _as_a_list(node):
             wrapped = facts.wrapped(facts.after.value(read))
-            if wrapped and read not in facts.passed:
+            if wrapped and read not in facts.unwrapped_arguments:
                 yield _model_of(context, read, read, "the wrapper cannot be gone through, counted or indexed as the model can")
             elif wrapped is None:
                 yield _either(context, read)
@@ -196,7 +196,12 @@ def _as_a_list(node: ast.AST) -> list[ast.expr]:
 def _by_name(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
     """`hasattr(model, name)` and `setattr(model, name, value)` mean the model's own attribute."""
     facts, asked = context.facts, node.args[0] if node.args else None
-    if asked is None or asked in facts.passed or not facts.after.value(node.func).paths() & {"hasattr", "setattr"} or len(node.args) < 2:
+    if (
+        asked is None
+        or asked in facts.unwrapped_arguments
+        or not facts.after.value(node.func).paths() & {"hasattr", "setattr"}
+        or len(node.args) < 2
+    ):
         return
     name = node.args[1]
     if isinstance(name, ast.Constant) and name.value in _SAME:

@@ -125,7 +125,7 @@ def _branch(context: Context, block: list[ast.stmt], last: ast.stmt) -> ast.If |
         if isinstance(statement, ast.If) and steps and not statement.orelse and _all_inside(steps, statement.body):
             value = facts.after.value(statement.test)
             counts = any(isinstance(n, ast.Mod) for n in ast.walk(statement.test))
-            return statement if counts and _pure(statement.test) and not context.local(value) and not value.of_kind("drawn") else None
+            return statement if counts and _pure(statement.test) and not context.differs(value) and not value.of_kind("drawn") else None
     return None
 
 
