@@ -22,9 +22,9 @@ from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import evaluation
 from ddpify.rules.loop import carried, decisions, loss, metrics
-from ddpify.rules.precision import needed, removal
-from ddpify.rules.process import cuda_visible_devices, local_rank, module, relaunch, setup, spawn
-from ddpify.rules.process.module import NewFile
+from ddpify.rules.precision import apex_version, removal
+from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, runtime_module, setup, spawn
+from ddpify.rules.process.runtime_module import NewFile
 from ddpify.rules.refuse import verdict
 
 _LEDGER = {
@@ -92,10 +92,10 @@ def make_plan(project: Project, options: Options) -> Plan:
     blocked = _blocked(context, findings)
     if blocked:
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
-    changes, place = module.by_file(context, changes)
+    changes, place = runtime_module.by_file(context, changes)
     set_up = functools.partial(setup.change, context, place=place)
     first, added = set_up(changes)
-    findings = sorted([*findings, *module.apart(context, changes), *spawn.one_by_default(context)], key=_rank)
+    findings = sorted([*findings, *runtime_module.apart(context, changes), *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
         _identified((*changes, *first, *spawn.change(context)), project),
@@ -105,7 +105,7 @@ def make_plan(project: Project, options: Options) -> Plan:
         added=added,
         edited=context.facts.edited,
         spawned=spawn.asked(context, added) if options.starts == "spawn" else None,
-        install=needed.install(context, changes),
+        install=apex_version.install(context, changes),
         set_up=set_up,
         bound=_bound(context),
     )
@@ -348,7 +348,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         again = relaunch.move(project, plan.options.starts) if plan.spawned is None else None
         return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context, changes, findings = _decide(_context(project, plan.options, plan.edited))
-    changes, _ = module.by_file(context, changes)
+    changes, _ = runtime_module.by_file(context, changes)
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level in (Safety.NOTE, Safety.REVIEW) for f in plan.findings)
     if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant

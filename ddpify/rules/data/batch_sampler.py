@@ -10,7 +10,7 @@ from ddpify.facts.model import New
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import sampler
-from ddpify.rules.data.call import CODE, LoaderCall
+from ddpify.rules.data.loader_call import CODE, LoaderCall
 
 TORCHS = "torch.utils.data.BatchSampler"
 _FIX = "give each rank its share of each batch: batch[rank::world_size]"

@@ -25,8 +25,8 @@ from ddpify.facts.tree import last_name, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import batch_sampler, factory, loader_uses, sampler, stream
-from ddpify.rules.data.call import POSITIONS, RECIPE, LoaderCall
+from ddpify.rules.data import batch_sampler, loader_factory, loader_uses, sampler, stream
+from ddpify.rules.data.loader_call import POSITIONS, RECIPE, LoaderCall
 from ddpify.rules.data.loader_edits import may_be_none, shard
 
 CODE = "DDP301"
@@ -300,7 +300,7 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
         problem = "the training loader is of a class of its own"
     elif any(_several(context, loader, node) and _evaluates(context, loader) for loader in loaders):
         problem = "this call makes the training loader and an evaluation loader"
-    only = factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and others and not problem else ""
+    only = loader_factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and others and not problem else ""
     if others and not only:
         problem = problem or "this call makes the training loader and an evaluation loader"
     joined = facts.is_edited(node) and not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)

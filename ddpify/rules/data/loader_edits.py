@@ -10,8 +10,8 @@ from ddpify.facts.model import Lit, New, Value, join
 from ddpify.facts.tree import is_none, same
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
-from ddpify.rules.data import batch_sampler, download, factory, sampler, stream
-from ddpify.rules.data.call import CODE, JOINED, POSITIONS, LoaderCall, escaped
+from ddpify.rules.data import batch_sampler, download, loader_factory, sampler, stream
+from ddpify.rules.data.loader_call import CODE, JOINED, POSITIONS, LoaderCall, escaped
 
 
 def shard(site: LoaderCall) -> Iterator[Change | Finding]:
@@ -140,7 +140,7 @@ def _sampler_edits(site: LoaderCall, name: str) -> list[Edit]:
     if site.joined and site.same(shuffle):
         return [Replace(shuffle, f"not {JOINED} and {{0}}", (shuffle,)), given]
     if site.when and not site.same(shuffle):
-        left = factory.negated(site.when)
+        left = loader_factory.negated(site.when)
         return [Replace(shuffle, left if shuffles else f"{left} and {{0}}", () if shuffles else (shuffle,)), given]
     if any(k.arg == "shuffle" for k in node.keywords):
         return [DropArgument(node, "shuffle"), given]

@@ -9,7 +9,7 @@ from ddpify.edits import Replace
 from ddpify.facts.model import Call
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.data.call import CODE
+from ddpify.rules.data.loader_call import CODE
 from ddpify.rules.data.stream import ITERABLE
 
 _HARMLESS = (

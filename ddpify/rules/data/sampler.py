@@ -11,7 +11,7 @@ from ddpify.facts.tree import scope_nodes
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
-from ddpify.rules.data.call import CODE, LoaderCall
+from ddpify.rules.data.loader_call import CODE, LoaderCall
 from ddpify.rules.loop import loss
 
 _TORCH = frozenset(f"torch.utils.data.{name}Sampler" for name in ("Random", "SubsetRandom", "WeightedRandom", "Sequential", "Batch"))

@@ -10,7 +10,7 @@ from ddpify.facts.model import New, Value
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
-from ddpify.rules.data.call import CODE, LoaderCall
+from ddpify.rules.data.loader_call import CODE, LoaderCall
 
 ITERABLE = "torch.utils.data.IterableDataset"
 _FIX = "in its __iter__, yield every (rank * workers + worker)-th item only"

@@ -24,7 +24,7 @@ from ddpify.facts.model import Call, New, Value, join, paths_of
 from ddpify.facts.tensors import BY_WEIGHT
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import counted, coupled_losses, parts
+from ddpify.rules.loop import batch_parts, coupled_losses, divisors
 
 CODE = "DDP402"
 TITLE = "an average over all ranks' samples"
@@ -212,7 +212,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
                 Safety.REVIEW,
             )
         elif loss.scale == "mean" and loss.of_kind("part"):
-            yield from parts.judged(context, node, loss, obligations)
+            yield from batch_parts.judged(context, node, loss, obligations)
         elif loss.scale == "mean":
             yield Proof(obligations[0], "an average over equally many samples on every rank")
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
@@ -229,7 +229,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             )
         elif loss.scale == "weighted" and (change := _by_weight(context, loss, obligations)) is not None:
             yield change
-        elif (averages := counted.find_averages(context, node, loss)) is not None:
+        elif (averages := divisors.find_averages(context, node, loss)) is not None:
             yield Change(
                 CODE,
                 "ranks divide by what each counts in its own share: a total over all counts is divided by, and times their number",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.model import Lit, New, Obj, Part
-from ddpify.facts.uses import is_library_model
+from ddpify.facts.used_parameters import is_library_model
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 

@@ -6,7 +6,7 @@ import ast
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
 from ddpify.facts.model import Call, New, Obj
-from ddpify.facts.uses import Uses
+from ddpify.facts.used_parameters import Uses
 from ddpify.rules.context import Context
 
 _POOLING = frozenset("AutoModel BertModel RobertaModel XLMRobertaModel AlbertModel CamembertModel ViTModel".split())

@@ -23,8 +23,8 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, checkpointing
-from ddpify.rules.precision import backward_optimizers, clipping, present, region, update
-from ddpify.rules.precision.present import Backward
+from ddpify.rules.precision import backward_optimizers, clipping, existing, region, scaler_update
+from ddpify.rules.precision.existing import Backward
 
 CODE = "DDP414"
 TITLE = "mixed precision of apex"
@@ -90,9 +90,9 @@ def changes(context: Context) -> Iterator[Change | Finding]:
 
 def wanted(context: Context) -> list[Backward]:
     """The backward calls that amp is to scale; none where nothing is asked for, or another mixed precision is there."""
-    if not context.options.level or initialized(context) or present.autocasts(context) or present.scalers(context):
+    if not context.options.level or initialized(context) or existing.autocasts(context) or existing.scalers(context):
         return []
-    return present.backwards(context)
+    return existing.backwards(context)
 
 
 def initialized(context: Context) -> list[Call]:
@@ -138,7 +138,7 @@ def _initialize_argument(targets: tuple[Target, ...]) -> str:
 def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
     """What amp cannot go through."""
     facts, run, level = context.facts, context.facts.after, context.options.level
-    site, steps, names = context.amp, present.steps(context), backward_optimizers.Names(context)
+    site, steps, names = context.amp, existing.steps(context), backward_optimizers.Names(context)
     if isinstance(site, Nowhere):
         yield context.manual(CODE, site.node, site.why, _initialize(level))
     elif site is None:
@@ -154,7 +154,7 @@ def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
     if level != "O0":
         for node in dict.fromkeys(c.node for c in run.trace.calls if c.method in _HOOKS):
             yield context.manual(CODE, node, "this hook is given gradients that are scaled", _torch())
-        for node in dict.fromkeys(c.node for c in run.trace.calls if present.GRAD in c.func.paths()):
+        for node in dict.fromkeys(c.node for c in run.trace.calls if existing.GRAD in c.func.paths()):
             yield context.manual(CODE, node, "what autograd.grad gives is not scaled, and small gradients become zero in float16", _torch())
     if facts.averaged or any(averaged.CALL in c.method for c in run.trace.calls):
         yield context.manual(CODE, every[0].call.node, AVERAGED, _torch())
@@ -214,7 +214,7 @@ def looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
     handled = {c.node for c in clipping.clipping_calls(context) if clipping.clipped(context, c)}
     masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
     handled |= {c.node for c in context.facts.after.trace.calls if masters & set(ast.walk(c.node))}
-    for node in dict.fromkeys(c.node for c in update.readers(context)):
+    for node in dict.fromkeys(c.node for c in scaler_update.readers(context)):
         if node not in handled and any(b.call.order < c.order for b in every for c in context.facts.after.calls(node)):
             why = "at O2 the model's gradients stay scaled: the optimizer moves parameters of its own"
             yield context.manual(CODE, node, why, "for p in amp.master_params(optimizer): ... p.grad")

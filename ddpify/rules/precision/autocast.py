@@ -20,8 +20,8 @@ from ddpify.facts.model import Call, New
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.precision import outputs, present, region, scaler
-from ddpify.rules.precision.present import Backward
+from ddpify.rules.precision import existing, outputs, region, scaler
+from ddpify.rules.precision.existing import Backward
 from ddpify.rules.precision.region import Regions
 
 CODE = "DDP412"
@@ -95,17 +95,17 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     amp = context.options.amp
     if amp not in ("torch", "torch-bf16"):
         return
-    every = present.backwards(context)
-    done = [b for b in every if any(present.covered(context, f) for f in b.forwards)]
+    every = existing.backwards(context)
+    done = [b for b in every if any(existing.covered(context, f) for f in b.forwards)]
     todo = [b for b in every if b not in done]
     if done and todo:
         yield from _partly(context, todo)
         return
     yield from _elsewhere(context, todo)
-    for backward in todo if not present.autocasts(context) else ():
+    for backward in todo if not existing.autocasts(context) else ():
         if not backward.forwards:
             yield _by_hand(context, backward.call)
-    if amp == "torch" and not any(present.scaled(b.loss) for b in every) and any(scaler.obstacles(context)):
+    if amp == "torch" and not any(existing.scaled(b.loss) for b in every) and any(scaler.obstacles(context)):
         return  # float16 without a scaler would train, and badly
     found = region.find_regions(context, [b for b in todo if context.facts.is_edited(b.call.node)])
     for first, last in found.runs:

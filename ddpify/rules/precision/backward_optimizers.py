@@ -10,7 +10,7 @@ from ddpify.facts.model import Call, New, Part
 from ddpify.facts.tree import own_nodes
 from ddpify.rules.context import Context
 from ddpify.rules.precision import scaler_scope
-from ddpify.rules.precision.present import Backward
+from ddpify.rules.precision.existing import Backward
 
 
 def optimizers(context: Context, backward: Backward, steps: list[Call]) -> frozenset[New]:

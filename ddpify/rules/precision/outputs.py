@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.rules.context import Context
-from ddpify.rules.precision.present import Backward
+from ddpify.rules.precision.existing import Backward
 
 _NUMBERS = frozenset(
     ("argmax", "argmin", "max", "min", "topk", "sort", "argsort", "long", "int", "bool", "eq", "ne", "gt", "ge", "lt", "le")

@@ -9,8 +9,8 @@ from ddpify.facts.model import Call
 from ddpify.facts.tree import Tree
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
-from ddpify.rules.precision import present
-from ddpify.rules.precision.present import Backward
+from ddpify.rules.precision import existing
+from ddpify.rules.precision.existing import Backward
 
 Block = tuple[ast.stmt, ...]
 UNSAFE = frozenset(("torch.nn.functional.binary_cross_entropy", "torch.binary_cross_entropy"))
@@ -38,7 +38,7 @@ class Regions:
 def find_regions(context: Context, todo: list[Backward]) -> Regions:
     """The statements that lead to these backward calls."""
     out = Regions()
-    breaks = present.trains(context) | _differentiated(context)
+    breaks = existing.trains(context) | _differentiated(context)
     chosen: set[ast.stmt] = set()
     spans: list[list[ast.stmt]] = []
     for backward in todo:
@@ -57,7 +57,7 @@ def find_regions(context: Context, todo: list[Backward]) -> Regions:
 def _differentiated(context: Context) -> frozenset[ast.AST]:
     """The forwards whose outputs `autograd.grad` differentiates: a penalty is computed in float32, its gradients are not scaled."""
     run = context.facts.after
-    calls = [c for c in run.trace.calls if present.GRAD in c.func.paths()]
+    calls = [c for c in run.trace.calls if existing.GRAD in c.func.paths()]
     outputs = [v for c in calls for v in (c.argument(0, "outputs"),) if v is not None]
     return frozenset(node for v in outputs for _, node in v.of_kind("forward"))
 
@@ -123,7 +123,7 @@ class _Slice:
     def spans(self) -> Iterator[list[ast.stmt]]:
         """Runs of statements, each of one block."""
         stack = self.backward.call.stack
-        depths = {present.common(c.stack, stack) for c in self.backward.forwards} | {len(stack)}
+        depths = {existing.common(c.stack, stack) for c in self.backward.forwards} | {len(stack)}
         for depth in sorted(depths):
             anchor = stack[depth] if depth < len(stack) else self.backward.call.node
             if anchor not in self.tree.parent:
@@ -175,7 +175,7 @@ class _Slice:
         """The one call of a simple statement that differentiates, where the statement does other things, too."""
         if not isinstance(s, (ast.Assign, ast.AugAssign)) or isinstance(s.value, ast.Call):
             return None
-        grads = [c for c in self.context.facts.after.trace.calls if present.GRAD in c.func.paths()]
+        grads = [c for c in self.context.facts.after.trace.calls if existing.GRAD in c.func.paths()]
         found = [n for n in ast.walk(s) if isinstance(n, ast.Call) and any(n is c.node or n in c.stack for c in grads)]
         only = found[0] if found else None
         rest = set(ast.walk(s)) - (set(ast.walk(only)) if only is not None else set())

@@ -22,8 +22,8 @@ from ddpify.facts.tree import own_nodes, same, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.precision import migrated, present, switch
-from ddpify.rules.precision.migrated import Out
+from ddpify.rules.precision import apex_replacements, existing, switch
+from ddpify.rules.precision.apex_replacements import Out
 
 CODE = "DDP416"
 TITLE = "remove another mixed precision"
@@ -122,7 +122,7 @@ def _apex(context: Context, out: Out) -> None:
             _dropped(context, out, node)
         else:
             out.to_do.append((node, f"amp.{name} has no like in torch's mixed precision", "cast inside the function: x = x.float()"))
-    migrated.parts(context, out)
+    apex_replacements.parts(context, out)
     if out.places:
         _collapsed(context, out)
         _imports(context, out, "apex")
@@ -289,7 +289,7 @@ def _is_of(statement: ast.Import | ast.ImportFrom, homes: tuple[str, ...]) -> bo
 
 def _torch(context: Context, out: Out) -> None:
     tree, run = context.tree, context.facts.before
-    casts, scalers = present.autocasts(context), present.scalers(context)
+    casts, scalers = existing.autocasts(context), existing.scalers(context)
     for node in (*casts, *scalers):
         out.places.append(node)
         if not context.facts.is_edited(node):

@@ -18,9 +18,9 @@ from ddpify.facts.initialize import Site
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.precision import apex, backward_optimizers, clipping, outputs, present, region, saved
+from ddpify.rules.precision import apex, backward_optimizers, checkpoints, clipping, existing, outputs, region
 from ddpify.rules.precision.clipping import braced
-from ddpify.rules.precision.present import Backward
+from ddpify.rules.precision.existing import Backward
 
 CODE = "DDP415"
 TITLE = "losses scaled by apex"
@@ -64,7 +64,7 @@ _WHY = "apex scales the loss, so that float16 gradients do not become zero"
 
 def changes(context: Context) -> Iterator[Change]:
     """All backward calls, with what belongs to them."""
-    every, steps = apex.wanted(context), present.steps(context)
+    every, steps = apex.wanted(context), existing.steps(context)
     if not every or not isinstance(context.amp, Site) or any(f.level is Safety.MANUAL for f in apex.obstacles(context, every)):
         return
     names = backward_optimizers.Names(context)
@@ -79,7 +79,7 @@ def changes(context: Context) -> Iterator[Change]:
         edits += [Under(context.tree.statement(node), header, (of[0].receiver,), (scaled,)), Replace(of[0].receiver, str(scaled))]
     edits += clipping.clips(context, names)
     edits += clipping.zeroed(context)
-    files = list(saved.sites(context, set(context.facts.optimizers), "amp"))
+    files = list(checkpoints.sites(context, set(context.facts.optimizers), "amp"))
     edits += [e for f in files for e in f.edits("amp", "amp")]
     edits += [*names.edits]
     if context.options.level == "O1":

@@ -21,7 +21,7 @@ from ddpify.facts.model import Call, Method, New
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding
 from ddpify.rules.context import Context
-from ddpify.rules.precision import present, saved, scaler_scope, update
+from ddpify.rules.precision import checkpoints, existing, scaler_scope, scaler_update
 from ddpify.rules.precision.scaler_scope import ScalerScope
 
 CODE = "DDP413"
@@ -94,8 +94,8 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     """The scaler through the whole training, or what stands in the way."""
     if context.options.amp != "torch":
         return
-    every, steps = present.backwards(context), _steps(context)
-    if not every or any(present.scaled(b.loss) for b in every) or _apex(context):
+    every, steps = existing.backwards(context), _steps(context)
+    if not every or any(existing.scaled(b.loss) for b in every) or _apex(context):
         return
     stopped = list(obstacles(context))
     if stopped:
@@ -104,7 +104,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     entry = context.facts.is_edited
     backwards = {b.call.node: b.receiver for b in every if entry(b.call.node)}
     nodes = list(dict.fromkeys(s.node for s in steps if entry(s.node)))
-    files = list(saved.sites(context, {o for s in steps for o in s.receiver.instances()}))
+    files = list(checkpoints.sites(context, {o for s in steps for o in s.receiver.instances()}))
     found = _scaler_scope(context, every, steps, [f.node for f in files])
     assert found is not None  # else it is an obstacle
     edits: list[Edit] = list(found.edits)
@@ -118,23 +118,23 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     yield Change(CODE, _WHY, context.tree.shown, nodes[0], tuple(edits), ("import torch",))
 
 
-def _scaler_scope(context: Context, every: list[present.Backward], steps: list[Call], wished: list[ast.AST]) -> ScalerScope | None:
+def _scaler_scope(context: Context, every: list[existing.Backward], steps: list[Call], wished: list[ast.AST]) -> ScalerScope | None:
     """Where the scaler lives."""
-    uses: list[ast.AST] = [*(b.call.node for b in every), *(s.node for s in steps), *update.places(context, every, steps)]
-    uses += [statement for statement, _ in update.unscaled(context, every, steps)]
+    uses: list[ast.AST] = [*(b.call.node for b in every), *(s.node for s in steps), *scaler_update.places(context, every, steps)]
+    uses += [statement for statement, _ in scaler_update.unscaled(context, every, steps)]
     loops = [b.call.loops[0].node for b in every if b.call.loops]
     name = FreshName(("scaler", "grad_scaler", "loss_scaler"), every[0].call.node)
     optimizers = sorted({o for s in steps for o in s.receiver.instances()}, key=_place)
     return scaler_scope.find_scope(context, optimizers, list(dict.fromkeys(uses)), wished, loops, name)
 
 
-def _in_order(context: Context, found: ScalerScope, every: list[present.Backward], steps: list[Call]) -> Iterator[Edit]:
+def _in_order(context: Context, found: ScalerScope, every: list[existing.Backward], steps: list[Call]) -> Iterator[Edit]:
     """What stands between backward and step, and what ends the iteration."""
-    for statement, optimizer in update.unscaled(context, every, steps):
+    for statement, optimizer in scaler_update.unscaled(context, every, steps):
         yield InsertBefore(statement, f"{found.at(context, statement)}.unscale_({optimizer})")
-    for place in update.places(context, every, steps):
+    for place in scaler_update.places(context, every, steps):
         name = found.at(context, place)
-        scheduler = update.scheduler(context, place)
+        scheduler = scaler_update.scheduler(context, place)
         if scheduler is None:
             yield InsertAfter(place, f"{name}.update()")
             continue
@@ -146,14 +146,14 @@ def _in_order(context: Context, found: ScalerScope, every: list[present.Backward
 def _steps(context: Context) -> list[Call]:
     """The steps of torch's optimizers: what a class of the script's own steps, it steps inside itself."""
     find = context.facts.after.interpreter.find
-    own = {o for s in present.steps(context) for o in s.receiver.instances() if o.cls is not None and find(o.cls, "step") is not None}
-    return [s for s in present.steps(context) if not own & s.receiver.instances()]
+    own = {o for s in existing.steps(context) for o in s.receiver.instances() if o.cls is not None and find(o.cls, "step") is not None}
+    return [s for s in existing.steps(context) if not own & s.receiver.instances()]
 
 
 def obstacles(context: Context) -> Iterator[Finding]:
     """What a scaler cannot go through."""
     entry, steps = context.facts.is_edited, _steps(context)
-    every = present.backwards(context)
+    every = existing.backwards(context)
     stopped = False
     for step in {s.node: s for s in steps}.values():
         stopped |= not entry(step.node)
@@ -176,7 +176,7 @@ def obstacles(context: Context) -> Iterator[Finding]:
     try:
         if not stopped and steps and every and _scaler_scope(context, every, steps, []) is None:
             yield context.manual(CODE, every[0].call.node, "no place was found for a grad scaler that all of the training reaches", _fix())
-    except update.Unclear as unclear:
+    except scaler_update.Unclear as unclear:
         yield context.manual(CODE, unclear.node, str(unclear), _fix())
 
 

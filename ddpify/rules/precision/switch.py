@@ -18,7 +18,7 @@ from ddpify.edits import DropArgument, Edit, SetArgument
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.precision import apex, backward_optimizers, clipping, present
+from ddpify.rules.precision import apex, backward_optimizers, clipping, existing
 
 CODE = "DDP411"
 TITLE = "mixed precision switched"
@@ -84,7 +84,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     yield from _apex(context)
     if amp == "keep" or context.options.level:
         return
-    casts, scalers = present.autocasts(context), present.scalers(context)
+    casts, scalers = existing.autocasts(context), existing.scalers(context)
     off = all(_constant(context, c, "enabled") is False for c in casts)  # else one that is off is a part that stays in float32
     for call in (*casts, *scalers):
         edits = list(_edits(context, call, call in scalers, off))
@@ -184,4 +184,4 @@ def _apex(context: Context) -> Iterator[Change | Finding]:
             names = backward_optimizers.Names(context)
             edits += [*clipping.clips(context, names), *names.edits]
             yield Change(CODE, f"asked for by --amp {asked}", context.tree.shown, node, tuple(edits))
-            yield from apex.looked_at(context, present.backwards(context)) if level == "O2" else ()
+            yield from apex.looked_at(context, existing.backwards(context)) if level == "O2" else ()

@@ -22,9 +22,9 @@ from ddpify.facts.model import New
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example, Safety
 from ddpify.rules.context import NAMES, Context
-from ddpify.rules.precision import needed
-from ddpify.rules.process import joining, module
-from ddpify.rules.process.module import NewFile, Place
+from ddpify.rules.precision import apex_version
+from ddpify.rules.process import joining, runtime_module
+from ddpify.rules.process.runtime_module import NewFile, Place
 from ddpify.runtime import HELPERS
 
 CODE = "DDP101"
@@ -91,14 +91,14 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     pieces = _pieces(context, needs)
     forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith(("fork:", "draws:")))
     wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
-    away = module.new_file(context, place, changes, pieces, wanted)
+    away = runtime_module.new_file(context, place, changes, pieces, wanted)
     elsewhere = frozenset(away.pieces) if away is not None else frozenset[str]()
     here = {n for c in changes if c.file == tree.shown for n in c.needs}
     own_pieces = {p: text for p, text in pieces.items() if p not in elsewhere}
     used = {p for p in pieces if p in here or any(_reads(names[p], text) for text in own_pieces.values())}
-    home = "" if away is None else module.spelled(context, away.name, "__main__")
+    home = "" if away is None else runtime_module.spelled(context, away.name, "__main__")
     taken = [f"from {home} import {names[p]}" for p in pieces if p in elsewhere and p in used]
-    block = needed.comment(changes) + _launched(context, _template("setup", names))
+    block = apex_version.comment(changes) + _launched(context, _template("setup", names))
     if context.own_device is None and ("device" in here or any(_reads(names["device"], text) for text in own_pieces.values())):
         block += _template("device", names)
     functions = [_backend(context, _launched(context, _template("init_distributed", names))), *own_pieces.values()]

@@ -20,7 +20,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.process import cuda_visible_devices
-from ddpify.rules.process.module import NewFile
+from ddpify.rules.process.runtime_module import NewFile
 
 CODE = "DDP106"
 TITLE = "start the processes with mp.spawn"

@@ -10,7 +10,7 @@ from ddpify.facts import library
 from ddpify.facts.model import Call, Func, Method, New
 from ddpify.facts.tree import Tree
 from ddpify.rules.context import Context
-from ddpify.rules.precision.present import Backward, common
+from ddpify.rules.precision.existing import Backward, common
 
 
 class Unclear(Exception):
