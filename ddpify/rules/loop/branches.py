@@ -1,4 +1,4 @@
-"""Whether ranks that take different branches of a condition part for good: other collectives, other steps, other settings."""
+"""Whether ranks may take different branches of a condition: not where the branches run other collectives, steps or settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"
 
 
 def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
-    """Whether ranks that answer a test differently come to different collectives, take different steps or train by different settings."""
+    """Whether a test that ranks answer differently leads them to other collectives, other steps or other settings."""
     if isinstance(node, ast.While):
         return any(n in context.collective_call_sites or _changes_training(context, n) for n in ast.walk(node)) or _leaves(context, node)
     if any(_changes_training(context, n) for n in ast.walk(node)):
@@ -26,12 +26,12 @@ def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
 
 
 def _sites(context: Context, body: Iterable[ast.stmt]) -> list[ast.AST]:
-    """The call sites in statements under which ranks wait for one another."""
+    """The collective call sites in statements."""
     return [n for s in body for n in ast.walk(s) if n in context.collective_call_sites]
 
 
 def _leaves(context: Context, node: ast.If | ast.While) -> bool:
-    """Whether a branch leaves a part of a trained forward, or a loop or a function in which ranks wait for one another."""
+    """Whether a branch leaves a part of a trained forward, or a loop or a function with a collective call site."""
     tree = context.facts.tree_of(node)
     for statement in own_statements(node):
         if not isinstance(statement, (ast.Break, ast.Continue, ast.Return, ast.Raise)):

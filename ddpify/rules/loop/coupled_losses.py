@@ -1,4 +1,4 @@
-"""Losses that couple the samples of a batch: the calls that are given all ranks' rows, so that each rank computes the loss of them all."""
+"""Losses that couple the samples of a batch: their operands are gathered, so that each rank computes the loss of the whole batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPEN = ("other", "weighted")
 
 @dataclass(frozen=True)
 class WholeBatchLoss:
-    """What makes a loss that of the whole batch: the place, the edits there, and the expressions that are all ranks' rows then."""
+    """The edits that gather the operands of a loss: where they are, and the expressions that then hold all ranks' rows."""
 
     node: ast.AST
     edits: tuple[Edit, ...]
@@ -30,12 +30,12 @@ class WholeBatchLoss:
 
     @property
     def redistributes(self) -> tuple[tuple[ast.expr, str], ...]:
-        """What the expressions are then."""
+        """The placement of these expressions once the edits are made."""
         return tuple((a, "whole") for a in self.rows)
 
 
 def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
-    """What makes the loss of a backward call that of the whole batch; None where that is not seen."""
+    """The edits by which a backward call starts from the loss of the whole batch; None where none were found."""
     if pads(context, loss) or _varied(context, loss):
         return None
     calls, names = _by_calls(context, node, loss), _by_names(context, node, loss)
@@ -46,7 +46,7 @@ def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatc
 
 
 def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
-    """The calls that compute the loss are given all ranks' rows."""
+    """Gather the arguments of the calls that compute the loss."""
     rows = {n: r for n in _open(context, node, loss) if (r := _rows(context, n)) is not None}
     if not rows:
         return None
@@ -67,7 +67,7 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss |
 
 
 def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
-    """What the loss is computed from, line by line, becomes all ranks' rows under its own names, once the last forward is done."""
+    """Gather the variables that the loss is computed from, under their own names, once the last forward is done."""
     if not context.facts.is_edited(node) or not evaluated_by_all_ranks(context, node, loss):
         return None
     tree = context.tree
@@ -167,12 +167,12 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
 
 
 def _uneven(run: Run, node: ast.AST) -> bool:
-    """Whether an expression brings a rank's own rows together with all ranks' rows."""
+    """Whether an expression has operands of one rank's rows and operands of all ranks' rows."""
     return isinstance(node, (ast.BinOp, ast.Compare, ast.Call)) and uneven([run.value(n) for n in expressions(node)])
 
 
 def _apart(context: Context, after: Run, node: ast.Call) -> bool:
-    """Whether the losses of other backward calls stay what they are, or are whole, too."""
+    """Whether the losses of other backward calls do not change, or are of the whole batch, too."""
     for other in {loop.backward.node for loop in context.facts.loops} - {node}:
         was, now = loss_in(context.facts.after, other), loss_in(after, other)
         if now.scale != was.scale and not is_of_whole_batch(now):
@@ -282,7 +282,7 @@ def _ends(context: Context, backward: ast.Call) -> set[ast.AST]:
 
 
 def _runs_model(context: Context, call: Call, given: list[Value]) -> bool:
-    """Whether a call is, or is handed, a network: that sees each rank's own rows."""
+    """Whether a call is, or is passed, a network: a network is run on each rank's own rows."""
     run = context.facts.after
     called = [o for o in run.unwrap(call.func) if isinstance(o, (New, Part))]
     if any(isinstance(o, New) and o.cls is None and o.path.startswith(("torch.nn.", "torchvision.")) for o in called):

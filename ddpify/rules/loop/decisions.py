@@ -103,7 +103,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 
 def _files_by_condition(context: Context) -> Iterator[Finding]:
-    """Files written inside the training loop on the strength of a rank's own numbers."""
+    """Files written inside the training loop under a condition that differs between ranks."""
     run = context.facts.after
     loops = {t.batch.node for t in context.facts.loops if t.batch is not None}
     writing = {c.node for c in run.trace.calls if effect(c) == "file"}
@@ -179,7 +179,7 @@ def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
 
 
 def _same_branch(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:
-    """What makes all ranks take the same branch: rank 0's answer, any rank's, or the number of all ranks."""
+    """The edit by which all ranks take the same branch: rank 0's answer, that of any rank, or a reduced number."""
     names, local = context.names, context.differs(test)
     why, need, edits, level = "", "", list[Edit](), Safety.SAFE
     if not context.facts.is_edited(node):

@@ -61,7 +61,7 @@ def _mean_of(context: Context, node: ast.expr) -> ast.expr | None:
 
 
 def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
-    """What divides a total by that of all ranks, and multiplies it by their number."""
+    """The edits that divide a total by the reduced divisor, and multiply it by the number of ranks."""
     run, total, world = context.facts.after, context.names["sum_over_ranks"], context.names["world_size"]
     if isinstance(node, ast.BinOp):
         divisor = _divisor(context, node.right)

@@ -1,4 +1,4 @@
-"""What a loop leaves of its last batch: where that is only shown or stored, it is rank 0's own."""
+"""Live-out variables of the last batch: where they are only shown or stored, rank 0's value is used."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _of_library(obj: object) -> bool:
 
 
 def of_one_batch(context: Context, node: ast.AST) -> bool:
-    """Whether what an expression has of a rank's own batches comes from one of them only: nothing was built up over several."""
+    """Whether an expression depends on one batch alone: nothing in it was accumulated over several."""
     return any(True for _ in _rank_reads(context, node)) and _of_one(context, node, set())
 
 
@@ -95,13 +95,13 @@ def _unbound(read: ast.expr, definition: ast.AST) -> bool:
 
 
 def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
-    """Whether an object holds numbers of a rank's own: it may have got them from any batch."""
+    """Whether an object holds numbers that differ between ranks: they may be of any batch."""
     run = context.facts.after
     return any(context.from_sharded_data(value) for obj in run.value(node).instances() for value in run.of(obj).values())
 
 
 def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
-    """The names and attributes in an expression that hold numbers of a rank's own."""
+    """The names and attributes in an expression that hold numbers which differ between ranks."""
     for part in ast.walk(node):
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
             run = context.facts.after

@@ -1,4 +1,4 @@
-"""What a loop over batches defines that is read once the loop is over."""
+"""The live-out variables of a loop over batches: what it defines that is read after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ddpify.rules.loop.meters import meter
 
 @dataclass(frozen=True)
 class LiveOut:
-    """Something that a loop defines and that is live after it: how it is written in the loop, and the first use of it."""
+    """A live-out variable of a loop: how the loop writes it, and the first use of it after the loop."""
 
     target: ast.expr
     writes: tuple[Write, ...]
@@ -34,11 +34,11 @@ class LiveOut:
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return ast.unparse(self.target)
 
     def whole_target(self) -> str:
-        """What is assigned to put all of it in another's place: the entries of a list that has other names, too."""
+        """The target that replaces its value: the slice of all entries for a list that has other names, too."""
         lists = bool(self.value.objs) and all(isinstance(o, New) and o.path == "list" for o in self.value.objs)
         return f"{self.shown}[:]" if self.aliased and lists else self.shown
 
@@ -49,7 +49,7 @@ class LiveOut:
 
 
 def live_out(context: Context, loop: Batches) -> list[LiveOut]:
-    """What a loop defines and something reads after it, in the order of the names."""
+    """The live-out variables of a loop, in the order of their names."""
     out, called = [], list(_in_callees(context, loop))
     apart = frozenset(place for _, places in called for place in places)
     for group, places in (*((g, places_of(context, loop, g)) for g in written(context, loop)), *called):
@@ -150,7 +150,7 @@ def _passed(context: Context, loop: Batches) -> Iterator[Write]:
 
 
 def _is_reduced(context: Context, loop: Batches, group: list[Write]) -> bool:
-    """Whether a change that is made already lets this hold the number of all ranks."""
+    """Whether a change that is made already replicates this variable."""
     scopes, tree = context.facts.after.scopes, context.facts.tree_of(loop)
     statements = (loop, *(tree.statement(w.node) for w in group))
     return any(scopes.same(group[0].target, done) for s in statements for done in context.assumed.replicated_after.get(s, ()))
@@ -225,7 +225,7 @@ def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | Non
 
 
 def _value(context: Context, target: ast.expr, node: ast.AST) -> Value:
-    """What something is where it is used."""
+    """The value of a live-out variable at its use."""
     run = context.facts.after
     if not isinstance(node, ast.expr):
         return NOTHING

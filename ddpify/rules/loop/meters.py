@@ -88,6 +88,6 @@ def _self_attribute(node: ast.AST) -> str:
 
 
 def is_meter(context: Context, obj: New) -> bool:
-    """Whether an object of the project's own class adds up what a loop over shares gives it."""
+    """Whether an object of a class of the project accumulates what a loop over sharded batches passes to it."""
     found = meter(context, obj)
     return found is not None and any(context.from_sharded_data(context.facts.after.attribute(obj, n)) for n in found.totals)

@@ -1,4 +1,4 @@
-"""How each thing that a loop defines and that is live after it becomes that of all ranks: totals are summed, lists gathered."""
+"""How a variable that is live after a loop is reduced over the ranks: totals are summed, averages averaged, lists gathered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COUNTED = ("sum", "count", "total")
 
 @dataclass
 class Reduction:
-    """What makes it all ranks': lines after the loop, edits inside it, or the reason why neither is known."""
+    """The reduction of one live-out variable: lines after the loop, edits inside it, or the reason why neither is known."""
 
     lines: list[str] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
@@ -61,7 +61,7 @@ def _loader_in(context: Context, over: ast.expr) -> str:
 
 
 def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded: bool) -> Reduction | None:
-    """What to do about one of them; None where it is nothing that differs between ranks. `loader` is the loop's loader, as text."""
+    """The reduction of a live-out variable; None where it does not differ between ranks. `loader` is the loop's loader, as text."""
     out = Reduction()
     instances = live.value.instances()
     element = _element(context, live)
@@ -211,7 +211,7 @@ def _unknown(live: LiveOut, out: Reduction) -> Reduction:
 
 
 def _element(context: Context, live: LiveOut) -> Value:
-    """What a container holds that the loop filled."""
+    """The values that the loop put into a container."""
     run = context.facts.after
     values = [run.value(w.added) for w in live.writes if w.added is not None]
     return join(values or [run.attribute(o, "[]") for o in live.value.instances() if o.path in COLLECTIONS] or [live.value])
@@ -280,7 +280,7 @@ def _answers(context: Context, live: LiveOut, out: Reduction) -> Reduction | Non
 
 
 def _holds_rank_numbers(context: Context, obj: New, depth: int = 0) -> bool:
-    """Whether an object holds numbers of this rank's own, in containers, too."""
+    """Whether an object holds numbers that differ between ranks, in containers, too."""
     attributes = list(context.facts.after.of(obj).values()) if depth < 4 else []
     return any(
         context.from_sharded_data(v) or any(_holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS)
@@ -303,7 +303,7 @@ def _gathered(context: Context, loop: Batches, live: LiveOut, line: str, out: Re
 
 
 def _filled(context: Context, live: LiveOut) -> bool:
-    """Whether numbers of a rank's own batches are stored in the elements of a tensor or an array, one after another."""
+    """Whether numbers of sharded batches are stored in the elements of a tensor or an array, one after another."""
     run = context.facts.after
     return all(
         isinstance(w.node, ast.Assign)
@@ -368,7 +368,7 @@ def _subscripts(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _at_source(context: Context, loop: Batches, live: LiveOut, out: Reduction) -> Reduction:
-    """What goes on from one pass to the next, or steers inside the loop, is fed with the numbers of all ranks."""
+    """The reduction of a loop-carried variable, or of one that steers inside the loop: each value that is added to it is reduced."""
     run, tree = context.facts.after, context.facts.tree_of(loop)
     for write in live.writes:
         if write.how == "last" and isinstance(write.added, ast.Constant):
@@ -392,7 +392,7 @@ def _at_source(context: Context, loop: Batches, live: LiveOut, out: Reduction) -
 
 
 def _steers_total(context: Context, loop: Batches, live: LiveOut) -> bool:
-    """Whether a total that goes on from run to run decides inside the loop what is trained or written."""
+    """Whether a total that is carried from run to run of the loop decides inside it what is trained or written."""
     exposed = "total" in live.hows and context.facts.after.definitions.exposed(loop, live.places)
     return exposed and steered(context, loop, live.target) is not None
 

@@ -22,7 +22,7 @@ _DATA_SETS = ("torch.utils.data.", "list", "dict")
 
 
 def written(context: Context) -> Iterator[Change | Finding]:
-    """Each write, made with the numbers of all ranks where that can be done."""
+    """Each write of state, with reduced numbers where that can be done."""
     state, data = _State(context), _data(context)
     seen: set[ast.AST] = set()
     for event, value in _writes(context):
@@ -147,7 +147,7 @@ def _reaches(context: Context, node: ast.expr, data: set[Obj]) -> bool:
 
 
 def _of_all(context: Context, event: Store | Call, name: str) -> Change | Finding:
-    """The edit that writes the numbers of all ranks, or what is to be done by hand."""
+    """The edit that reduces what is written, or what is to be done by hand."""
     tree = context.facts.tree_of(event.node)
     edits: list[Edit] = []
     needs: set[str] = set()
