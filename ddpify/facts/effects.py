@@ -12,81 +12,31 @@ from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Sto
 
 Effect = Literal["print", "file", "folder"]
 
-_PRINTS = (
-    "print",
-    "pprint.",
-    "loguru.logger.",
-    "sys.stdout.",
-    "sys.stderr.",
-    "torchsummary.summary",
-    "torchinfo.summary",
-    "IPython.display",
-    "prettytable",
-    "rich.print",
+_PRINTS = tuple(
+    """
+        print pprint. loguru.logger. sys.stdout. sys.stderr. torchsummary.summary torchinfo.summary IPython.display prettytable rich.print
+    """.split()
 )
-_WRITES = (
-    "torch.save",
-    "torch.jit.save",
-    "torch.export.save",
-    "dill.dump",
-    "cloudpickle.dump",
-    "torchvision.utils.save_image",
-    "numpy.save",
-    "json.dump",
-    "pickle.dump",
-    "yaml.dump",
-    "shutil.",
-    "os.remove",
-    "os.rename",
-    "os.replace",
-    "os.unlink",
-    "os.rmdir",
-    "cv2.imwrite",
-    "imageio.",
-    "matplotlib.",
-    "seaborn.",
-    "joblib.dump",
-    "scipy.io.savemat",
-    "wandb.",
-    "tensorboard_logger.",
-    "mlflow.",
-    "neptune.",
-    "comet_ml.",
-    "clearml.",
-    "os.system",
-    "torch.onnx.export",
-    "safetensors.torch.save",
-    "scipy.misc.imsave",
-    "torchvision.utils.save",
+_WRITES = tuple(
+    """
+        torch.save torch.jit.save torch.export.save dill.dump cloudpickle.dump torchvision.utils.save_image numpy.save json.dump pickle.dump
+        yaml.dump shutil. os.remove os.rename os.replace os.unlink os.rmdir cv2.imwrite imageio. matplotlib. seaborn. joblib.dump
+        scipy.io.savemat wandb. tensorboard_logger. mlflow. neptune. comet_ml. clearml. os.system torch.onnx.export safetensors.torch.save
+        scipy.misc.imsave torchvision.utils.save
+    """.split()
 )
 _FOLDERS = frozenset(("os.mkdir", "os.makedirs"))
 _READS = frozenset(
-    (
-        "json.dumps",
-        "pickle.dumps",
-        "dill.dumps",
-        "cloudpickle.dumps",
-        "yaml.dumps",
-        "shutil.which",
-        "imageio.imread",
-        "imageio.v2.imread",
-        "matplotlib.use",
-        "shutil.disk_usage",
-        "matplotlib.pyplot.imread",
-        "shutil.get_terminal_size",
-        "imageio.get_reader",
-        *(f"wandb.{kind}" for kind in ("Audio", "Graph", "Histogram", "Html", "Image", "Object3D", "Plotly", "Table", "Video")),
-        "matplotlib.pyplot.switch_backend",
-    )
+    """
+        json.dumps pickle.dumps dill.dumps cloudpickle.dumps yaml.dumps shutil.which shutil.disk_usage shutil.get_terminal_size
+        imageio.imread imageio.v2.imread imageio.get_reader matplotlib.use matplotlib.pyplot.imread matplotlib.pyplot.switch_backend
+        wandb.Audio wandb.Graph wandb.Histogram wandb.Html wandb.Image wandb.Object3D wandb.Plotly wandb.Table wandb.Video
+    """.split()
 )
-WRITERS = (
-    "SummaryWriter",
-    "tensorboard_logger.Logger",
-    "FileWriter",
-    "Visdom",
-    "aim.Run",
-    "Task.init",
-    "mlflow.start_run",
+WRITERS = tuple(
+    """
+        SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run
+    """.split()
 )
 SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do nothing
     "wandb.init": ("mode", '"disabled"'),
@@ -112,14 +62,10 @@ _WRITING_METHODS = frozenset(
 )
 _PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
 _LOG_METHODS = frozenset(("info", "debug", "warning", "warn", "error", "critical", "log", "exception"))
-_DRAWS_OR_COMMUNICATES = (
-    "torch.distributed.",
-    "random.",
-    "numpy.random.",
-    "torch.rand",
-    "torch.normal",
-    "torch.bernoulli",
-    "torch.multinomial",
+_DRAWS_OR_COMMUNICATES = tuple(
+    """
+        torch.distributed. random. numpy.random. torch.rand torch.normal torch.bernoulli torch.multinomial
+    """.split()
 )
 _SAME_FOR_ALL = frozenset(("get_rank", "get_world_size", "is_initialized", "is_available", "get_backend"))
 _ADVANCING = frozenset(

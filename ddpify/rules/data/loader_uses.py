@@ -12,27 +12,11 @@ from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import CODE
 from ddpify.rules.data.stream import ITERABLE
 
-_HARMLESS = (
-    "enumerate",
-    "len",
-    "tqdm.",
-    "iter",
-    "zip",
-    "print",
-    "next",
-    "isinstance",
-    "itertools.",
-    "range",
-    "list",
-    "torch.utils.data.",
-    "type",
-    "hasattr",
-    "getattr",
-    "prefetch_generator.",
-    "reversed",
-    "id",
-    "str",
-    "super",
+_HARMLESS = tuple(
+    """
+        enumerate len tqdm. iter zip print next isinstance itertools. range list torch.utils.data. type hasattr getattr prefetch_generator.
+        reversed id str super
+    """.split()
 )
 
 

@@ -72,15 +72,10 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 _FETCHES = frozenset(
-    (
-        "urllib.request.urlretrieve",
-        "wget.download",
-        "gdown.download",
-        "gdown.download_folder",
-        "gdown.cached_download",
-        "shutil.unpack_archive",
-        "torch.hub.download_url_to_file",
-    )
+    """
+        urllib.request.urlretrieve wget.download gdown.download gdown.download_folder gdown.cached_download shutil.unpack_archive
+        torch.hub.download_url_to_file
+    """.split()
 )
 _CHECKING = frozenset(  # they look for themselves what is there
     (

@@ -75,21 +75,10 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 _BARS = frozenset(
-    (
-        "tqdm.tqdm",
-        "tqdm.trange",
-        "tqdm.tqdm_notebook",
-        "tqdm.tnrange",
-        "tqdm.tqdm_auto",
-        "tqdm.rich.tqdm",
-        "tqdm.rich.trange",
-        "tqdm.contrib.tenumerate",
-        "tqdm.contrib.tzip",
-        "rich.progress.track",
-        "rich.progress.Progress",
-        "alive_progress.alive_bar",
-        "alive_progress.alive_it",
-    )
+    """
+        tqdm.tqdm tqdm.trange tqdm.tqdm_notebook tqdm.tnrange tqdm.tqdm_auto tqdm.rich.tqdm tqdm.rich.trange tqdm.contrib.tenumerate
+        tqdm.contrib.tzip rich.progress.track rich.progress.Progress alive_progress.alive_bar alive_progress.alive_it
+    """.split()
 )
 _TO_A_FILE = ("progress.bar.", "progress.spinner.", "progress.counter.")
 _FIXED = ("progressbar.", "progress.bar.", "progress.spinner.", "fastprogress.", "pkbar.", "keras.utils.Progbar", "enlighten.")

@@ -79,32 +79,16 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
-_DRAWS = (
-    "torch.utils.data.random_split",
-    "torch.randperm",
-    "numpy.random.",
-    "random.",
-    "sklearn.model_selection.",
-    "sklearn.datasets.make_",
-    "sklearn.utils.shuffle",
-    "torch.rand",
-    "torch.randn",
-    "torch.randint",
-    "torch.normal",
-    "torch.bernoulli",
-    "torch.multinomial",
+_DRAWS = tuple(
+    """
+        torch.utils.data.random_split torch.randperm numpy.random. random. sklearn.model_selection. sklearn.datasets.make_
+        sklearn.utils.shuffle torch.rand torch.randn torch.randint torch.normal torch.bernoulli torch.multinomial
+    """.split()
 )
-_DRAWN_FROM = (
-    "seed",
-    "default_rng",
-    "RandomState",
-    "Generator",
-    "Random",
-    "SystemRandom",
-    "get_state",
-    "set_state",
-    "getstate",
-    "setstate",
+_DRAWN_FROM = tuple(
+    """
+        seed default_rng RandomState Generator Random SystemRandom get_state set_state getstate setstate
+    """.split()
 )
 _RESTORES = {
     "torch.set_rng_state": "torch",
