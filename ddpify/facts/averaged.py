@@ -13,7 +13,6 @@ from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, same, scope_nodes
 
 CALL = "average_gradients"
-START = "start_alike"
 
 
 def fill(facts: Facts) -> None:
@@ -163,7 +162,8 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
     for model in (TrainedModel(frozenset((root,)), frozenset()), *([together] if together is not None else [])):
         for statement, target in wrap_places.candidates(facts, model, step):
             own = any(
-                isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None) for up in _around(facts, statement)
+                isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None)
+                for up in facts.tree_of(statement).ancestors(statement)
             )
             if not own and facts.is_edited(statement) and _refers_to(facts, statement, target, root):
                 return Start(statement, ast.unparse(target), root, target)
@@ -176,10 +176,6 @@ def _outermost(run: Run, owner: Obj) -> Obj:
     for up in run.roots(owner) if isinstance(owner, (New, Part)) else ():
         root = up if _is_module(run, up) else root
     return root
-
-
-def _around(facts: Facts, statement: ast.stmt) -> Iterator[ast.AST]:
-    return facts.tree_of(statement).ancestors(statement)
 
 
 def _refers_to(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:

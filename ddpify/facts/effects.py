@@ -241,7 +241,7 @@ class Effects:
             calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
             self._with_side_effects[node] = (
                 any(self._call_has_side_effects(c, node) for c in calls)
-                or any(self._store_has_side_effects(s, node) for s in self.stores_under.get(node, ()))
+                or any(self._changes(s.receiver, s.node, node) for s in self.stores_under.get(node, ()))
                 or any(self._binds_global_that_is_read(f) for f in self._functions(calls))
             )
         return self._with_side_effects[node]
@@ -299,9 +299,6 @@ class Effects:
             passive = _PASSIVE if call.method in _CHANGING else (*_PASSIVE, *_HANDLES)
             return any(self._outer(m, root) and not m.path.startswith(passive) and not is_writer(m) for m in roots)
         return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
-
-    def _store_has_side_effects(self, store: Store, root: ast.AST) -> bool:
-        return self._changes(store.receiver, store.node, root)
 
     def _changes(self, receiver: Value, node: ast.expr, root: ast.AST) -> bool:
         """Whether an attribute or element that is stored changes what was there before a call."""

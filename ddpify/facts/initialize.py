@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 from ddpify.facts import collect, library, runs, wrap_places
 from ddpify.facts.collect import Facts, TrainedModel
-from ddpify.facts.model import Call, New
+from ddpify.facts.model import Call
 from ddpify.facts.tree import own_nodes, same, structure
 from ddpify.facts.wrap_places import Event
 from ddpify.records import dataclass
@@ -66,7 +66,9 @@ def place(facts: Facts) -> Site | Nowhere | None:
         if any(inside & {c.node, *c.stack} for c in _loads(facts, event[0], train.order)):
             continue
         models = [_target(facts, statement, m) for m in facts.models]
-        optimizers = [_target(facts, statement, TrainedModel(frozenset({o}), frozenset())) for o in sorted(facts.optimizers, key=_line)]
+        optimizers = [
+            _target(facts, statement, TrainedModel(frozenset({o}), frozenset())) for o in sorted(facts.optimizers, key=runs.place_of)
+        ]
         early = [t for t in models if t is not None and _is_wrapped(facts, statement, t.node)]
         if early and None not in optimizers:
             return Nowhere(statement, "this model is wrapped by then: amp.initialize comes between optimizer and wrapper")
@@ -78,10 +80,6 @@ def place(facts: Facts) -> Site | Nowhere | None:
 def _loads(facts: Facts, after: int, before: int) -> list[Call]:
     """The calls between two events that load what a checkpoint holds: amp comes first."""
     return [c for c in facts.before.trace.calls if c.method == "load_state_dict" and after < c.order < before]
-
-
-def _line(optimizer: New) -> runs.Place:
-    return runs.place_of(optimizer)
 
 
 def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | None:

@@ -558,14 +558,11 @@ class _Body:
 
     def _named(self, node: ast.Name) -> Outcome:
         value = self.arguments.get(node.id, self.run.value(node))
-        counts = {o for o in value.origins if o.kind == "index" and self._own_loop(o.of)}
+        counts = {o for o in value.origins if o.kind == "index" and o.of in self.loops}
         known = {o.value for o in value.objs if isinstance(o, Lit) and isinstance(o.value, (bool, int, str, float, type(None)))}
         if len(known) > 1 or value.scale is not None or any(o.kind in _CHANGING for o in value.origins - counts):
             return "open"
         return "each" if counts else "fixed"
-
-    def _own_loop(self, loop: object) -> bool:
-        return loop in self.loops
 
 
 def _arguments(run: Run, func: Func, calls: list[Call]) -> dict[str, Value]:

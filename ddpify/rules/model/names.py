@@ -159,7 +159,7 @@ def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
         yield from _type_test(context, node.args[1])
     if _asks_the_class(context, node) and facts.wrapped(run.value(node.args[0])):
         yield _model_of(context, node.args[0], node.args[0], "the class that is asked for is the model's, not its wrapper's")
-    if _trains(context, node) or not run.calls(node):
+    if node in context.training or not run.calls(node):
         return
     if isinstance(node.func, ast.Attribute) and node.func.attr == "forward" and facts.wrapped(run.value(node.func.value)):
         yield _model_of(context, node, node.func.value, _EVALUATION)
@@ -238,10 +238,6 @@ def _type_test(context: Context, kind: ast.expr) -> Iterator[Change]:
                 (Replace(part, "DistributedDataParallel"),),
                 ("from torch.nn.parallel import DistributedDataParallel",),
             )
-
-
-def _trains(context: Context, node: ast.Call) -> bool:
-    return node in context.training
 
 
 def _optional(context: Context, node: ast.expr) -> tuple[bool, str]:

@@ -128,13 +128,13 @@ def _not_moved(result: Move, file: SourceFile, node: ast.AST, why: str, fix: str
     return result
 
 
-def _path(file: SourceFile, node: ast.expr) -> str:
-    return Purity(file.tree).path(node)
-
-
 def _started(file: SourceFile, call: ast.Call) -> bool:
     """Whether a call makes a process that trains: one in a file that starts a process group."""
-    return last_name(call.func) == "Process" and "init_process_group" in file.source.text and "multiprocessing" in _path(file, call.func)
+    return (
+        last_name(call.func) == "Process"
+        and "init_process_group" in file.source.text
+        and "multiprocessing" in Purity(file.tree).path(call.func)
+    )
 
 
 def _spawns(file: SourceFile) -> Iterator[ast.Call]:
