@@ -90,42 +90,39 @@ def is_bar(obj: object) -> bool:
 
 def effect(call: Call) -> Effect | None:
     """The side effect of one call of a library, if it is output, a file or a folder."""
-    for path in (o.path for o in call.func.objs if isinstance(o, Ext)):
-        found = _effect_of(path, call)
-        if found is not None:
-            return found
-    for obj in call.func.objs:
-        root = maker(obj) if isinstance(obj, (Method, Part)) else None
-        if root is None:
-            continue
-        if is_writer(root) or root.path.startswith(DRAWN):
-            return "file"
-        if isinstance(obj, Method) and (
-            (root.path.startswith(_LOGGERS) and obj.name in _LOG_METHODS)
-            or (root.path.startswith("tqdm.") and obj.name == "write")
-            or (root.path.startswith("rich.") and obj.name in _CONSOLES)
-        ):
-            return "print"
-    if not isinstance(call.node.func, ast.Attribute):
+    of_functions = (_effect_of(o.path, call) for o in call.func.objs if isinstance(o, Ext))
+    of_objects = (_effect_of_object(o) for o in call.func.objs if isinstance(o, (Method, Part)))
+    found = next((each for each in (*of_functions, *of_objects) if each is not None), None)
+    return found if found is not None or not isinstance(call.node.func, ast.Attribute) else _effect_of_name(call)
+
+
+def _effect_of_object(func: Method | Part) -> Effect | None:
+    """What a method of a writer, a figure, a logger or a console does."""
+    root = maker(func)
+    if root is None:
         return None
-    if (
-        call.method in _WRITING_METHODS
-        and not call.func.paths()
-        and not any(isinstance(o, Lit) for o in call.receiver.objs)
-        and (call.method != "dump")
-    ):
+    if is_writer(root) or root.path.startswith(DRAWN):
         return "file"
-    if call.method == "save" and any(isinstance(o, Method) and isinstance(o.of, New) and o.of.cls is not None for o in call.func.objs):
-        return "file"  # a network that was compiled by torch.jit: its class has no such method
-    if saves_itself(call):
+    if isinstance(func, Part):
+        return None
+    logs = root.path.startswith(_LOGGERS) and func.name in _LOG_METHODS
+    bar = root.path.startswith("tqdm.") and func.name == "write"
+    return "print" if logs or bar or (root.path.startswith("rich.") and func.name in _CONSOLES) else None
+
+
+def _effect_of_name(call: Call) -> Effect | None:
+    """What a method does whose object is not known, by its name."""
+    method, known = call.method, bool(call.func.paths())
+    if method == "mkdir":
+        return "folder"
+    literal = any(isinstance(o, Lit) for o in call.receiver.objs)
+    compiled = method == "save" and any(isinstance(o, Method) and isinstance(o.of, New) and o.of.cls is not None for o in call.func.objs)
+    moved = method in ("rename", "replace", "rmdir") and any(p.startswith("pathlib.") for p in call.receiver.kinds())
+    writes_itself = method in _WRITING_METHODS and method != "dump" and not known and not literal
+    # a network that was compiled by torch.jit: its class has no method `save`
+    if writes_itself or compiled or saves_itself(call) or (method in _PATH_METHODS and not known) or moved:
         return "file"
-    if call.method in _PATH_METHODS and isinstance(call.node.func, ast.Attribute) and not call.func.paths():
-        return "file"
-    if call.method in ("rename", "replace", "rmdir") and any(
-        isinstance(o, New) and o.path.startswith("pathlib.") for o in call.receiver.objs
-    ):
-        return "file"
-    return "folder" if call.method == "mkdir" else None
+    return None
 
 
 def saves_itself(call: Call) -> bool:

@@ -339,29 +339,29 @@ def _lists(context: Context, sources: set[Obj]) -> Iterator[Change | Finding]:
 def _composed(context: Context) -> Iterator[Finding]:
     """The numbers by which a sampler of the script's own composes batches, where training takes the batches apart by them."""
     run = context.facts.after
-    numbers: set[Obj] = set()
-    for loader in context.facts.loaders:
-        for instance in run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances():
-            for value in (v for c in run.calls(instance.node) if instance.cls is not None for v in (*c.args, *c.keywords.values())):
-                numbers |= {o for o in value.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)}
-    places: list[ast.expr] = []
-    for call in run.trace.calls if numbers else ():
+    samplers = {o for x in context.facts.loaders for n in ("sampler", "batch_sampler") for o in run.attribute(x, n).instances()}
+    given = (v for o in samplers if o.cls is not None for c in run.calls(o.node) for v in (*c.args, *c.keywords.values()))
+    numbers: set[Obj] = {
+        o for v in given for o in v.objs if isinstance(o, Part) or (isinstance(o, Lit) and type(o.value) is int and o.value > 1)
+    }
+    for place in dict.fromkeys(_uses_of(context, numbers)) if numbers else ():
+        why = "batches are composed by this number, and every rank now has its share of each"
+        yield context.manual(CODE, place, why, "take it from the batch: x.size(0)")
+
+
+def _uses_of(context: Context, numbers: set[Obj]) -> Iterator[ast.expr]:
+    """The shapes and lengths of the training that some numbers are used for."""
+    run = context.facts.after
+    for call in run.trace.calls:
         if call.method in SHAPES and _in_training(context, call) and not any(isinstance(o, Func) for o in call.func.objs):
             parts = [p for a in call.node.args for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
             grouped = call.method in ("view", "reshape") and len(parts) > 2
-            places += [p for p in parts if _reads(run.value(p), numbers) or (grouped and _equal(run.value(p), numbers))]
-    for node in context.tree.nodes() if numbers else ():
+            yield from (p for p in parts if _reads(run.value(p), numbers) or (grouped and _equal(run.value(p), numbers)))
+    for node in context.tree.nodes():
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             if any(run.value(s).scale == "count" and context.from_sharded_data(run.value(s)) for s in sides):
-                places += [s for s in sides if _reads(run.value(s), numbers)]
-    for place in dict.fromkeys(places):
-        yield context.manual(
-            CODE,
-            place,
-            "batches are composed by this number, and every rank now has its share of each",
-            "take it from the batch: x.size(0)",
-        )
+                yield from (s for s in sides if _reads(run.value(s), numbers))
 
 
 def _global_length(context: Context, sides: list[ast.expr]) -> Iterator[Change | Finding]:

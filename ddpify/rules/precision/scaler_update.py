@@ -117,43 +117,42 @@ def _exclusive(tops: list[ast.stmt], anchors: list[ast.AST]) -> bool:
 
 def unscaled(context: Context, every: list[Backward], steps: list[Call]) -> Iterator[tuple[ast.stmt, str]]:
     """Before which statements which optimizer's gradients are unscaled: where they are clipped or read before its step."""
-    tree = context.tree
     found = readers(context)
     done: set[tuple[ast.stmt, str]] = set()
     handled: set[ast.AST] = set()
     for step in steps:
-        before = [b.call for b in every if b.call.order < step.order]
-        if not before:
-            continue
-        last = max(before, key=lambda c: c.order)
-        reads = [r for r in found if last.order < r.order < step.order]
-        mine = [r for r in reads if _concerns(context, r, step)]
+        last = max((b.call.order for b in every if b.call.order < step.order), default=None)
+        mine = [r for r in found if last is not None and last < r.order < step.order and _concerns(context, r, step)]
         handled |= {r.node for r in mine}
-        if not mine:
-            continue
-        first = min(mine, key=lambda c: c.order)
-        depth = common(first.stack, step.stack)
-        read, anchor = (c.stack[depth] if depth < len(c.stack) else c.node for c in (first, step))
-        if read not in tree.parent or anchor not in tree.parent:
-            raise Unclear(first.node, "gradients are read in another module before they are unscaled")
-        block = next((tree.block(s) for s in tree.path(read) if any(t in tree.block(s) for t in tree.path(anchor))), None)
-        statement = next(s for s in tree.path(read) if block is not None and s in block)
-        top = next(s for s in tree.path(anchor) if block is not None and s in block)
-        if not _always(top, anchor) and not isinstance(top, (ast.With, ast.Try)):
-            raise Unclear(statement, "gradients are read more often than the optimizer steps")
-        assert block is not None
-        between = block[block.index(statement) : block.index(top)]
-        if any(isinstance(n, ast.Continue) for s in between for n in ast.walk(s)):
-            raise Unclear(statement, "an iteration may end between reading the gradients and the step: they would be unscaled twice")
-        name = _named(context, step, statement, anchor)
-        if (statement, name) not in done:
-            done.add((statement, name))
-            yield statement, name
+        if mine:
+            place = _first_read(context, min(mine, key=lambda c: c.order), step)
+            if place not in done:
+                done.add(place)
+                yield place
+    last_step = max((s.order for s in steps), default=0)
     for reader in found:
-        if reader.node not in handled and any(b.call.order < reader.order for b in every):
-            last_step = max((s.order for s in steps), default=0)
-            if reader.order < last_step and context.facts.is_edited(reader.node) and reader.loops:
-                raise Unclear(reader.node, "gradients are read here, and which step they are for was not seen")
+        early = any(b.call.order < reader.order for b in every) and reader.order < last_step
+        if reader.node not in handled and early and context.facts.is_edited(reader.node) and reader.loops:
+            raise Unclear(reader.node, "gradients are read here, and which step they are for was not seen")
+
+
+def _first_read(context: Context, first: Call, step: Call) -> tuple[ast.stmt, str]:
+    """The statement that first reads the gradients of a step, and the name of the optimizer there. Raises Unclear where it has none."""
+    tree = context.tree
+    depth = common(first.stack, step.stack)
+    read, anchor = (c.stack[depth] if depth < len(c.stack) else c.node for c in (first, step))
+    if read not in tree.parent or anchor not in tree.parent:
+        raise Unclear(first.node, "gradients are read in another module before they are unscaled")
+    block = next((tree.block(s) for s in tree.path(read) if any(t in tree.block(s) for t in tree.path(anchor))), None)
+    statement = next(s for s in tree.path(read) if block is not None and s in block)
+    top = next(s for s in tree.path(anchor) if block is not None and s in block)
+    if not _always(top, anchor) and not isinstance(top, (ast.With, ast.Try)):
+        raise Unclear(statement, "gradients are read more often than the optimizer steps")
+    assert block is not None
+    between = block[block.index(statement) : block.index(top)]
+    if any(isinstance(n, ast.Continue) for s in between for n in ast.walk(s)):
+        raise Unclear(statement, "an iteration may end between reading the gradients and the step: they would be unscaled twice")
+    return statement, _named(context, step, statement, anchor)
 
 
 def readers(context: Context) -> list[Call]:
