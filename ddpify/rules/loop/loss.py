@@ -199,71 +199,64 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Proof(obligations[0], "computed from all ranks' rows")
         elif not loss.of_kind("batch"):
             yield context.manual(CODE, node, *_unseen(context, node), obligations)
-        elif loss.scale == "mean" and coupled_losses.thins(context, loss):
-            why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
-            yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
-        elif loss.scale == "mean" and _padded(context, loss, node):
-            yield context.manual(
-                CODE,
-                node,
-                "batches are padded, to another length on every rank, and this average is over all entries",
-                _FIX,
-                obligations,
-                Safety.REVIEW,
-            )
-        elif loss.scale == "mean" and loss.of_kind("part"):
-            yield from batch_parts.judged(context, node, loss, obligations)
         elif loss.scale == "mean":
-            yield Proof(obligations[0], "an average over equally many samples on every rank")
+            yield from _mean(context, node, loss, obligations)
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
             yield Proof(obligations[0], "a total over this rank's share of the batch")
         elif loss.scale == "sum" and context.facts.is_edited(node) and isinstance(node.func, ast.Attribute) and not node.args:
-            world = context.names["world_size"]
-            yield Change(
-                CODE,
-                "gradients are averaged over ranks, and this loss is a total",
-                context.tree.shown,
-                node,
-                (Replace(node.func.value, f"({{0}} * {world})", (node.func.value,)),),
-                discharges=obligations,
-            )
-        elif loss.scale == "weighted" and (change := _by_weight(context, loss, obligations)) is not None:
-            yield change
-        elif (averages := divisors.find_averages(context, node, loss)) is not None:
-            yield Change(
-                CODE,
-                "ranks divide by what each counts in its own share: a total over all counts is divided by, and times their number",
-                context.tree.shown,
-                averages.nodes[0],
-                averages.edits,
-                discharges=obligations,
-                needs=("sum_over_ranks",),
-                redistributes=tuple((n, "mean") for n in averages.nodes),
-            )
-        elif (all_rows := coupled_losses.whole_batch_loss(context, node, loss)) is not None:
-            yield Change(
-                CODE,
-                "this loss is no average over single samples: every rank computes that of the whole batch, from all ranks' rows",
-                context.tree.shown,
-                all_rows.node,
-                all_rows.edits,
-                level=Safety.NOTE,
-                discharges=obligations,
-                needs=("from_all_ranks",),
-                redistributes=all_rows.redistributes,
-            )
-        elif _forward_couples_samples(context, loss):
-            why = "samples of a batch meet inside the model's own forward, where each rank has only its own rows"
-            yield context.manual(CODE, node, why, _GATHER, obligations, Safety.REVIEW)
+            why = "gradients are averaged over ranks, and this loss is a total"
+            edit = Replace(node.func.value, f"({{0}} * {context.names['world_size']})", (node.func.value,))
+            yield Change(CODE, why, context.tree.shown, node, (edit,), discharges=obligations)
         else:
-            yield context.manual(
-                CODE,
-                node,
-                _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen"),
-                _FIX,
-                obligations,
-                Safety.REVIEW,
-            )
+            yield _corrected(context, node, loss, obligations)
+
+
+def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
+    """An average over a batch, which is right where all ranks average over equally many numbers."""
+    if coupled_losses.thins(context, loss):
+        why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
+        yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
+    elif _padded(context, loss, node):
+        why = "batches are padded, to another length on every rank, and this average is over all entries"
+        yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
+    elif loss.of_kind("part"):
+        yield from batch_parts.judged(context, node, loss, obligations)
+    else:
+        yield Proof(obligations[0], "an average over equally many samples on every rank")
+
+
+def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | Finding:
+    """The edits that make a loss of another kind that of the whole batch, or why none is known."""
+    if loss.scale == "weighted" and (change := _by_weight(context, loss, obligations)) is not None:
+        return change
+    if (averages := divisors.find_averages(context, node, loss)) is not None:
+        return Change(
+            CODE,
+            "ranks divide by what each counts in its own share: a total over all counts is divided by, and times their number",
+            context.tree.shown,
+            averages.nodes[0],
+            averages.edits,
+            discharges=obligations,
+            needs=("sum_over_ranks",),
+            redistributes=tuple((n, "mean") for n in averages.nodes),
+        )
+    if (all_rows := coupled_losses.whole_batch_loss(context, node, loss)) is not None:
+        return Change(
+            CODE,
+            "this loss is no average over single samples: every rank computes that of the whole batch, from all ranks' rows",
+            context.tree.shown,
+            all_rows.node,
+            all_rows.edits,
+            level=Safety.NOTE,
+            discharges=obligations,
+            needs=("from_all_ranks",),
+            redistributes=all_rows.redistributes,
+        )
+    if _forward_couples_samples(context, loss):
+        why = "samples of a batch meet inside the model's own forward, where each rank has only its own rows"
+        return context.manual(CODE, node, why, _GATHER, obligations, Safety.REVIEW)
+    why = _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen")
+    return context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
 
 
 def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
