@@ -38,6 +38,38 @@ class BertForSequenceClassification(torch.nn.Module):
         return types.SimpleNamespace(loss=loss, logits=logits)
 """
 
+_ENCODER = """\
+from torch import nn
+
+
+class BertConfig:
+    hidden_size = 8
+
+    @classmethod
+    def from_pretrained(cls, name):
+        return cls()
+
+
+class BertPreTrainedModel(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    @classmethod
+    def from_pretrained(cls, name, *args, config=None, **kwargs):
+        return cls(config, *args, **kwargs)
+
+
+class BertModel(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.words = nn.Linear(8, config.hidden_size)
+
+    def forward(self, input_ids):
+        out = self.words(input_ids)
+        return out.unsqueeze(1), out, (out,)
+"""
+
 SCRIPTS: dict[str, Script] = {
     "pairs of views whose own places are masked by the batch size": Script(
         """
@@ -2150,5 +2182,101 @@ class Machine(nn.Module):
                 loss.backward()
                 sgd.step()
         """,
+    ),
+    "a constant whose entries are changed under another name": Script(
+        """
+        wanted = torch.ones(50)
+        alias = wanted
+        alias[::2] = 0.25
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, _ in loader:
+                n = rows.size(0)
+                out = model(rows).squeeze(1)
+                loss = F.mse_loss(out, wanted[:n])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "a constant whose entries a function changes": Script(
+        """
+        def fade(numbers):
+            numbers[1:].mul_(torch.linspace(1, 0, 49))
+
+
+        wanted = torch.ones(50)
+        fade(wanted)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, _ in loader:
+                n = rows.size(0)
+                out = model(rows).squeeze(1)
+                loss = F.mse_loss(out, wanted[:n])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "a constant whose entries are all changed under another name": Script(
+        """
+        wanted = torch.ones(50)
+        alias = wanted
+        alias.fill_(0.25)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, _ in loader:
+                n = rows.size(0)
+                out = model(rows).squeeze(1)
+                loss = F.mse_loss(out, wanted[:n])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "a network of the script's own on a pretrained one, chosen among classes, whose loss comes before its scores": Script(
+        """
+        from transformers import BertConfig, BertModel, BertPreTrainedModel
+
+
+        class Judge(BertPreTrainedModel):
+            def __init__(self, config, kinds):
+                super().__init__(config)
+                self.bert = BertModel(config)
+                self.fc = nn.Linear(config.hidden_size, kinds)
+
+            def forward(self, input_ids, labels=None):
+                outputs = self.bert(input_ids)
+                scores = self.fc(outputs[1])
+                outputs = (scores,) + outputs[2:]
+                if labels is not None:
+                    outputs = (nn.CrossEntropyLoss()(scores.view(-1, 2), labels.view(-1)),) + outputs
+                return outputs
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--kind", default="judge")
+        kinds_of = {"judge": (BertConfig, Judge)}
+        of_config, of_model = kinds_of[parser.parse_args().kind]
+        model = of_model.from_pretrained("bert-base-uncased", config=of_config.from_pretrained("bert-base-uncased"), kinds=2)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        for epoch in range(3):
+            for batch in loader:
+                inputs = {"input_ids": batch[0], "labels": batch[1]}
+                loss, scores = model(**inputs)[:2]
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        stand_ins={"transformers.py": _ENCODER},
     ),
 }

@@ -2492,6 +2492,53 @@ def create(name, **kwargs):
             optimizer.step()
     torch.save(net.state_dict(), "net.pt")
 """),
+    "weight-normed layers side by side, and a decoder given a label or none": Script("""
+    from torch.nn.utils.parametrizations import weight_norm
+
+
+    class Stack(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.blocks = nn.ModuleList(
+                nn.Sequential(nn.LeakyReLU(0.2), nn.ReflectionPad1d(1), weight_norm(nn.Conv1d(width, width, 3))) for _ in range(2)
+            )
+            self.beside = nn.ModuleList(weight_norm(nn.Conv1d(width, width, 1)) for _ in range(2))
+
+        def forward(self, rows):
+            for block, beside in zip(self.blocks, self.beside):
+                rows = beside(rows) + block(rows)
+            return rows
+
+
+    class Net(nn.Module):
+        def __init__(self, by_kind):
+            super().__init__()
+            self.stack, self.by_kind = Stack(2), by_kind
+            self.head = nn.Sequential()
+            for i, (before, after) in enumerate([(8 + 2 * by_kind, 4), (4, 8)]):
+                self.head.add_module(name=f"layer{i}", module=nn.Linear(before, after))
+
+        def forward(self, rows, kinds=None):
+            rows = self.stack(rows)
+            if rows.dim() > 2:
+                rows = rows.view(-1, 8)
+            if self.by_kind:
+                rows = torch.cat((rows, F.one_hot(kinds, 2).float()), dim=-1)
+            return self.head(rows)
+
+
+    loader = DataLoader(TensorDataset(x[:36].view(36, 2, 4), y[:36]), batch_size=6, shuffle=True)
+    net = Net(os.environ.get("BY_KIND", "1") == "1")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            out = net(rows, kinds) if net.by_kind else net(rows)
+            loss = F.mse_loss(out.view(-1, 8), rows.view(-1, 8), reduction="sum") / rows.size(0)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    torch.save(net.state_dict(), "net.pt")
+"""),
     "layers in a row, named in pairs": Script("""
     from collections import OrderedDict
 

@@ -3378,4 +3378,116 @@ def keep_loss(epoch, loss, folder):
         """,
         same=("means",),
     ),
+    "a dict that gets a number with every batch": Script(
+        """
+        import json
+        from collections import defaultdict
+
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        seen = {}
+        for epoch in range(4):
+            for rows, kinds in feed:
+                out = net(rows)
+                loss = F.cross_entropy(out, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                seen[len(seen)] = out[0, 0].item()
+        with open("seen.json", "w") as file:
+            json.dump(seen, file)
+        """,
+        told=("DDP404",),
+    ),
+    "a dict of dicts that are made as they are asked for, one for each sample": Script(
+        """
+        import json
+        from collections import defaultdict
+
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        seen = defaultdict(lambda: defaultdict(dict))
+        for epoch in range(4):
+            for rows, kinds in feed:
+                out = net(rows)
+                loss = F.cross_entropy(out, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                for i, kind in enumerate(kinds):
+                    at = len(seen)
+                    seen[at]["out"] = out[i, 0].item()
+                    seen[at]["kind"] = kind.item()
+        print("outs", sum(s["out"] for s in seen.values()))
+        """,
+        told=("DDP404",),
+    ),
+    "a dict of dicts whose numbers are added up by hand": Script(
+        """
+        import json
+        from collections import defaultdict
+
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        seen = defaultdict(dict)
+        for epoch in range(4):
+            for rows, kinds in feed:
+                out = net(rows)
+                loss = F.cross_entropy(out, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                seen[epoch]["out"] = seen[epoch].get("out", 0.0) + out[0, 0].item()
+        with open("seen.json", "w") as file:
+            json.dump(seen, file)
+        """,
+        told=("DDP404",),
+    ),
+    "lists in a dict that setdefault makes": Script(
+        """
+        import json
+        from collections import defaultdict
+
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        seen = {}
+        for epoch in range(4):
+            for rows, kinds in feed:
+                out = net(rows)
+                loss = F.cross_entropy(out, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                seen.setdefault(epoch, []).append(out[0, 0].item())
+        with open("seen.json", "w") as file:
+            json.dump(seen, file)
+        """,
+        told=("DDP404",),
+    ),
+    "a dict that keeps no number of a batch": Script(
+        """
+        import json
+        from collections import defaultdict
+
+        feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        seen = defaultdict(dict)
+        for epoch in range(4):
+            for rows, kinds in feed:
+                out = net(rows)
+                loss = F.cross_entropy(out, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                seen[epoch]["rate"] = sgd.param_groups[0]["lr"]
+                seen[epoch]["size"] = len(feed)
+        print("seen", json.dumps(seen))
+        """,
+        same=("seen",),
+    ),
 }

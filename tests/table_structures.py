@@ -2019,4 +2019,24 @@ class Coupled(nn.Module):
             "fits.py": "def fit(model, loader):\n    for rows, labels in loader:\n        model(rows).sum().backward()\n",
         },
     ),
+    "lists in a dict that are put in order and changed in place": Script(
+        """
+        chosen = {}
+        for place, kind in enumerate(y[:40].tolist()):
+            chosen.setdefault(kind, []).append(place)
+        for kind in chosen:
+            chosen[kind] = sorted(chosen[kind])
+            for i in range(len(chosen[kind])):
+                chosen[kind][i] = chosen[kind][i] + 1 - 1
+        order = [place for kind in sorted(chosen) for place in chosen[kind]]
+        loader = DataLoader(TensorDataset(x[order], y[order]), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(4):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+        """
+    ),
 }

@@ -8,13 +8,13 @@ from typing import Literal, TypeAlias
 from ddpify.facts.model import Origin
 from ddpify.placement.shape import Base
 
-Noted: TypeAlias = "tuple[Literal['shown', 'used', 'taken', 'needed'], Hashable, int]"
+Noted: TypeAlias = "tuple[Literal['shown', 'used', 'taken', 'needed', 'written'], Hashable, int]"
 
 
 class Claims:
     """What one run has noted, in its order: what a call notes is a slice of it."""
 
-    __slots__ = ("_ndims", "_open", "_taken", "_used", "log")
+    __slots__ = ("_ndims", "_open", "_taken", "_used", "_written", "log")
 
     def __init__(self) -> None:
         self.log: list[Noted] = []
@@ -22,15 +22,18 @@ class Claims:
         self._used: set[Hashable] = set()  # what batches and outputs were used as a tensor, and so are no tuples
         self._taken: set[Hashable] = set()  # of what may be a tuple of tensors, the bases of those that were taken
         self._open: set[tuple[Hashable, int]] = set()  # the numbers of dimensions that claims depend on
+        self._written: set[Hashable] = set()  # where constants were made some of whose entries are changed in place
 
-    def note(self, kind: Literal["shown", "used", "taken", "needed"], base: Hashable, least: int = 0) -> None:
-        """Note that something has so many dimensions, is used as a tensor, taken for a tuple, or needs so many dimensions."""
+    def note(self, kind: Literal["shown", "used", "taken", "needed", "written"], base: Hashable, least: int = 0) -> None:
+        """Note that something has so many dimensions, is used as a tensor, taken for a tuple, needs so many, or is written to."""
         self.log.append((kind, base, least))
         if kind == "shown":
             if self._ndims.get(base, 0) < least:
                 self._ndims[base] = least
         elif kind == "needed":
             self._open.add((base, least))
+        elif kind == "written":
+            self._written.add(base)
         else:
             (self._used if kind == "used" else self._taken).add(base)
 
@@ -50,6 +53,8 @@ class Claims:
         return known
 
     def unmet(self) -> frozenset[Origin]:
-        """The marks of the claims that do not hold: too few dimensions were seen, or what was taken for a tuple is a tensor."""
+        """The marks of the claims that do not hold: too few dimensions were seen, what was taken for a tuple is a tensor, or rows
+        that were all the same are not."""
         open_ = {Origin("needs", need) for need in self._open if not self.has(*need)}
+        open_ |= {Origin("uniform", node) for node in self._written}
         return frozenset(open_ | {Origin("entry", base) for base in self._taken & self._used})

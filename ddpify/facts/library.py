@@ -82,6 +82,8 @@ DDPS = frozenset((DDP, APEX_DDP))
 WRAPPERS = DDPS | {DATAPARALLEL}
 INITIALIZE, SCALE_LOSS, MASTER_PARAMS = "apex.amp.initialize", "apex.amp.scale_loss", "apex.amp.master_params"
 _SAME_MODEL = ("torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model")
+_SAME_LAYER = tuple(f"torch.nn.utils.{name}" for name in ("weight_norm", "spectral_norm", "parametrizations.", "remove_"))
+CLASS_CONSTRUCTORS = frozenset(("from_pretrained", "from_config", "_from_config"))  # class methods that classes inherit from a library
 NO_GRAD = frozenset(("torch.no_grad", "torch.inference_mode"))
 AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"))
 SCALERS = frozenset(("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"))
@@ -349,6 +351,13 @@ def _is_index(value: Value, index: int) -> bool:
     return any(isinstance(o, Lit) and type(o.value) is int and o.value == index for o in value.objs)
 
 
+def construction(name: str, args: list[Value], keywords: dict[str, Value]) -> tuple[list[Value], dict[str, Value]]:
+    """What a class is constructed with by `from_pretrained(path, *args, config=config)` or `from_config(config)`."""
+    if name != "from_pretrained":
+        return args, keywords
+    return [keywords.get("config", NOTHING), *args[1:]], {k: v for k, v in keywords.items() if k != "config"}
+
+
 def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str, Value]) -> None:
     """Let an instance hold what its library constructor was given."""
     if made.cls is not None and run.is_a(made, *DICTS):
@@ -509,7 +518,7 @@ def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: 
             return value
     if path.startswith("apex.amp."):
         return _apex_amp(run, event, path, args, keywords)
-    if path in _SAME_MODEL:
+    if path in _SAME_MODEL or path.startswith(_SAME_LAYER):
         return keywords.get("module", args[0] if args else NOTHING)
     if path in ("set", "frozenset"):
         made = run.objects.new("set", node, run.stack)
@@ -658,12 +667,13 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     if name in PARAMETER_METHODS:
         held = frozenset(o for o in _parts(run, obj)) if name in ("children", "modules") else frozenset()
         return Value(held, frozenset((Origin("parameters", obj),)))
-    if name in ("add_module", "register_module", "register_parameter") and len(args) == 2:
-        names = [str(o.value) for o in args[0].objs if isinstance(o, Lit)]
+    part = [*args, *(keywords[k] for k in ("name", "module", "param") if k in keywords)]
+    if name in ("add_module", "register_module", "register_parameter") and len(part) == 2:
+        names = [str(o.value) for o in part[0].objs if isinstance(o, Lit)]
         for at in names:
-            run.set_attribute(obj, at, args[1], True)
+            run.set_attribute(obj, at, part[1], True)
         if not names or run.is_a(obj, *CONTAINERS):  # what holds its parts by name runs over them, too
-            run.set_attribute(obj, "[]", args[1], False)
+            run.set_attribute(obj, "[]", part[1], False)
         return NOTHING
     if name == "state_dict":
         return Value(frozenset(), frozenset((Origin("state", obj),)))
@@ -969,6 +979,14 @@ def _ordered_dict(run: Interpreter, event: Call, args: list[Value], keywords: di
     return _dict(run, event, args, keywords, "collections.OrderedDict")
 
 
+def _default_dict(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+    found = _dict(run, event, args[1:], keywords, "collections.defaultdict")
+    if args and args[0].objs:
+        for obj in found.objs:
+            run.set_attribute(obj, "[]", run.invoke(event, args[0], [], {}), False)
+    return found
+
+
 def _map(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     made = run.objects.new("list", event.node, run.stack)
     run.memory[made, "[]"] = run.invoke(event, args[0], [run.element(a) for a in args[1:]], {}) if args else NOTHING
@@ -1054,6 +1072,7 @@ _BUILTIN = {
     "super": _super,
     "dict": _dict,
     "collections.OrderedDict": _ordered_dict,
+    "collections.defaultdict": _default_dict,
     "map": _map,
     "filter": _filter,
     "functools.partial": _partial,

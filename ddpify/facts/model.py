@@ -88,10 +88,11 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Tup:
-    """A tuple of known length; `names` are those of the fields of a named one."""
+    """A tuple of known length; `names` are those of the fields of a named one. With a `rest`, any number of such entries may follow."""
 
     items: tuple[Value, ...]
     names: tuple[str, ...] = ()
+    rest: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)

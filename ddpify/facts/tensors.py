@@ -187,7 +187,12 @@ def settle(run: Interpreter) -> None:
 
     def settled(value: Value) -> Value:
         if value not in made:
-            objs = frozenset(Tup(tuple(settled(i) for i in o.items), o.names) if isinstance(o, Tup) else o for o in value.objs)
+            objs = frozenset(
+                Tup(tuple(settled(i) for i in o.items), o.names, settled(o.rest) if o.rest is not None else None)
+                if isinstance(o, Tup)
+                else o
+                for o in value.objs
+            )
             held = value.scale is None or open_.isdisjoint(value.origins)
             made[value] = (
                 value if held and objs == value.objs else Value(objs, value.origins, value.scale if held else "other", value.shape)
@@ -417,6 +422,8 @@ def indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, or
     places = x.literal == PLACES and all(o.literal is None or o.literal == slice(None) for o in operands)
     if base.scale is None and base.of_kind("repeated") and not base.of_kind("displaced"):
         x = x._replace(shape=(x.shape or Shape(Base(base), sure=False))._replace(uniform=True))
+    if x.scale is None and x.shape is not None and x.shape.uniform and any(o.literal == PLACES or o.scale == "count" for o in operands):
+        origins = origins.union(uniform.relied_on(base))
     value = value_of(run, rows.index(x, operands), node, origins, places)
     return Value(value.objs, value.origins | {Origin("turned", node)}, value.scale, value.shape) if own else value
 

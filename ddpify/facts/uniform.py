@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Lit, Origin, Value
+
+if TYPE_CHECKING:
+    from ddpify.facts.interpret.state import Interpreter
 
 # All entries of what these give of a constant are one number, and of these where all entries of what they are given are.
 _FILLED = frozenset("zeros ones full zeros_like ones_like full_like fill_ zero_ new_zeros new_ones new_full".split())
@@ -36,3 +40,15 @@ def repeats(name: str, node: ast.AST, args: list[Value]) -> frozenset[Origin]:
     once = all(len(s.objs) == 1 and all(isinstance(o, Lit) and o.value == 1 for o in s.objs) for s in sizes[1:])
     one_row = x.shape is None or x.shape.front or (x.shape.base is None and x.shape.dims < len(sizes))
     return frozenset((Origin("repeated", node),)) if once and one_row else frozenset()
+
+
+def relied_on(constant: Value) -> frozenset[Origin]:
+    """The marks of what is claimed as a constant's rows are all the same: it holds where none of what it was made of is written to."""
+    return frozenset([Origin("uniform", node) for node in constant.of_kind("sized")])
+
+
+def written(run: Interpreter, held: Value) -> None:
+    """Note that entries of a tensor may differ from here on, by whatever name it is read."""
+    if held.scale is None:
+        for node in held.of_kind("sized"):
+            run.claims.note("written", node)

@@ -129,4 +129,7 @@ def _called(call: ast.Call, func: ast.Attribute) -> Write:
         how = "entries" if func.attr == "append" else "samples"
     elif func.attr in _IN_PLACE:
         how = _IN_PLACE[func.attr]  # type: ignore[assignment]
-    return _write(func.value, how, call, added)
+    target = func.value
+    if isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute) and target.func.attr == "setdefault":
+        return Write(how, call, added, container(target.func.value))  # an element, made where there was none
+    return _write(target, how, call, added)

@@ -321,6 +321,8 @@ def joined(use: Use) -> Result:
     if len(rows) + sum(p.scale is None for p in items) < len(items) or len({r.scale for r in rows}) > 1:
         return _not_alike(items)
     shape = broadcast(rows, ())
+    if any(p.literal is None for p in items):
+        return Result(rows[0].scale, shape)  # never reached: there is no tensor to put beside
     side = use.side(shape, 0 if dim is MISSING else dim.literal) if shape is not None else None
     if shape is None or side is None:
         return NO_CLAIM

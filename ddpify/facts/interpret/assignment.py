@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, sources, tensors
+from ddpify.facts import library, sources, tensors, uniform
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
@@ -137,6 +137,8 @@ def filled_with(run: Interpreter, node: ast.expr, one_number: bool) -> None:
     while isinstance(node, ast.Subscript):
         node, one_number = node.value, False
     held = run.trace.values.get(node, NOTHING)
+    if not one_number:
+        uniform.written(run, held)
     if isinstance(node, (ast.Name, ast.Attribute)) and held.shape is not None and held.scale is None and held.shape.uniform != one_number:
         assign(run, node, Value(held.objs, held.origins, None, held.shape._replace(uniform=one_number)))
 
@@ -225,18 +227,23 @@ def execute_delete(run: Interpreter, node: ast.Delete) -> bool:
     return True
 
 
+def _fits(obj: Tup, n: int) -> bool:
+    """Whether a tuple may have so many entries."""
+    return len(obj.items) == n or (obj.rest is not None and len(obj.items) < n)
+
+
 def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Value]:
     """The parts of `a, b = value`."""
     out = [NOTHING] * len(targets)
     star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
-    fitting = {o for o in value.objs if isinstance(o, Tup) and len(o.items) == len(targets)} if star is None else set()
+    fitting = {o for o in value.objs if isinstance(o, Tup) and _fits(o, len(targets))} if star is None else set()
     for obj in value.objs or (None,):
         if fitting and isinstance(obj, Tup) and obj not in fitting:
             continue  # what a function returns in another case
         if isinstance(obj, New) and obj.path == library.PARTS:
             parts = [run.memory[obj, "whole"]] * len(targets)
         elif obj in fitting and isinstance(obj, Tup):
-            parts = list(obj.items)
+            parts = [*obj.items, *([obj.rest or NOTHING] * (len(targets) - len(obj.items)))]
         elif isinstance(obj, New) and all((obj, str(i)) in run.memory for i in range(len(targets))):
             parts = [run.memory[obj, str(i)] for i in range(len(targets))]
         elif obj is None and star is None and (taken := tensors.unpacked(run, value, len(targets), targets[0])) is not None:

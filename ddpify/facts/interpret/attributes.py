@@ -96,7 +96,8 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
         if name == "apply" and "torch.autograd.Function" in run.library_bases(obj):
             found = run.find(obj, "forward") or NOTHING
             return join([just(run.objects.bound(f, obj, obj)) for f in found.objs if isinstance(f, Func)])
-        return run.find(obj, name) or NOTHING
+        inherited = name in library.CLASS_CONSTRUCTORS and any(True for _ in run.library_bases(obj))
+        return run.find(obj, name) or (just(run.objects.method(obj, name)) if inherited else NOTHING)
     if isinstance(obj, Super):
         return _super(run, obj, name)
     if isinstance(obj, New) and obj.cls is not None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ddpify.facts import drivers, library, named, sources, tensors
+from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret.assignment import filled_with
 from ddpify.facts.interpret.attributes import opened, read
@@ -82,6 +82,8 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
 
 def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result: Value) -> None:
     """`x.copy_(rows)`, `x.resize_(n, 8).normal_()`, `run.x.data.copy_(rows)`: what holds the tensor holds the result from here on."""
+    if result.scale is not None or result.shape is None or not result.shape.uniform:
+        uniform.written(run, was)
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
     if isinstance(inner, ast.Name) and (inner is method.value or filled):
         run.bind(inner.id, result)
@@ -196,6 +198,8 @@ def invoke_one(
         return drivers.run_group(run, call.node, obj)
     if isinstance(obj, (New, Part)):
         return _call_instance(run, call, obj, args, keywords, alike)
+    if isinstance(obj, Method) and isinstance(obj.of, Class):
+        return construct(run, obj.of, call.node, *library.construction(obj.name, args, keywords))
     if isinstance(obj, Method):
         path = sources.path_of(run, obj.of)
         result = library.call_method(run, call, obj, args, keywords)
@@ -302,7 +306,8 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
     for obj in value.objs:
         if isinstance(obj, Tup):
             made = outputs(run, at, dict(enumerate(obj.items)), flow)
-            objs.add(Tup(tuple(_part_of(run, item, mark | made[n], flow) for n, item in enumerate(obj.items)), obj.names))
+            rest = None if obj.rest is None else _part_of(run, obj.rest, mark, flow)
+            objs.add(Tup(tuple(_part_of(run, item, mark | made[n], flow) for n, item in enumerate(obj.items)), obj.names, rest))
         elif isinstance(obj, New) and obj.path in ("dict", "list"):
             held = dict(run.memory.of(obj))
             made = outputs(run, at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)

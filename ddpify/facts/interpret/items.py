@@ -61,10 +61,14 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             out.append(run.memory[obj, "whole" if isinstance(literal(index), int) else ELEMENT])
         elif isinstance(obj, Tup):
             at = literal(index)
-            if isinstance(at, int) and -len(obj.items) <= at < len(obj.items):
+            if isinstance(at, int) and (0 if obj.rest is not None else -len(obj.items)) <= at < len(obj.items):
                 out.append(obj.items[at])
+            elif obj.rest is not None and isinstance(at, int) and at >= 0:
+                out.append(obj.rest)
+            elif (some := _sliced(run, obj, node.slice)) is not None:
+                out.append(just(some))
             else:
-                out.append(join(obj.items))
+                out.append(join(entries(obj)))
         elif isinstance(obj, Part) and obj.name == named.SPACE:
             out.append(named.in_space(run, obj, literal_keys(index)))
         elif isinstance(obj, Ext) and obj.path == "sys.modules" and literal_keys(index):
@@ -84,7 +88,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             if not held and (obj, ELEMENT) in run.memory:
                 held = [run.memory[obj, ELEMENT]]
             if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
-                held = [Value(v.objs, v.origins, v.scale, v.shape._replace(several=True) if v.scale and v.shape else v.shape) for v in held]
+                held = [_several(v) for v in held]
             if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
                 held = [tensors.item(run, Value(frozenset(), base.origins), index, node)]
             if not held and isinstance(obj, (New, Part)):
@@ -101,6 +105,31 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
     if base.of_kind("parameters") and isinstance(literal(index), str) and literal(index) != "params":
         origins = frozenset(o for o in origins if o.kind not in ("parameters", "weight"))  # a setting of a group
     return join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale, base.shape)
+
+
+def _sliced(run: Interpreter, obj: Tup, index: ast.expr) -> Tup | None:
+    """Some entries of a tuple; None where it is not known which."""
+    if not isinstance(index, ast.Slice):
+        return None
+    bounds = [b for b in (index.lower, index.upper, index.step) if b is not None]
+    numbers = {b: n for b in bounds if isinstance(n := literal(run.trace.values.get(b, NOTHING)), int)}
+    if len(numbers) < len(bounds):
+        return None
+    lower, upper, step = (numbers[b] if b is not None else None for b in (index.lower, index.upper, index.step))
+    if obj.rest is not None and (step is not None or (lower or 0) < 0 or not 0 <= (upper or 0) <= len(obj.items)):
+        return None
+    return Tup(obj.items[lower:upper:step], (), obj.rest if upper is None else None)
+
+
+def entries(obj: Tup) -> tuple[Value, ...]:
+    """The entries of a tuple, and what may follow them."""
+    return obj.items if obj.rest is None else (*obj.items, obj.rest)
+
+
+def _several(value: Value) -> Value:
+    """Some entries of a list, of what one of them is."""
+    origins = frozenset(o for o in value.origins if o.kind != "index")
+    return Value(value.objs, origins, value.scale, value.shape._replace(several=True) if value.scale and value.shape else value.shape)
 
 
 def _steps_through(run: Interpreter, rows: ast.expr) -> bool:
@@ -146,12 +175,16 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
     rest = over.origins
     if all(run.is_a(o, library.DATALOADER) for o in over.objs):  # data made from the batches of another loader is data of its own
         rest = frozenset(o for o in rest if o.kind not in ("batch", "forward"))
-    return join([_element_of(run, obj, over, node) for obj in over.objs]) | Value(frozenset(), rest)
+    made = [o for o in over.objs if o not in run.iterated]  # `names = chain(names, more)` in a loop holds itself
+    run.iterated.update(made)
+    found = join([_element_of(run, obj, over, node) for obj in made])
+    run.iterated.difference_update(made)
+    return found | Value(frozenset(), rest)
 
 
 def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -> Value:
     if isinstance(obj, Tup):
-        return join(obj.items)
+        return join(entries(obj))
     if run.is_a(obj, library.DATALOADER):
         collate = run.memory.get((obj, "collate_fn"), NOTHING)
         sure = all(isinstance(o, Lit) and o.value is None for o in collate.objs)

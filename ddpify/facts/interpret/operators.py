@@ -13,7 +13,10 @@ from ddpify.facts.model import (
     Origin,
     Tup,
     Value,
+    join,
+    just,
 )
+from ddpify.records import replace
 
 
 def evaluate_binop(run: Interpreter, node: ast.BinOp) -> Value:
@@ -37,10 +40,16 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
     if isinstance(op, ast.Add):
         tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
         if len(tuples) == 2 and len(left.objs) == len(right.objs) == 1:
-            return Value(frozenset((Tup(tuples[0].items + tuples[1].items),)))
+            first, second = tuples
+            if first.rest is None:
+                return just(Tup(first.items + second.items, (), second.rest))
+            return just(Tup(first.items, (), join([first.rest, *second.items])))
         lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
         if (tuples or lists) and (sizes := tensors.sizes_joined(run, left, right, node)) is not None:
             return sizes
+        if len(tuples) == len(left.objs) == 1 and tuples[0] in left.objs and not right.objs and right.scale != "count":
+            rest = Value(frozenset(), right.origins, right.scale and "other")  # the entries of a tuple that is not known
+            return just(replace(tuples[0], names=(), rest=rest if tuples[0].rest is None else tuples[0].rest | rest))
         if lists:
             return Value(lists, origins)
     if isinstance(op, ast.Div) and texts:

@@ -104,6 +104,7 @@ class Interpreter(ABC):
         self.constants: dict[ast.Constant, Value] = {}
         self.keys: dict[Obj, set[str]] = {}
         self.sharded_by_script: set[New] = set()
+        self.iterated: set[Obj] = set()  # whose elements are being asked for
         self.said = ""  # what a comment says of the statement that runs
         self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
         self.heads: list[int] = []  # of the loops that run: the point at which a pass begins

@@ -89,7 +89,19 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
         return _cells(context, loop, live, element, sharded, out)
     if "object" in live.hows and instances:
         return _object(context, loop, live, instances, out)
+    if instances and all(o.path in DICTS for o in instances) and any(_grows(context, loop, w) for w in live.writes):
+        return _unknown(live, out) if any(_holds_rank_numbers(context, o) for o in instances) else None
     return _number(context, loop, live, sharded, out)
+
+
+def _grows(context: Context, loop: Batches, write: Write) -> bool:
+    """Whether an assignment to an element of a dict leaves what earlier batches did: its key differs, or it reads it."""
+    targets = write.node.targets if isinstance(write.node, ast.Assign) else []
+    slices = [n.slice for t in targets for n in ast.walk(t) if isinstance(n, ast.Subscript) and isinstance(t, ast.Subscript)]
+    bound = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    varies = any(isinstance(n, ast.Call) or (isinstance(n, ast.Name) and n.id in bound) for s in slices for n in ast.walk(s))
+    read = write.added if slices and write.added is not None else ast.Pass()
+    return varies or any(isinstance(n, ast.expr) and context.facts.after.scopes.same(n, write.target) for n in ast.walk(read))
 
 
 def _joined_rows(context: Context, loop: Batches, live: LiveOut, loader: str, out: Reduction) -> Reduction:
@@ -234,6 +246,8 @@ def _list(context: Context, loop: Batches, live: LiveOut, element: Value, sharde
         out.doubt = f"`{live.name}` collects numbers that are no plain averages over a batch: each rank's are those of its own share"
     if element.instances() and not sharded:
         return _entries_of_dicts(context, loop, live, element, out)
+    if any(o.path in DICTS for o in live.value.instances()):
+        return _unknown(live, out)
     return _gathered(context, loop, live, f"{live.whole_target()} = {{gather}}({live.shown})", out)
 
 
