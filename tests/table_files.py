@@ -189,6 +189,10 @@ class SummaryWriter:
 
         os.makedirs(log_dir, exist_ok=True)
         self.file = open(log_dir + "/events", "w")
+        self.logdir, self.file_writer = log_dir, self
+
+    def get_logdir(self):
+        return self.logdir
 
     def add_scalar(self, tag, value, step=None):
         self.file.write(f"{tag} {value} {step}" + chr(10))
@@ -2828,6 +2832,29 @@ SCRIPTS: dict[str, Script] = {
                 done += 1
                 board.add_scalar("lost", loss.item(), done)
         board.export_scalars_to_json("board.json")
+        board.close()
+        """,
+        stand_ins={"tensorboardX.py": TENSORBOARDX},
+    ),
+    "the folder that a board has chosen, and files in it": Script(
+        """
+        from tensorboardX import SummaryWriter
+
+        board = SummaryWriter()
+        folder = os.path.join(board.logdir, "kept")
+        os.makedirs(folder, exist_ok=True)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            board.add_scalar("epoch", epoch, epoch)
+            torch.save(net.state_dict(), os.path.join(folder, f"net{epoch}.pt"))
+        torch.save(net.state_dict(), os.path.join(board.file_writer.get_logdir(), "net.pt"))
         board.close()
         """,
         stand_ins={"tensorboardX.py": TENSORBOARDX},

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.effects import SWITCHES
 from ddpify.facts.model import Call, Class, Func, New
-from ddpify.facts.tree import is_none
+from ddpify.facts.tree import Tree, is_none
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.io.guarded import guards_of
@@ -144,6 +144,7 @@ def alone(context: Context, guards: Guards) -> frozenset[ast.AST]:
     return frozenset(node for node, objs in _makers(context, guards).items() if _needs(context, guards, objs, []) is None)
 
 
+_FOLDER, _ASKS_FOLDER = frozenset(("log_dir", "logdir")), frozenset(("get_logdir",))
 _SHARE = "ask on rank 0, and pass the answer on with dist.broadcast_object_list"
 
 
@@ -168,7 +169,7 @@ def _created_on_rank_zero(context: Context, guards: Guards, node: ast.expr, objs
     statement = tree.statement(node)
     if guards.only_outputs(statement) or (isinstance(statement, ast.Expr) and statement.value is node):
         return
-    wins: list[ast.Assign] = []
+    wins: list[ast.Assign | ast.expr] = []
     use = _needs(context, guards, objs, wins)
     if use is not None:
         if not objs <= guards.effects.boards:  # what these write is reported where they do
@@ -176,12 +177,16 @@ def _created_on_rank_zero(context: Context, guards: Guards, node: ast.expr, objs
         return
     yield _on_rank_zero(context, node)
     for win in wins:
-        edit = Replace(win.value, f"{{0}} if {rank} == 0 else None", (win.value,))
-        yield Change(CODE, "rank 0 alone writes", tree.shown, win, (edit,))
+        if isinstance(win, ast.Assign):
+            edit = Replace(win.value, f"{{0}} if {rank} == 0 else None", (win.value,))
+            yield Change(CODE, "rank 0 alone writes", tree.shown, win, (edit,))
+        else:
+            edit = Replace(win, f"{context.names['same_on_all_ranks']}({{0}} if {rank} == 0 else None)", (win,))
+            yield Change(CODE, "rank 0 alone has it, and tells the others", tree.shown, win, (edit,), needs=("same_on_all_ranks",))
 
 
-def _needs(context: Context, guards: Guards, objs: set[New], wins: list[ast.Assign]) -> ast.expr | None:
-    """A place where other ranks need the writer; `wins` takes the assignments of what its methods give."""
+def _needs(context: Context, guards: Guards, objs: set[New], wins: list[ast.Assign | ast.expr]) -> ast.expr | None:
+    """A place where other ranks need the writer; `wins` takes the assignments of what its methods give, and reads of its folder."""
     for tree in context.facts.trees.values():
         for use in tree.nodes():
             if (
@@ -215,7 +220,7 @@ def _needed(context: Context, use: ast.expr) -> str:
     return f"`{ast.unparse(use)}` writes files, and `{text}` is used here by every rank"
 
 
-def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], wins: list[ast.Assign]) -> bool:
+def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], wins: list[ast.Assign | ast.expr]) -> bool:
     """Whether a use of a writer is guarded, or only passes it on; assignments of what its calls give go to `wins`."""
     tree = context.facts.tree_of(use)
     parent = tree.parent[use]
@@ -235,7 +240,26 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
     if isinstance(statement, ast.Assign) and _result(guards, statement, use) and statement.value is tree.parent[parent]:
         wins += [] if statement in wins else [statement]
         return True
-    return False
+    folder = _folder(tree, use)
+    if folder is None or any(
+        isinstance(up, (ast.If, ast.While, ast.IfExp)) and context.differs(context.facts.after.value(up.test)) for up in tree.ancestors(use)
+    ):
+        return False
+    wins += [] if folder in wins else [folder]
+    return True
+
+
+def _folder(tree: Tree, use: ast.expr) -> ast.expr | None:
+    """The text that a writer's folder is read as: `writer.log_dir`, `writer.file_writer.get_logdir()`."""
+    read = tree.parent[use]
+    while isinstance(read, ast.Attribute) and isinstance(read.ctx, ast.Load):
+        above = tree.parent[read]
+        if read.attr in _FOLDER:
+            return read
+        if read.attr in _ASKS_FOLDER and isinstance(above, ast.Call) and above.func is read:
+            return above
+        read = above
+    return None
 
 
 def _is_created_on_demand(context: Context, guards: Guards, use: ast.expr) -> bool:
