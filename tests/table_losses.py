@@ -709,6 +709,113 @@ SCRIPTS: dict[str, Script] = {
         """,
         apart=("trajectory",),  # pairs are drawn within each rank's rows
     ),
+    "padded rows in one list, by a function that trains and evaluates, and features side by side": Script(
+        """
+        from torch.nn.utils.rnn import pad_sequence
+
+
+        class Lines(Dataset):
+            def __init__(self, start, n):
+                self.lines = [torch.arange(i % 5 + 3) * (i + 1) % 7 for i in range(start, start + n)]
+
+            def __len__(self):
+                return len(self.lines)
+
+            def __getitem__(self, i):
+                return self.lines[i], self.lines[i] % 3
+
+
+        def padded(batch):
+            rows, kinds = zip(*batch)
+            return pad_sequence(rows, batch_first=True), pad_sequence(kinds, batch_first=True, padding_value=-100)
+
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.tables = nn.ModuleList([nn.Embedding(7, size) for size in (3, 4)])
+                self.own, self.out = nn.Linear(1, 2), nn.Linear(9, 3)
+
+            def forward(self, rows):
+                parts = [table(rows) for table in self.tables]
+                return self.out(torch.cat(parts + [self.own(rows.unsqueeze(-1).to(self.own.weight.dtype))], -1))
+
+
+        def one_epoch(net, feed, loss_of, adam, train=True):
+            net.train(train)
+            total, right, seen = 0.0, 0, 0
+            with torch.set_grad_enabled(train):
+                for rows, kinds in feed:
+                    scores = net(rows)
+                    loss = loss_of(scores.view(-1, scores.shape[-1]), kinds.view(-1))
+                    if train:
+                        adam.zero_grad()
+                        loss.backward()
+                        adam.step()
+                    right += ((scores.argmax(-1) == kinds) & (kinds != -100)).sum().item()
+                    seen += (kinds != -100).sum().item()
+            return right / seen
+
+
+        feed = DataLoader(Lines(0, 40), batch_size=8, shuffle=True, collate_fn=padded)
+        held_out = DataLoader(Lines(40, 12), batch_size=8, collate_fn=padded)
+        net = Tagger()
+        loss_of = nn.CrossEntropyLoss(ignore_index=-100)
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(3):
+            trained = one_epoch(net, feed, loss_of, adam)
+            checked = one_epoch(net, held_out, loss_of, adam, train=False)
+            print(f"right {checked:.4f} of the others")
+        """,
+        same=("right",),
+    ),
+    "what a copy of a network gives, which follows it, and sizes in a list": Script(
+        """
+        import copy
+
+
+        size = 4
+
+
+        class Pair(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.online = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4))
+                self.predictor = nn.Linear(4, 4)
+                self.target = copy.deepcopy(self.online)
+                for p in self.target.parameters():
+                    p.requires_grad = False
+
+            @torch.no_grad()
+            def follow(self, rate):
+                for mine, other in zip(self.target.parameters(), self.online.parameters()):
+                    mine.data = rate * mine.data + (1 - rate) * other.data
+
+            def forward(self, one, other):
+                asked = self.predictor(self.online(one))
+                with torch.no_grad():
+                    answer = self.target(other)
+                return apart(asked, answer.detach())
+
+
+        def apart(one, other):
+            one, other = F.normalize(one, dim=-1, p=2), F.normalize(other, dim=-1, p=2)
+            return (2 - 2 * (one * other).sum(dim=-1)).mean()
+
+
+        feed = DataLoader(TensorDataset(x, x * 0.5 + 0.1), batch_size=size, shuffle=True, drop_last=True)
+        pair = Pair()
+        adam = torch.optim.Adam([p for p in pair.parameters() if p.requires_grad], lr=0.01)
+        for epoch in range(2):
+            for one, other in feed:
+                one = one.view([size, -1])
+                loss = pair(one, other)
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+                pair.follow(0.9)
+        """,
+    ),
     "constants looked up for each sample, with as many dimensions as what they multiply": Script(
         """
         def gathered(table, steps, sizes):

@@ -33,6 +33,101 @@ _HITS = """
         """
 
 SCRIPTS: dict[str, Script] = {
+    "a first batch that a function shows, with titles made of it": Script(
+        """
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        names = ["low", "high"]
+        feeds = {
+            "train": DataLoader(TensorDataset(x[:32], y[:32]), batch_size=4, shuffle=True),
+            "val": DataLoader(TensorDataset(x[32:], y[32:]), batch_size=4),
+        }
+
+
+        def show(picture, title=None):
+            picture = picture.numpy().reshape(-1, 8)
+            plt.imshow(picture)
+            if title is not None:
+                plt.title(title)
+
+
+        rows, kinds = next(iter(feeds["train"]))
+        show(rows, title=[names[kind] for kind in kinds])
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for phase in ["train", "val"]:
+                total = 0.0
+                for rows, kinds in feeds[phase]:
+                    with torch.set_grad_enabled(phase == "train"):
+                        loss = F.cross_entropy(net(rows), kinds)
+                        if phase == "train":
+                            sgd.zero_grad()
+                            loss.backward()
+                            sgd.step()
+                    total += loss.item() * len(rows)
+                print(f"{phase} {total / len(feeds[phase].dataset):.4f}")
+        with torch.no_grad():
+            for rows, kinds in feeds["val"]:
+                show(rows.data[:1])
+                break
+        """,
+        same=("val",),
+    ),
+    "as many samples as the last batch had, and what a copy of the network gives of other data": Script(
+        """
+        import copy
+
+
+        class Follower(nn.Module):
+            def __init__(self, net, rate):
+                super().__init__()
+                self.module, self.rate = copy.deepcopy(net), rate
+
+            def update(self, net):
+                with torch.no_grad():
+                    for mine, other in zip(self.module.state_dict().values(), net.state_dict().values()):
+                        mine.copy_(self.rate * mine + (1 - self.rate) * other)
+
+
+        def drawn(net, n):
+            net.eval()
+            with torch.no_grad():
+                made = net(torch.linspace(-1, 1, n * 8).view(n, 8))
+            net.train()
+            return made
+
+
+        def checked(feed, follower):
+            answers, kinds = [], []
+            with torch.no_grad():
+                for rows, kind in feed:
+                    answers.append(follower.module(rows).argmax(1))
+                    kinds.append(kind)
+            return (torch.cat(answers) == torch.cat(kinds)).double().mean().item()
+
+
+        feed = DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8, shuffle=True)
+        held_out = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=4)
+        net = nn.Linear(8, 2)
+        follower = Follower(net, 0.9)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                follower.update(net)
+            made = drawn(net, n=rows.shape[0])
+            print("made", len(made), len(rows) + 1, round(made.sum().item(), 4))
+            print("checked", round(checked(held_out, follower), 4))
+        """,
+        same=("made", "checked"),
+    ),
     "seconds that a function adds up over the batches and returns, which are shown and stop the training": Script(
         """
         import time

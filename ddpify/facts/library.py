@@ -125,6 +125,8 @@ MODULE_WRITERS = (SAME_METHODS - {"train", "eval"}) | frozenset(
 COLLECTIONS = frozenset(
     ("dict", "list", "set", "collections.defaultdict", "collections.OrderedDict", "collections.deque", "collections.Counter")
 )
+COPIES = frozenset(("copy.deepcopy", "copy.copy"))
+ORIGINAL = "[original]"  # what a copy was made of
 CONTAINERS = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"))
 _LOADER_ARGUMENTS = (
     *("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last"),
@@ -397,6 +399,8 @@ def construct(run: Interpreter, made: New, args: list[Value], keywords: dict[str
     elif is_optimizer(run, made):
         params = keywords.get("params", args[0] if args else NOTHING)
         run.memory[made, "params"] = params
+    elif made.path in COPIES and args:
+        run.memory[made, ORIGINAL] = args[0]
     elif made.path in WRAPPERS:
         inner = keywords.get("module", args[0] if args else NOTHING)
         run.memory[made, "module"] = Value(inner.objs - {made}, inner.origins)

@@ -99,12 +99,25 @@ def argument(run: Interpreter, value: Value) -> Argument:
             items = tuple(argument(run, v) for v in _entries(run, only))
             if value.shape is not None and value.shape.base == only:  # one entry for each sample
                 return Argument(value.scale, value.shape)
+    elif (several := _of_lists(run, value)) is not None:
+        return several
     if literal is UNKNOWN and value.shape is not None and value.shape.places:
         literal = PLACES
     shape = value.shape
     if shape is None and value.scale in ROWS:
         shape = Shape(Base(value), sure=False)
     return Argument(value.scale, shape, literal, items)
+
+
+def _of_lists(run: Interpreter, value: Value) -> Argument | None:
+    """What `rows + [more]` holds, where all its entries are rows of the batch: several tensors; None of anything else."""
+    lists = [o for o in value.instances() if o.path == "list"]
+    entries = [argument(run, v) for o in lists for v in _entries(run, o)] if len(lists) == len(value.objs) else []
+    shapes = [e.shape for e in entries if e.shape is not None and e.scale in ROWS]
+    if not entries or len(shapes) < len(entries) or len({(e.scale, s.axis) for e, s in zip(entries, shapes, strict=True)}) > 1:
+        return None
+    common = shapes[0] if all(s == shapes[0] for s in shapes) else Shape(Base(value), 0, shapes[0].axis, all(s.sure for s in shapes))
+    return Argument(entries[0].scale, common._replace(several=True))
 
 
 def _is_places(run: Interpreter, value: Value) -> bool:
@@ -231,7 +244,7 @@ def function(
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
     if name in ("view", "reshape"):
-        operands[1:] = [Argument("count") if _is_batch_size(run, args[0], v) else o for o, v in zip(operands[1:], args[1:], strict=True)]
+        operands[1:] = [_size(run, args[0], v, o) for v, o in zip(args[1:], operands[1:], strict=True)]
     if name in BY_WEIGHT and run.ignores():
         named.setdefault("ignore_index", Argument())
     if name not in _OF_ANYTHING:
@@ -265,6 +278,16 @@ def _scores(value: Value) -> Value:
     """What a network gives for a batch is its rows, where these were not followed through what was made of the batch for it."""
     lost = value.scale is None and value.of_kind("forward") and value.of_kind("batch") and not value.of_kind("whole")
     return Value(value.objs, value.origins, "sample", Shape(Base(value), sure=False)) if lost else value
+
+
+def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argument:
+    """A size of what some rows are viewed as, or a list of sizes: the number of samples, where it is their loader's own."""
+    if operand.items is not None:
+        (made,) = size.objs
+        entries = made.items if isinstance(made, Tup) else _entries(run, made) if isinstance(made, New) else ()
+        sizes = [_size(run, rows, v, o) for v, o in zip(entries, operand.items, strict=True)]
+        return operand._replace(items=tuple(sizes))
+    return Argument("count") if _is_batch_size(run, rows, size) else operand
 
 
 def _is_batch_size(run: Interpreter, rows: Value, size: Value) -> bool:

@@ -28,7 +28,9 @@ class Write:
 
 
 def writes(loop: Batches) -> Iterator[Write]:
-    """The writes of the statements of a loop; inner functions left out."""
+    """The writes of a loop, to its own variables and by its statements; inner functions left out."""
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        yield from _assigned(loop.target, None, loop)
     for node in scope_nodes(*loop.body):
         yield from writes_of(node)
 

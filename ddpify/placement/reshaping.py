@@ -201,11 +201,6 @@ def reshaped(use: Use) -> Result:
     while ones < n and sizes[ones].literal == 1:
         ones += 1
     new = Shape(None, n, 0, shape.sure, n > 1 and sizes[-1].literal == 1)
-    unknown = next((i for i, s in enumerate(sizes) if s.shape is not None and s.shape.several), n)  # so many more that nobody knows
-    if unknown < n:
-        if unknown < n - 1 or len(counts) + len(rest) != 1 or unknown in (*counts, *rest):
-            return NO_CLAIM
-        new = Shape(UNKNOWN, n - 1, 0, shape.sure)
     if shape.axis == 0 or (shape.axis == 1 and shape.front):
         if counts:
             ok = counts[0] == ones and len(counts) == 1

@@ -56,7 +56,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
         value = _filled(run, run.expression(a))
         if isinstance(a, ast.Starred):
             (only,) = value.objs if len(value.objs) == 1 else (None,)
-            args += only.items if isinstance(only, Tup) else [_starred(run, func, value)]
+            args += only.items if isinstance(only, Tup) else [run.element(value)]
         else:
             args.append(value)
     keywords: dict[str, Value] = {}
@@ -94,14 +94,6 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
             run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)
     else:
         filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
-
-
-def _starred(run: Interpreter, func: Value, value: Value) -> Value:
-    """What `*value` passes, of which nobody knows how many there are: to a library, one that stands for several."""
-    each = run.element(value)
-    if each.scale is not None or each.shape is not None or any(isinstance(o, (Func, Class)) for o in func.objs):
-        return each
-    return Value(each.objs, each.origins, None, Shape(several=True))
 
 
 def _filled(run: Interpreter, value: Value) -> Value:
@@ -240,6 +232,8 @@ def _call_instance(
     if isinstance(obj, New) and obj.path in run.project.placements:
         run.trace.believed[call.node] = f"`{obj.path}` is {run.project.placements[obj.path]}"
         return sources.as_said(run.project.placements[obj.path], flow)
+    if isinstance(obj, New) and (copied := _of_copy(run, obj, call, args, keywords)) is not None:
+        return _forwarded(run, obj, call, flow, copied, alike)
     known = _of_library(run, obj, call, args, keywords, flow) if isinstance(obj, New) else None
     if known is not None:
         return _forwarded(run, obj, call, flow, known, alike)
@@ -248,6 +242,15 @@ def _call_instance(
     shape = Shape(call.node, several=None) if scale else None
     out = _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins, scale, shape), alike)
     return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale, out.shape) if labelled else out
+
+
+def _of_copy(run: Interpreter, obj: New, call: Call, args: list[Value], keywords: dict[str, Value]) -> Value | None:
+    """What a copy of modules gives: what they give; None of anything else."""
+    originals = run.memory.get((obj, library.ORIGINAL), NOTHING).objs if obj.path in library.COPIES else frozenset()
+    modules = [o for o in opened(run, ordered(originals)) if isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn."))]
+    if not modules or len(modules) < len(originals):
+        return None
+    return join([_call_instance(run, call, o, args, keywords, alike) for o, alike in _alternatives(run, modules) if isinstance(o, New)])
 
 
 def _of_library(run: Interpreter, obj: New, call: Call, args: list[Value], keywords: dict[str, Value], flow: Value) -> Value | None:

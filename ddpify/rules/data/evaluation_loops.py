@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from ddpify.facts import library
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Call, New
 from ddpify.facts.tree import Tree
@@ -16,7 +17,7 @@ from ddpify.rules.loop.meters import meter
 from ddpify.rules.loop.reductions import loader_of, reduce
 from ddpify.rules.model.batch_norm import may_hold_batch_norm
 
-_COPIES = frozenset(("copy.deepcopy", "copy.copy", "torch.optim.swa_utils.AveragedModel"))
+_COPIES = library.COPIES | {"torch.optim.swa_utils.AveragedModel"}
 
 _GROWS = frozenset(("append", "extend", "add", "update", "insert", "appendleft"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.facts.disk import passed
 from ddpify.facts.model import Ext, New
 from ddpify.facts.writes import Batches
 from ddpify.rules.context import Context
@@ -16,6 +17,21 @@ def only_shown(context: Context, live: LiveOut) -> bool:
     """Whether all uses after a loop only go into what is printed, drawn or written, by way of other variables, too."""
     seen = set[ast.AST]()
     return all(_shown(context, use, seen) for use in live.uses)
+
+
+def sizes_read(context: Context, live: LiveOut) -> list[ast.expr] | None:
+    """The expressions that ask for its number of samples, `len(images)`, where all uses after the loop do; None where some do not."""
+    run, out = context.facts.after, list[ast.expr]()
+    for use in live.uses:
+        tree, size = context.facts.tree_of(use), use
+        while isinstance(size, ast.expr) and (run.value(size).scale != "count" or run.value(size).shape is not None):
+            size = tree.parent[size]
+        if not isinstance(size, ast.expr) or not context.facts.is_edited(size):
+            return None
+        up = tree.parent[size]
+        if not isinstance(up, ast.BinOp) or context.from_sharded_data(run.value(up)):  # times the number of ranks, it is all of theirs already
+            out.append(size)
+    return out
 
 
 def _shown(context: Context, use: ast.AST, seen: set[ast.AST]) -> bool:
@@ -73,6 +89,10 @@ def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
         for definition in reaching.definitions:
             if definition in seen or _unbound(part, definition):
                 continue
+            if isinstance(definition, ast.FunctionDef) and isinstance(part, ast.Name):
+                if not all(g is not None and _of_one(context, g, seen) for g in _passed(context, definition, part.id)):
+                    return False
+                continue
             seen.add(definition)
             loop, value = _batches(context, definition), _assigned(context, definition)
             if value is None or (loop is not None and run.definitions.exposed(loop, run.definitions.variable(definition))):
@@ -82,6 +102,16 @@ def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
             if value is not loop and not _of_one(context, value, seen):
                 return False
     return True
+
+
+def _passed(context: Context, function: ast.FunctionDef, name: str) -> list[ast.expr | None]:
+    """What a function is given as a parameter, by its calls or as its default; None where that is not one expression."""
+    spec = function.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    nodes = {c.node: None for c in context.facts.after.trace.calls if any(getattr(o, "node", None) is function for o in c.func.objs)}
+    default = dict(zip(reversed(names), reversed(spec.defaults), strict=False)).get(name)
+    spread = {n for n in nodes if any(isinstance(a, ast.Starred) for a in n.args) or any(k.arg is None for k in n.keywords)}
+    return [(passed(n, names, name) or default) if name in names and n not in spread else None for n in nodes]
 
 
 def _unbound(read: ast.expr, definition: ast.AST) -> bool:
@@ -95,16 +125,17 @@ def _unbound(read: ast.expr, definition: ast.AST) -> bool:
 
 
 def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
-    """Whether an object holds numbers that differ between ranks: they may be of any batch."""
+    """Whether an object holds numbers that differ between ranks: they may be of any batch, unless one expression gave it all."""
     run = context.facts.after
-    return any(context.from_sharded_data(value) for obj in run.value(node).instances() for value in run.of(obj).values())
+    objs = (obj for obj in run.value(node).instances() if not isinstance(obj.node, (ast.ListComp, ast.DictComp)))
+    return any(context.from_sharded_data(value) for obj in objs for value in run.of(obj).values())
 
 
 def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
     """The names and attributes in an expression that hold numbers which differ between ranks."""
+    run, methods = context.facts.after, {call.func for call in ast.walk(node) if isinstance(call, ast.Call)}
     for part in ast.walk(node):
-        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
-            run = context.facts.after
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load) and part not in methods:
             known = isinstance(part, ast.Name) or run.definitions.variable(part)  # what a call gives has been looked into itself
             if known and context.from_sharded_data(run.value(part)):
                 yield part
@@ -127,4 +158,6 @@ def _assigned(context: Context, definition: ast.AST) -> ast.AST | None:
         up = tree.parent.get(up)
     if isinstance(up, (ast.For, ast.AsyncFor)):
         return up
+    if isinstance(up, ast.comprehension):
+        return up.iter
     return up.value if isinstance(up, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) else None

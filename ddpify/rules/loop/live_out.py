@@ -163,7 +163,7 @@ def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset
     done = {n for n in uses.values() if reduced(context, n, target)}
     calls = _calls(context, done)
     own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at)}
-    if not uses and (unseen := definitions.unseen(places)):
+    if not uses and any(w.node is not loop for w in group) and (unseen := definitions.unseen(places)):
         return dict(enumerate(unseen))
     if uses or not any(w.how == "total" for w in group) or not definitions.exposed(loop, places):
         return own

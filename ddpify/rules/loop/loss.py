@@ -216,7 +216,7 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
     if coupled_losses.thins(context, loss):
         why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
         yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
-    elif _padded(context, loss, node):
+    elif not loss.of_kind("world") and _padded(context, loss, node):
         why = "batches are padded, to another length on every rank, and this average is over all entries"
         yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
     elif loss.of_kind("part"):

@@ -18,7 +18,7 @@ from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.fresh import assigned, is_fresh
-from ddpify.rules.loop.last_batch import of_one_batch, only_shown
+from ddpify.rules.loop.last_batch import of_one_batch, only_shown, sizes_read
 from ddpify.rules.loop.live_out import LiveOut, steered
 from ddpify.rules.loop.meters import is_meter, meter
 from ddpify.rules.loop.sharded_parts import fed, of_rows, sharded_parts
@@ -136,6 +136,12 @@ def _number(context: Context, loop: Batches, live: LiveOut, sharded: bool, out: 
         return None
     if value.scale is None and not sharded and not made and not chosen:
         return _at_source(context, loop, live, out) if _filled(context, live) else None
+    if value.scale == "sample" and live.hows <= {"last"} and not sharded and (sizes := sizes_read(context, live)) is not None:
+        for size in sizes:
+            product = f"{{0}} * {context.names['world_size']}"
+            bare = isinstance(context.facts.tree_of(size).parent[size], (ast.Call, ast.keyword, ast.Assign))
+            out.edits.append(Replace(size, product if bare else f"({product})", (size,)))
+        return out
     if value.scale not in (*_COUNTED, "mean") and live.hows <= {"last"} and only_shown(context, live):
         if value.scale != "sample" and not all(of_one_batch(context, use) for use in live.uses):
             return _unknown(live, out)
@@ -282,6 +288,9 @@ def _answers(context: Context, live: LiveOut, out: Reduction) -> Reduction | Non
             context.from_sharded_data(v) for v in _contents(context, run.value(given))
         ):
             continue  # nothing is done with it, or it is all ranks' already
+        passed = [run.value(a).batches() for a in (*call.args, *(k.value for k in call.keywords))]
+        if all(v.batches() <= frozenset().union(*passed) for v in _contents(context, run.value(call))):
+            continue  # it is of the batch that the method is given, as a network's output is
         named = isinstance(statement, ast.Assign) and given is call and not guards_of(context).guarded(statement)
         if not named or any(v.scale not in ("mean", None) or v.instances() for v in _contents(context, run.value(call))):
             return _unknown(live, out)

@@ -95,11 +95,13 @@ def _forwards_twice(context: Context, model: TrainedModel) -> bool:
 
 
 def _modules_of(context: Context, model: TrainedModel) -> Iterator[New | Part]:
-    """A model and all modules within it."""
+    """A model and all modules within it; settings that it holds, and parameters of a layer, are none."""
     todo, seen = list(model.objs), set[Obj]()
     while todo:
         obj = todo.pop()
-        if obj not in seen and isinstance(obj, (New, Part)):
+        setting = isinstance(obj, New) and obj.cls is not None and not context.facts.after.interpreter.is_module(obj)
+        parameter = isinstance(obj, Part) and isinstance(obj.of, New) and obj.of.path.startswith("torch.nn.")
+        if obj not in seen and isinstance(obj, (New, Part)) and not setting and not parameter:
             seen.add(obj)
             yield obj
             todo += context.facts.after.parts(obj)

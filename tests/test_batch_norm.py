@@ -1,0 +1,47 @@
+"""Batch norm is taken over all ranks where a model may have it: what is no module of the model says nothing of that."""
+
+from pathlib import Path
+
+import pytest
+from scripts import Script, converted
+
+SCRIPT = """
+import json
+from dataclasses import dataclass
+
+
+@dataclass
+class Settings:
+    sizes: int = 8
+    hidden: int = 6
+
+
+class Net(nn.Module):
+    def __init__(self, settings):
+        super().__init__()
+        self.settings = settings
+        self.parts = nn.ModuleDict(dict(first=nn.Linear(settings.sizes, settings.hidden), last=nn.Linear(settings.hidden, 2)))
+        self.parts.first.weight = nn.Parameter(torch.zeros(settings.hidden, settings.sizes))
+        self.norm = {norm}(settings.hidden)
+
+    def forward(self, rows):
+        return self.parts.last(self.norm(self.parts.first(rows)))
+
+
+found = json.loads("{{}}").get("hidden")
+net = Net(Settings(hidden=found if found is not None else 6))
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for rows, kinds in feed:
+    loss = F.cross_entropy(net(rows), kinds)
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+"""
+
+
+@pytest.mark.parametrize(("norm", "synced"), [("nn.LayerNorm", False), ("nn.BatchNorm1d", True), ("make_norm", True)])
+def test_settings_and_parameters_are_no_modules(tmp_path: Path, norm: str, synced: bool) -> None:
+    head = "from elsewhere import make_norm\n" if norm == "make_norm" else ""
+    done = converted(Script(head + SCRIPT.format(norm=norm)), tmp_path)
+    assert ("convert_sync_batchnorm" in done.code) is synced
