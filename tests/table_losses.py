@@ -709,6 +709,42 @@ SCRIPTS: dict[str, Script] = {
         """,
         apart=("trajectory",),  # pairs are drawn within each rank's rows
     ),
+    "padded sequences that are aligned, each with its own lengths": Script(
+        """
+        from torch.nn.utils.rnn import pad_sequence
+
+
+        class Sounds(Dataset):
+            def __len__(self):
+                return 44
+
+            def __getitem__(self, i):
+                return torch.sin(torch.arange((12 + i % 5) * 4.0) * (i + 1)).view(-1, 4), torch.arange(2 + i % 3) * (i + 1) % 5 + 1
+
+
+        def padded(batch):
+            sounds, texts, long, wide = [], [], [], []
+            for sound, text in batch:
+                sounds.append(sound)
+                texts.append(text)
+                long.append(len(sound))
+                wide.append(len(text))
+            return pad_sequence(sounds, batch_first=True), pad_sequence(texts, batch_first=True), long, wide
+
+
+        feed = DataLoader(Sounds(), batch_size=4, shuffle=True, collate_fn=padded)
+        net = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 6))
+        aligned = nn.CTCLoss(blank=0, zero_infinity=True)
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            for sounds, texts, long, wide in feed:
+                adam.zero_grad()
+                scores = F.log_softmax(net(sounds), dim=2).transpose(0, 1)
+                loss = aligned(scores, texts, long, wide)
+                loss.backward()
+                adam.step()
+        """,
+    ),
     "padded rows in one list, by a function that trains and evaluates, and features side by side": Script(
         """
         from torch.nn.utils.rnn import pad_sequence

@@ -143,13 +143,13 @@ def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
     padded = any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in run.trace.calls)
     if not padded and not coupled_losses.pads(context, loss):
         return False
-    entrywise = any(
-        o.path.rpartition(".")[2] in ("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss")
-        for c in run.trace.calls
-        for o in c.func.instances()
-    )
-    if entrywise:
+    losses = {o.path.rpartition(".")[2] for c in run.trace.calls for o in c.func.instances() if o.path.startswith("torch.nn.")}
+    losses |= {path.rpartition(".")[2] for c in run.trace.calls for path in c.func.paths() if path.startswith("torch.nn.functional.")}
+    losses = {name for name in losses if name.endswith(("Loss", "_loss", "cross_entropy"))}
+    if losses & {"L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"}:
         return True
+    if losses and losses <= {"CTCLoss", "ctc_loss"}:  # told the lengths of each sample, it averages over samples
+        return False
     function = context.facts.tree_of(node).function(node)
     return any(
         isinstance(n, ast.Call)

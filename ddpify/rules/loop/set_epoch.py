@@ -245,13 +245,16 @@ def _starts(context: Context, call: Call) -> bool:
     return "iter" in paths or ("enumerate" in paths and not isinstance(up, (ast.For, ast.comprehension, ast.Call)))
 
 
-def _change(context: Context, why: str, place: ast.stmt, text: _Text, line: str, obligations: tuple[Obligation, ...]) -> Change:
-    imports: tuple[str, ...] = ()
+def _change(
+    context: Context, why: str, place: ast.stmt, text: _Text, line: str, obligations: tuple[Obligation, ...], needs: str = ""
+) -> Change:
+    imports: tuple[str, ...] = ("import torch",) if needs else ()
     for header in (text.guard, text.loop):
         line = f"{header}:\n{textwrap.indent(line, '    ')}" if header else line
     if "DistributedSampler" in text.guard:
-        imports = ("from torch.utils.data.distributed import DistributedSampler",)
-    return Change(CODE, why, context.tree.shown, place, (InsertBefore(place, line),), imports, discharges=obligations)
+        imports += ("from torch.utils.data.distributed import DistributedSampler",)
+    wanted = (needs,) if needs else ()
+    return Change(CODE, why, context.tree.shown, place, (InsertBefore(place, line),), imports, discharges=obligations, needs=wanted)
 
 
 def _remade(context: Context, training: TrainingLoop, loader: New, starts: int = 0) -> bool:
@@ -317,15 +320,18 @@ def _advance(
         place, text = ahead, _loader_text(context, ahead.value, loader) or _name(context, ahead, loader) or text
     epoch = _epoch(context, training, place)
     at = f"{text.code}.{epoch_of(context, loader)}"
-    value = epoch or f"{at}.epoch + 1"
+    value, needs = epoch or f"{at}.epoch + 1", ""
     if (place, text.code) in placed:
         yield Proof(obligations[0], "set with the other loaders of this loop")
         return
     if not epoch and _remade(context, training, loader):
-        yield _not_advanced(context, node, loader, obligations)
-        return
+        if _keeps_order(context, loader):
+            yield Proof(obligations[0], "it keeps the order of its data")
+            return
+        needs = "from_rank_zero"  # a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one
+        value = f"int({context.names[needs]}(torch.randint(2**31, ())))"
     placed.add((place, text.code))
-    yield _change(context, _WHY, place, text, f"{at}.set_epoch({value})", obligations)
+    yield _change(context, _WHY, place, text, f"{at}.set_epoch({value})", obligations, needs)
 
 
 def _drawn_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> ast.Assign | None:
