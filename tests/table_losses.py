@@ -709,6 +709,65 @@ SCRIPTS: dict[str, Script] = {
         """,
         apart=("trajectory",),  # pairs are drawn within each rank's rows
     ),
+    "the losses of a detector, in a dict": Script(
+        """
+        from torchvision.models.detection import fasterrcnn_resnet50_fpn
+
+
+        class Pictures(Dataset):
+            def __len__(self):
+                return 44
+
+            def __getitem__(self, i):
+                return x[i], {"boxes": x[i, :4] * 0.5, "labels": torch.full((2,), i % 2)}
+
+
+        def side_by_side(batch):
+            return tuple(zip(*batch))
+
+
+        feed = DataLoader(Pictures(), batch_size=4, shuffle=True, collate_fn=side_by_side)
+        net = fasterrcnn_resnet50_fpn(num_classes=2)
+        sgd = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.05)
+        for epoch in range(2):
+            net.train()
+            total = 0.0
+            for images, targets in feed:
+                images = list(image.to("cpu") for image in images)
+                targets = [{k: v.to("cpu") for k, v in t.items()} for t in targets]
+                losses = net(images, targets)
+                loss = sum(loss for loss in losses.values())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                total += loss.item()
+            print(f"loss {total / len(feed):.5f}")
+        """,
+        stand_ins={
+            "torchvision/__init__.py": "",
+            "torchvision/models/__init__.py": "",
+            "torchvision/models/detection.py": (
+                "import torch\n"
+                "\n"
+                "\n"
+                "class Detector(torch.nn.Module):\n"
+                "    def __init__(self, num_classes):\n"
+                "        super().__init__()\n"
+                "        self.boxes, self.scores = torch.nn.Linear(8, 4), torch.nn.Linear(8, num_classes)\n"
+                "\n"
+                "    def forward(self, images, targets=None):\n"
+                "        rows = torch.stack(images)\n"
+                "        far = self.boxes(rows) - torch.stack([t['boxes'] for t in targets])\n"
+                "        labels = torch.stack([t['labels'] for t in targets])[:, 0]\n"
+                "        return {'boxes': far.abs().mean(), 'labels': torch.nn.functional.cross_entropy(self.scores(rows), labels)}\n"
+                "\n"
+                "\n"
+                "def fasterrcnn_resnet50_fpn(num_classes):\n"
+                "    return Detector(num_classes)\n"
+            ),
+        },
+        same=("loss",),
+    ),
     "padded sequences that are aligned, each with its own lengths": Script(
         """
         from torch.nn.utils.rnn import pad_sequence

@@ -258,6 +258,17 @@ def output_of(base: Value, loss: bool) -> Value:
     return Value(frozenset(), frozenset(o for o in base.origins if o.kind != "labelled"), "mean" if loss else base.scale, base.shape)
 
 
+def detector_losses(run: Interpreter, obj: New, call: Call, given: int, flow: Value) -> Value | None:
+    """What a detector of torchvision 0.2x gives for images and targets: averages over as many proposals, or objects, of each image."""
+    package, _, name = obj.path.rpartition(".")
+    averaged = name.lower().startswith(("fasterrcnn", "retinanet"))
+    if not package.startswith("torchvision.models") or not averaged or given < 2:
+        return None
+    losses = run.objects.new("dict", call.node, run.stack)
+    run.memory[losses, "[]"] = Value(frozenset(), flow.origins, "mean", Shape(None, 0))
+    return Value(frozenset((losses,)), flow.origins)
+
+
 def averages(path: str) -> bool:
     """Whether a library's model, given labels, returns the plain average of its losses over the batch, whatever the labels are."""
     return path.startswith("transformers.") and any(f"For{task}Classification" in path for task in ("Sequence", "Image", "Audio"))

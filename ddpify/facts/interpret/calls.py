@@ -234,6 +234,8 @@ def _call_instance(
         return sources.as_said(run.project.placements[obj.path], flow)
     if isinstance(obj, New) and (copied := _of_copy(run, obj, call, args, keywords)) is not None:
         return _forwarded(run, obj, call, flow, copied, alike)
+    if isinstance(obj, New) and (losses := library.detector_losses(run, obj, call, len(args) + len(keywords), flow)) is not None:
+        return _forwarded(run, obj, call, flow, losses, alike)
     known = _of_library(run, obj, call, args, keywords, flow) if isinstance(obj, New) else None
     if known is not None:
         return _forwarded(run, obj, call, flow, known, alike)

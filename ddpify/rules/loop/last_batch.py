@@ -29,7 +29,9 @@ def sizes_read(context: Context, live: LiveOut) -> list[ast.expr] | None:
         if not isinstance(size, ast.expr) or not context.facts.is_edited(size):
             return None
         up = tree.parent[size]
-        if not isinstance(up, ast.BinOp) or context.from_sharded_data(run.value(up)):  # times the number of ranks, it is all of theirs already
+        if not isinstance(up, ast.BinOp) or context.from_sharded_data(
+            run.value(up)
+        ):  # times the number of ranks, it is all of theirs already
             out.append(size)
     return out
 
