@@ -768,6 +768,66 @@ SCRIPTS: dict[str, Script] = {
         },
         same=("loss",),
     ),
+    "the steps of packed sequences, given what a part that is not trained sees": Script(
+        """
+        from torch.nn.utils.rnn import pack_padded_sequence
+
+
+        class Captioned(Dataset):
+            def __len__(self):
+                return 44
+
+            def __getitem__(self, i):
+                return x[i], torch.arange(2 + i * 5 % 7) * (i + 1) % 9 + 1
+
+
+        def longest_first(batch):
+            batch.sort(key=lambda pair: len(pair[1]), reverse=True)
+            pictures, texts = zip(*batch)
+            lengths = [len(text) for text in texts]
+            padded = torch.zeros(len(texts), max(lengths)).long()
+            for i, text in enumerate(texts):
+                padded[i, : lengths[i]] = text
+            return torch.stack(pictures, 0), padded, lengths
+
+
+        class Sees(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net, self.out = nn.Linear(8, 8), nn.Linear(8, 4)
+
+            def forward(self, pictures):
+                with torch.no_grad():
+                    seen = self.net(pictures).tanh()
+                return self.out(seen)
+
+
+        class Tells(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.steps, self.out = nn.Embedding(10, 4), nn.LSTM(4, 8, batch_first=True), nn.Linear(8, 10)
+
+            def forward(self, seen, texts, lengths):
+                given = torch.cat((seen.unsqueeze(1), self.words(texts)), 1)
+                hidden, _ = self.steps(pack_padded_sequence(given, lengths, batch_first=True))
+                return self.out(hidden[0])
+
+
+        feed = DataLoader(Captioned(), batch_size=4, shuffle=True, collate_fn=longest_first)
+        sees, tells = Sees(), Tells()
+        loss_of = nn.CrossEntropyLoss()
+        adam = torch.optim.Adam(list(tells.parameters()) + list(sees.out.parameters()), lr=0.01)
+        for epoch in range(2):
+            for pictures, texts, lengths in feed:
+                asked = pack_padded_sequence(texts, lengths, batch_first=True).data
+                told = tells(sees(pictures), texts, lengths)
+                loss = loss_of(told, asked)
+                tells.zero_grad()
+                sees.zero_grad()
+                loss.backward()
+                adam.step()
+        """,
+    ),
     "padded sequences that are aligned, each with its own lengths": Script(
         """
         from torch.nn.utils.rnn import pad_sequence

@@ -279,6 +279,8 @@ def tensor_attribute(base: Value, name: str) -> Value:
     value = output_of(base, name == "loss")
     if name in ("device", "dtype"):
         return NOTHING
+    if name == "data" and value.shape is not None and value.shape.packed:
+        return Value(value.objs, value.origins, "chosen", value.shape.steps())
     if name in ("data", "grad"):
         return without_graph(value)
     return value

@@ -15,6 +15,8 @@ def indexed(use: Use) -> Result:
     x, entries = use.args[0], use.args[1:]
     if x.scale not in ROWS:
         return _of_constant(x, entries) if x.scale is None else Result(x.scale if all(e.scale is None for e in entries) else "other")
+    if shape_of(x).packed:
+        return Result("chosen", shape_of(x).steps()) if [e.literal for e in entries] == [0] else NO_CLAIM
     tensors = [e for e in entries if e.scale in ROWS]
     if any(e.scale not in (None, "count", *ROWS) for e in entries):
         return NO_CLAIM

@@ -231,7 +231,8 @@ def recurrent(use: Use, cell_state: bool = False) -> Result:
         return NO_CLAIM  # a state that is not known to be each sample's own
     layers, directions = use.get(-1, "num_layers").literal, use.get(-1, "bidirectional").literal
     state = Result("sample", Shape(None, 3, 1, front=layers in (None, 1) and directions in (None, False)))
-    return Result("sample", parts=(Result("sample", found), Result("sample", parts=(state, state)) if cell_state else state))
+    steps = found._replace(packed=shape_of(use.get(0, "input")).packed)
+    return Result("sample", parts=(Result("sample", steps), Result("sample", parts=(state, state)) if cell_state else state))
 
 
 def cell(use: Use, cell_state: bool = False) -> Result:
@@ -283,7 +284,7 @@ def packed(use: Use) -> Result:
     shape = shape_of(x)
     if first is UNKNOWN or (shape.sure and shape.axis != (0 if first else 1)):
         return COUPLED
-    return Result("sample", shape.resized(0, 0)._replace(sure=False))
+    return Result("sample", shape.resized(0, 0)._replace(sure=False, packed=True))
 
 
 def unpacked(use: Use) -> Result:

@@ -39,6 +39,7 @@ class Shape(NamedTuple):
     of the samples is known, and not only the usual one. `single`: the last dimension has one entry, `front`: the first.
     `several`: a tuple of such tensors (None: it may be one).
     `uniform`: a constant whose rows are all the same. `places`: what the places of the samples in their rank's share are numbered by.
+    `packed`: sequences in one PackedSequence, whose `data`, its first entry, has the steps of all of them.
     """
 
     base: Hashable | None = None
@@ -50,6 +51,7 @@ class Shape(NamedTuple):
     front: bool = False
     uniform: bool = False
     places: bool = False
+    packed: bool = False
 
     @property
     def ndim(self) -> int | None:
@@ -66,7 +68,12 @@ class Shape(NamedTuple):
             front=False,
             uniform=False,
             places=False,
+            packed=False,
         )
+
+    def steps(self) -> Shape:
+        """Of the steps of packed sequences: one row for each."""
+        return self.resized(-1, 0)._replace(sure=True)
 
 
 INVERSE: Final = Shape("inverse")  # that of a number that is one over the number of samples; its scale is "other"

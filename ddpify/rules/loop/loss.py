@@ -313,11 +313,11 @@ def _on_all_ranks(context: Context, call: Call) -> bool:
 
 
 def _amount(context: Context, call: Call) -> str:
-    """What a cross entropy divides by: the weights of its valid targets, or how many are valid; empty where that is not seen."""
+    """What a loss divides by: the weights of valid targets, how many are valid, or how many were chosen; empty where that is not seen."""
     run, node = context.facts.after, call.node
     if len(node.args) < 2 or any(k.arg in ("label_smoothing", "reduction") for k in node.keywords):
         return ""
-    target = context.source(node.args[1])
+    target, chosen = context.source(node.args[1]), all(v.scale == "chosen" for v in call.args[:2])
     weight, ignored = "", ""
     if any(p.rpartition(".")[2] in BY_WEIGHT for p in call.func.paths()):
         given = {k.arg: context.source(k.value) for k in node.keywords if k.arg}
@@ -325,11 +325,14 @@ def _amount(context: Context, call: Call) -> str:
         ignored = given.get("ignore_index", "")
     else:
         instances = call.func.instances()
-        if not instances or any(o.path.rpartition(".")[2] not in BY_WEIGHT or (o, "label_smoothing") in run.memory for o in instances):
+        by_weight = [o.path.rpartition(".")[2] in BY_WEIGHT for o in instances]
+        if not instances or (not all(by_weight) and not chosen) or any((o, "label_smoothing") in run.memory for o in instances):
             return ""
         name = context.source(node.func)
         weight = f"{name}.weight" if any((o, "weight") in run.memory for o in instances) else ""
         ignored = f"{name}.ignore_index" if any((o, "ignore_index") in run.memory for o in instances) else ""
     if weight and ignored:
         return f"{weight}[{target}[{target} != {ignored}]].sum()"
-    return f"{weight}[{target}].sum()" if weight else f"({target} != {ignored}).sum()" if ignored else ""
+    if weight or ignored:
+        return f"{weight}[{target}].sum()" if weight else f"({target} != {ignored}).sum()"
+    return f"torch.tensor({target}.numel(), device={target}.device)" if chosen else ""
