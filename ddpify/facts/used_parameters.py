@@ -172,6 +172,8 @@ class _Body:
         self.pending_where: dict[tuple[Hashable, bool], dict[str, Parts]] = {}  # the same, where a question was answered so
 
     def used(self) -> Parts:
+        if any(map(self.without_graph, self.node.decorator_list)):
+            return _NO_PARTS
         end = self.block(self.node.body, _NO_PARTS)
         ways = self.exits + ([end] if end is not None else [])
         return _both(ways)
@@ -204,6 +206,10 @@ class _Body:
         if isinstance(node, ast.While):
             return self.loop(node.body, used)
         if isinstance(node, (ast.With, ast.AsyncWith)):
+            if any(self.without_graph(item.context_expr) for item in node.items):
+                kept = {**self.pending, **{name: _NO_PARTS for s in node.body for name in _stored(s)}}
+                end, self.pending = self.block(node.body, used), kept
+                return used if end is not None else None
             for item in node.items:
                 used |= self.mentioned(item.context_expr)
             return self.block(node.body, used)
@@ -224,6 +230,11 @@ class _Body:
             if isinstance(child, ast.expr):
                 used |= self.mentioned(child)
         return used
+
+    def without_graph(self, node: ast.expr) -> bool:
+        """Whether nothing that is computed under a context, or by a function with a decorator, has gradients: `torch.no_grad()`."""
+        maker = node.func if isinstance(node, ast.Call) else node
+        return bool(self.run.value(maker).paths() & library.NO_GRAD)
 
     def keep(self, name: str, value: ast.expr) -> Parts:
         """Let a name hold a value: what is read for it is used; what makes it is once the name is read."""
@@ -327,6 +338,8 @@ class _Body:
             return self.choice(node.test, lambda: self.mentioned(node.body), lambda: self.mentioned(node.orelse), _NO_PARTS) or _NO_PARTS
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
             return self.comprehension(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
+            return _NO_PARTS
         if isinstance(node, ast.Call):
             own = self.call(node)
             if own is not None:
@@ -583,6 +596,11 @@ def _arguments(run: Run, func: Func, calls: list[Call]) -> dict[str, Value]:
             if given is not None:
                 out[name] = out[name] | given if name in out else given
     return out
+
+
+def _stored(node: ast.AST) -> set[str]:
+    """The names that a statement binds."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _question(test: ast.expr, answer: bool) -> tuple[Hashable, bool]:
