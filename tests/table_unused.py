@@ -97,6 +97,62 @@ model = Net()
 """
 
 SCRIPTS: dict[str, Script] = {
+    "parts that run without gradients: in a block, by a decorator, by a setting, and detached": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, tune=False):
+                super().__init__()
+                self.tune = tune
+                self.parts = nn.ModuleDict({name: nn.Linear(8, 8) for name in ("block", "decorated", "detached")})
+                self.asked, self.out = nn.Linear(8, 8), nn.Linear(8, 2)
+
+            @torch.no_grad()
+            def seen(self, rows):
+                return self.parts["decorated"](rows).tanh()
+
+            def forward(self, rows):
+                with torch.no_grad():
+                    rows = rows + self.parts["block"](rows).tanh()
+                with torch.set_grad_enabled(self.tune):
+                    more = self.asked(rows)
+                return self.out(rows + more + self.seen(rows) + self.parts["detached"](rows).detach())
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a part that a setting trains": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, tune):
+                super().__init__()
+                self.tune, self.first, self.out = tune, nn.Linear(8, 8), nn.Linear(8, 2)
+
+            def forward(self, rows):
+                with torch.set_grad_enabled(self.tune and self.training):
+                    seen = self.first(rows)
+                return self.out(seen)
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = Net(tune=os.environ.get("TUNE", "1") == "0")
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     "a layer left out by a draw of a function": _script(
         _SKIPPING.format(module="random", before="\n\ndef skip(p):\n    return random.random() < p\n", test="skip(2.0)")
     ),

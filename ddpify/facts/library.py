@@ -277,7 +277,7 @@ def averages(path: str) -> bool:
 def tensor_attribute(base: Value, name: str) -> Value:
     """An attribute of something that is no known object, most often a tensor."""
     value = output_of(base, name == "loss")
-    if name in ("device", "dtype"):
+    if name in ("device", "dtype", "ndim", "is_cuda", "requires_grad", "layout"):
         return NOTHING
     if name == "data" and value.shape is not None and value.shape.packed:
         return Value(value.objs, value.origins, "chosen", value.shape.steps())

@@ -207,9 +207,9 @@ class _Body:
             return self.loop(node.body, used)
         if isinstance(node, (ast.With, ast.AsyncWith)):
             if any(self.without_graph(item.context_expr) for item in node.items):
-                kept = {**self.pending, **{name: _NO_PARTS for s in node.body for name in _stored(s)}}
-                end, self.pending = self.block(node.body, used), kept
-                return used if end is not None else None
+                return self.ungraded(node.body, used)
+            if (flag := next(filter(None, (self.grad_flag(item.context_expr) for item in node.items)), None)) is not None:
+                return self.choice(flag, lambda: self.block(node.body, used), lambda: self.ungraded(node.body, used), used)
             for item in node.items:
                 used |= self.mentioned(item.context_expr)
             return self.block(node.body, used)
@@ -235,6 +235,17 @@ class _Body:
         """Whether nothing that is computed under a context, or by a function with a decorator, has gradients: `torch.no_grad()`."""
         maker = node.func if isinstance(node, ast.Call) else node
         return bool(self.run.value(maker).paths() & library.NO_GRAD)
+
+    def grad_flag(self, node: ast.expr) -> ast.expr | None:
+        """What `torch.set_grad_enabled` is asked."""
+        asked = isinstance(node, ast.Call) and "torch.set_grad_enabled" in self.run.value(node.func).paths()
+        return node.args[0] if isinstance(node, ast.Call) and asked and node.args else None
+
+    def ungraded(self, body: list[ast.stmt], used: Parts) -> Parts | None:
+        """What is used once `body` has run without gradients: nothing of what it mentions."""
+        kept = {**self.pending, **{name: _NO_PARTS for s in body for name in _stored(s)}}
+        end, self.pending = self.block(body, used), kept
+        return used if end is not None else None
 
     def keep(self, name: str, value: ast.expr) -> Parts:
         """Let a name hold a value: what is read for it is used; what makes it is once the name is read."""
