@@ -828,6 +828,110 @@ SCRIPTS: dict[str, Script] = {
                 adam.step()
         """,
     ),
+    "sequences that a collate function pads with time in front": Script(
+        """
+        from torch.nn.utils.rnn import pad_sequence
+
+        PAD = 0
+
+
+        class Lines(Dataset):
+            def __len__(self):
+                return 44
+
+            def __getitem__(self, i):
+                line = torch.arange(3 + i % 5) * (i + 1) % 6 + 1
+                return line, line.flip(0)
+
+
+        def time_first(batch):
+            given, asked = [], []
+            for one, other in batch:
+                given.append(one)
+                asked.append(other)
+            return pad_sequence(given, padding_value=PAD), pad_sequence(asked, padding_value=PAD)
+
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.out = nn.Embedding(7, 8, padding_idx=PAD), nn.Linear(8, 7)
+
+            def forward(self, lines):
+                return self.out(self.words(lines).cumsum(0))
+
+
+        feed = DataLoader(Lines(), batch_size=4, shuffle=True, collate_fn=time_first)
+        net = Tagger()
+        loss_of = nn.CrossEntropyLoss(ignore_index=PAD)
+        adam = torch.optim.Adam(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            for lines, asked in feed:
+                scores = net(lines[:-1, :])
+                loss = loss_of(scores.reshape(-1, scores.shape[-1]), asked[1:, :].reshape(-1))
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+        """,
+    ),
+    "words of all samples in one list, with where each begins": Script(
+        """
+        class Lines(Dataset):
+            def __len__(self):
+                return 44
+
+            def __getitem__(self, i):
+                return [(i * k) % 9 for k in range(1, 3 + i % 5)], i % 3
+
+
+        def in_one(batch):
+            kinds, words, starts = [], [], [0]
+            for line, kind in batch:
+                kinds.append(kind)
+                words.append(torch.tensor(line))
+                starts.append(len(line))
+            return torch.tensor(kinds), torch.cat(words), torch.tensor(starts[:-1]).cumsum(dim=0)
+
+
+        class Bags(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.out = nn.EmbeddingBag(9, 4), nn.Linear(4, 3)
+
+            def forward(self, words, starts):
+                return self.out(self.words(words, starts))
+
+
+        feed = DataLoader(Lines(), batch_size=4, shuffle=True, collate_fn=in_one)
+        net = Bags()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+        for epoch in range(2):
+            for kinds, words, starts in feed:
+                loss = F.cross_entropy(net(words, starts), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "samples that a collate function leaves out": Script(
+        """
+        def whole_ones(batch):
+            batch = [pair for pair in batch if pair[0][0] > -0.5]
+            return torch.stack([rows for rows, _ in batch]), torch.stack([kinds for _, kinds in batch])
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, collate_fn=whole_ones)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
     "padded sequences that are aligned, each with its own lengths": Script(
         """
         from torch.nn.utils.rnn import pad_sequence

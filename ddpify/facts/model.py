@@ -207,6 +207,7 @@ class Origin(NamedTuple):
     ("index", loop), ("from", object), ("random", library), ("drawn", call), ("time", call), ("rank", None), ("kept", statement),
     ("weight", parameter),
     ("scaled", scaler),
+    ("thinned", loader) where a collate function may leave samples out,
     ("share", loader) for a loader's own batch size, ("coupled", None) where samples are combined with a number of all of a batch."""
 
     kind: str

@@ -213,7 +213,7 @@ def reshaped(use: Use) -> Result:
     if len(counts) == 1:  # what is in front is taken to be as large as it was
         kept_in_front = counts[0] == shape.axis and all(s.literal != 1 for s in sizes[: shape.axis])
         return Result(x.scale, new._replace(axis=counts[0])) if kept_in_front else NO_CLAIM
-    in_one = rest == [0] and n == 2 and shape.ndim == shape.axis + 2  # what is in front and the samples
+    in_one = rest == [0] and (n == 1 or (n == 2 and use.at_least(shape, shape.axis + 2)))  # all, or what is in front and the samples
     return Result(x.scale, new, TURNED) if in_one else NO_CLAIM
 
 

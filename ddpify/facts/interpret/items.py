@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library, named, tensors
+from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
@@ -24,7 +25,7 @@ from ddpify.facts.model import (
 from ddpify.facts.names import canonical
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import same
-from ddpify.placement.shape import PLACES, Scale, Shape
+from ddpify.placement.shape import PLACES, Scale
 
 
 def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
@@ -186,9 +187,7 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
     if isinstance(obj, Tup):
         return join(entries(obj))
     if run.is_a(obj, library.DATALOADER):
-        collate = run.memory.get((obj, "collate_fn"), NOTHING)
-        sure = all(isinstance(o, Lit) and o.value is None for o in collate.objs)
-        return Value(frozenset(), frozenset((Origin("batch", obj),)), "sample", Shape(obj, sure=sure, several=None))
+        return batch_of(run, obj)
     if isinstance(obj, New) and obj.path in library.WRAPPERS:
         return element(run, run.memory.get((obj, "module"), NOTHING), node)
     if isinstance(obj, New):

@@ -201,26 +201,6 @@ def pads(context: Context, loss: Value) -> bool:
     return False
 
 
-def thins(context: Context, loss: Value) -> bool:
-    """Whether a collate function of the script's own leaves samples out, or puts several rows in the place of one."""
-    run = context.facts.after
-    for loader in loss.of_kind("batch"):
-        for obj in run.attribute(loader, "collate_fn").objs:
-            inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
-            for n in ast.walk(inner) if isinstance(inner, ast.AST) else ():
-                if isinstance(n, (ast.ListComp, ast.GeneratorExp)) and any(g.ifs for g in n.generators):
-                    return True
-                if isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in (
-                    "filter",
-                    "cat",
-                    "concat",
-                    "concatenate",
-                    "extend",
-                ):
-                    return True
-    return False
-
-
 def _varied(context: Context, loss: Value) -> bool:
     """Whether rows may have another shape on every rank: a collate function of the script's own, or padding to the longest of a batch."""
     run = context.facts.after

@@ -213,7 +213,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
     """An average over a batch, which is right where all ranks average over equally many numbers."""
-    if coupled_losses.thins(context, loss):
+    if loss.of_kind("thinned"):
         why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
         yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
     elif not loss.of_kind("world") and _padded(context, loss, node):

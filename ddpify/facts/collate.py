@@ -1,0 +1,165 @@
+"""How a collate function of the script's own lays a batch out: along which dimension of each part that it gives the samples lie.
+
+The function is read once, statement by statement. A part is known where it is made of a list with one entry for each sample: padded,
+stacked, concatenated, or put into a tensor. A part is thinned where samples were left out of it, or have several rows in it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from ddpify.facts.tree import last_name, scope_nodes
+
+Layout = Literal["list", "empty", "rows", "thinned"] | int | None
+"""A list with one entry for each sample, or an empty one; rows of which samples have several; samples that are left out; a dimension."""
+
+PathOf = Callable[[ast.expr], str]
+_TENSORS = frozenset("tensor as_tensor Tensor LongTensor FloatTensor IntTensor BoolTensor DoubleTensor array asarray".split())
+_KEEP = frozenset("long float double int bool half to cuda cpu type contiguous clone detach requires_grad_ pin_memory numpy".split())
+_JOINS = frozenset("cat concat concatenate hstack vstack chain".split())
+
+
+def layouts(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, path_of: PathOf) -> list[Layout]:
+    """The layouts of the parts of the tuple that a function gives, or of the one thing."""
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args) if a.arg not in ("self", "cls")]
+    reader = _Reader(path_of, dict.fromkeys(names[:1], "list"))
+    if isinstance(function, ast.Lambda):
+        return reader.parts(function.body)
+    returns = [n for n in scope_nodes(*function.body) if isinstance(n, ast.Return)]
+    if len(returns) != 1 or returns[0] is not function.body[-1] or returns[0].value is None:
+        return ["thinned" if any(map(reader.is_thinned, function.body)) else None]
+    reader.block(function.body[:-1])
+    return reader.parts(returns[0].value)
+
+
+class _Reader:
+    """What the names of a function hold, from statement to statement."""
+
+    def __init__(self, path_of: PathOf, names: dict[str, Layout]) -> None:
+        self.path_of = path_of
+        self.names = names
+
+    def parts(self, given: ast.expr) -> list[Layout]:
+        return [self.layout(part) for part in (given.elts if isinstance(given, ast.Tuple) else [given])]
+
+    def block(self, body: Sequence[ast.stmt]) -> None:
+        for statement in body:
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                self.bind(statement.targets[0], statement.value)
+            elif isinstance(statement, ast.For) and self.is_list(statement.iter):
+                self.filled(statement.body)
+            else:
+                self.lose(statement)
+
+    def bind(self, target: ast.expr, value: ast.expr) -> None:
+        """Carry out an assignment."""
+        if isinstance(target, ast.Name):
+            self.names[target.id] = self.layout(value)
+        elif isinstance(target, ast.Tuple) and all(isinstance(t, ast.Name) for t in target.elts):
+            given = value.elts if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts) else None
+            found = [self.layout(v) for v in given] if given else [self.layout(value)] * len(target.elts)
+            for name, layout in zip(target.elts, found, strict=True):
+                self.names[getattr(name, "id", "")] = layout if given or layout == "list" else None
+        else:
+            self.lose(target)
+
+    def lose(self, node: ast.AST) -> None:
+        """Know no more of what a statement may bind or change; samples may be left out under a condition."""
+        thinned = isinstance(node, (ast.If, ast.For, ast.While, ast.Try))
+        for part in ast.walk(node):
+            name = part.func.value if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) else part
+            if isinstance(part, ast.Call) and name is not part.func and getattr(part.func, "attr", "") == "sort":
+                continue
+            stored = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            if isinstance(name, ast.Name) and (stored or (name is not part and self.names.get(name.id) in ("list", "empty"))):
+                self.names[name.id] = "thinned" if thinned and name is not part else None
+
+    def filled(self, body: Sequence[ast.stmt]) -> None:
+        """Carry out a loop over the samples: what is appended to in each round has one entry for each."""
+        for statement in body:
+            call = statement.value if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
+            to = call.func.value if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "append" else None
+            if isinstance(to, ast.Name) and self.names.get(to.id) == "empty":
+                self.names[to.id] = "list"
+            elif isinstance(statement, ast.Assign) and all(isinstance(t, ast.Subscript) for t in statement.targets):
+                continue  # rows that are there are filled
+            else:
+                self.lose(statement)
+
+    def is_list(self, node: ast.expr) -> bool:
+        """Whether something has one entry for each sample, in their order."""
+        if isinstance(node, ast.Call) and self.path_of(node.func) in ("zip", "enumerate", "list", "tuple", "sorted", "map"):
+            given = node.args[1:] if self.path_of(node.func) == "map" else node.args
+            return bool(given) and all(self.is_list(a.value if isinstance(a, ast.Starred) else a) for a in given)
+        return self.layout(node) == "list"
+
+    def is_thinned(self, node: ast.AST) -> bool:
+        """Whether samples may be left out of what is computed, or have several rows in it."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.comprehension) and part.ifs:
+                return True
+            if isinstance(part, ast.Call) and last_name(part.func) in {*_JOINS, "filter", "compress", "extend"}:
+                return True
+            if isinstance(part, ast.Name) and self.names.get(part.id) == "thinned":
+                return True
+        return False
+
+    def layout(self, node: ast.expr) -> Layout:
+        """How what an expression gives is laid out."""
+        found = self.known(node)
+        return "thinned" if found is None and self.is_thinned(node) else found
+
+    def known(self, node: ast.expr) -> Layout:
+        if isinstance(node, ast.Name):
+            return self.names.get(node.id)
+        if isinstance(node, (ast.List, ast.Tuple)) and not node.elts:
+            return "empty"
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            whole = len(node.generators) == 1 and not node.generators[0].ifs and self.is_list(node.generators[0].iter)
+            return "list" if whole else None
+        if isinstance(node, ast.Call):
+            return self.called(node)
+        return None
+
+    def called(self, node: ast.Call) -> Layout:
+        path, given = self.path_of(node.func), node.args[0] if node.args else None
+        name = path.rpartition(".")[2]
+        if path in ("list", "tuple", "zip", "map", "sorted") and self.is_list(node):
+            return "list"
+        if name == "pad_sequence" and given is not None and self.layout(given) == "list":
+            first = _argument(node, 1, "batch_first", False)
+            return None if first is None else 1 - bool(first)
+        if name == "stack" and given is not None and self.layout(given) == "list":
+            at = _argument(node, 1, "dim", 0)
+            return at if isinstance(at, int) and at >= 0 else None
+        if name in _JOINS and path and given is not None:
+            return "rows" if self.layout(given) == "list" and _argument(node, 1, "dim", 0) == 0 else None
+        if name in _TENSORS and path and given is not None:
+            return 0 if self.layout(given) == "list" else None
+        if name in ("zeros", "ones", "full", "empty"):
+            sizes = list(given.elts) if isinstance(given, (ast.Tuple, ast.List)) else node.args
+            return 0 if sizes and self.counts(sizes[0]) else None
+        return self.method(node.func, node) if isinstance(node.func, ast.Attribute) else None
+
+    def method(self, func: ast.Attribute, node: ast.Call) -> Layout:
+        held = self.layout(func.value)
+        if func.attr in _KEEP:
+            return held
+        swapped = [a.value for a in node.args if isinstance(a, ast.Constant)]
+        if held in (0, 1) and (func.attr == "t" or (func.attr in ("transpose", "permute") and sorted(map(str, swapped[:2])) == ["0", "1"])):
+            moved = func.attr != "permute" or swapped[:2] == [1, 0]
+            return 1 - held if moved and isinstance(held, int) else held
+        return None
+
+    def counts(self, node: ast.expr) -> bool:
+        """Whether a number is that of the samples."""
+        return isinstance(node, ast.Call) and self.path_of(node.func) == "len" and len(node.args) == 1 and self.is_list(node.args[0])
+
+
+def _argument(node: ast.Call, position: int, name: str, default: object) -> object:
+    """A literal argument of a call; None where it is none."""
+    given = next((k.value for k in node.keywords if k.arg in (name, "axis" if name == "dim" else name)), None)
+    given = node.args[position] if given is None and position < len(node.args) else given
+    return default if given is None else given.value if isinstance(given, ast.Constant) else None
