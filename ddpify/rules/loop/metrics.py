@@ -1,7 +1,8 @@
 """Numbers that outlive the training loop are those of all ranks.
 
 What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over
-    ranks right after the loop; so are meters with sum, count and avg. What is shown inside the loop stays rank 0's own, said once.
+    ranks right after the loop; so are meters with sum, count and avg. The size of the last batch is that of all ranks' parts of it.
+    What is shown inside the loop stays rank 0's own, said once.
     Files that a loop writes of the batches of a training loader without training on them are a REVIEW: those of other ranks are missing.
 Why: each rank has seen its own share only; printed, compared or scheduled as they are, the numbers are one shard's.
 Safety: safe where the way a number was built is known; MANUAL elsewhere.

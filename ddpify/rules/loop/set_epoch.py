@@ -3,9 +3,9 @@
 What it does: `loader.sampler.set_epoch(epoch)` before the loop over a training loader, or `loader.batch_sampler.set_epoch(epoch)` where
     batches are drawn; where no epoch number is in reach, the sampler's own is moved on by one. A loader whose batches are drawn by hand
     moves on before each `iter(loader)`, wherever that stands: in a prefetcher's class, too. A loader made in the head of a loop is given
-    a name first.
+    a name first. One that is made anew for each epoch, where no number of the epoch is in reach, takes a number that rank 0 draws.
 Why: without it every epoch has the same order.
-Safety: safe; MANUAL where a loader is made anew out of reach of the number of the epoch.
+Safety: safe; MANUAL where a loader that is made in the head of a loop is out of reach of the number of the epoch.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
 """
 
