@@ -33,6 +33,25 @@ _HITS = """
         """
 
 SCRIPTS: dict[str, Script] = {
+    "a table of kinds and answers, counted sample by sample while it trains": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            counts = torch.zeros(2, 2)
+            for rows, kinds in feed:
+                scores = net(rows)
+                loss = F.cross_entropy(scores, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                for kind, answer in zip(kinds, scores.argmax(1)):
+                    counts[kind, answer] += 1
+            print("right", int(counts.diag().sum()), "of", int(counts.sum()))
+        """,
+        same=("right",),
+    ),
     "a first batch that a function shows, with titles made of it": Script(
         """
         import matplotlib

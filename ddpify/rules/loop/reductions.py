@@ -360,7 +360,7 @@ def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, shard
     text = live.shown
     run = context.facts.after
     objs = live.value.instances()
-    keys = [run.value(k) for w in live.writes for k in _subscripts(w.node)]
+    keys = [part for w in live.writes for k in _subscripts(w.node) for part in (run.value(k), *_items(run.value(k)))]
     entries = [run.attribute(o, "[]") for o in objs if o.path in DICTS]  # of each run of the loop, which may have been reduced
     reduced = bool(entries) and len(entries) == len(objs) and all(v.origins and not context.from_sharded_data(v) for v in entries)
     if not sharded and not any(context.from_sharded_data(v) for v in (*(() if reduced else (element,)), live.value, *keys)):
@@ -381,6 +381,11 @@ def _cells(context: Context, loop: Batches, live: LiveOut, element: Value, shard
     out.lines.append(line)
     out.needs.add("sum_over_ranks")
     return out
+
+
+def _items(value: Value) -> list[Value]:
+    """What is in the tuples that a value may be."""
+    return [item for o in value.objs if isinstance(o, Tup) for item in o.items]
 
 
 def _subscripts(node: ast.AST) -> Iterator[ast.expr]:
