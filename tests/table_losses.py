@@ -1033,7 +1033,7 @@ SCRIPTS: dict[str, Script] = {
         import copy
 
 
-        size = 4
+        size = 6
 
 
         class Pair(nn.Module):

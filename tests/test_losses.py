@@ -18,9 +18,8 @@ def _shared_by_six(script: Script) -> Script:
         .replace("batch_size=2", "batch_size=6")
         .replace("default=8", "default=12")
     )
-    return Script(
-        sizes.replace("shuffle=True)", "shuffle=True, drop_last=True)"), args=script.args, files=script.files, stand_ins=script.stand_ins
-    )
+    lines = (line if "drop_last" in line else line.replace("shuffle=True", "shuffle=True, drop_last=True") for line in sizes.split("\n"))
+    return Script("\n".join(lines), args=script.args, files=script.files, stand_ins=script.stand_ins)
 
 
 @pytest.mark.parametrize("nproc", [2, 3])
