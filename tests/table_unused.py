@@ -638,6 +638,8 @@ SCRIPTS: dict[str, Script] = {
 # where a part may be left out by a step
 RESTING = frozenset(
     [
+        "parts that run without gradients: in a block, by a decorator, by a setting, and detached",
+        "a part that a setting trains",
         "a part of a backbone",
         "layers left out by draws",
         "a part that changes with the number of calls",
