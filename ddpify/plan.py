@@ -116,7 +116,7 @@ def _bound(context: Context) -> frozenset[str]:
 
 
 def _identified(changes: Sequence[Change], project: Project) -> tuple[Change, ...]:
-    files = {"__main__": project.entry, **project.files}
+    files = {"__main__": project.entry, **project.analysed}
     return identified(changes, {file.shown: (name, file.source.text.splitlines()) for name, file in files.items()})
 
 

@@ -14,6 +14,7 @@ from ddpify import comments
 from ddpify.errors import DdpifyError
 from ddpify.progress import doing
 from ddpify.records import dataclass, field
+from ddpify.resources import template_dir
 from ddpify.search_path import additions
 from ddpify.sharing import NOT_OURS, Member, other_scripts, shared
 from ddpify.source import Source, parse, read
@@ -25,6 +26,18 @@ if TYPE_CHECKING:
 _INSTALLED = ("site-packages", "dist-packages")
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
 _MARKS = ("setup.py", "setup.cfg", "pyproject.toml", ".git")
+
+
+@cache
+def _known_libraries() -> frozenset[str]:
+    return frozenset(path.stem for path in (template_dir() / "library").glob("*.py"))
+
+
+@cache
+def _library(package: str) -> SourceFile:
+    path = template_dir() / "library" / f"{package}.py"
+    source = read(path)
+    return SourceFile(f"<{package}>", path, f"<{package}>", source, parse(source, str(path)))
 
 
 def _objects() -> Objects:
@@ -73,6 +86,7 @@ class Project:
     parsed: dict[Path, SourceFile] = field(default_factory=dict)  # modules that need not be read again
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
     placements: Mapping[str, str] = field(default_factory=dict)  # what the user says of functions: their dotted path to a placement
+    libraries: dict[str, SourceFile] = field(default_factory=dict)  # what is known of packages, as source, by the name of its module
     _missing: set[str] = field(default_factory=set)
 
     def module(self, name: str) -> SourceFile | None:
@@ -95,6 +109,22 @@ class Project:
             return self.files[name]
         self._missing.add(name)
         return None
+
+    def library(self, package: str) -> SourceFile | None:
+        """What classes and functions of a package compute, as source (templates/library); None where nothing is known so."""
+        file = _library(package) if package in _known_libraries() else None
+        if file is not None:
+            self.libraries[file.name] = file
+        return file
+
+    def file(self, name: str) -> SourceFile:
+        """A module whose code is run, by its name; `__main__` is the entry."""
+        return self.entry if name == self.entry.name else self.files.get(name) or self.libraries[name]
+
+    @property
+    def analysed(self) -> dict[str, SourceFile]:
+        """The modules whose code is run: those of the project, and what is known of packages."""
+        return {**self.files, **self.libraries}
 
     def _search(self, folders: Iterable[Path]) -> None:
         """Look for modules in further folders, too."""

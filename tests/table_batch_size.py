@@ -25,6 +25,26 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """,
     ),
+    "a row for each sample, repeated by a tuple": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=6)
+    args = parser.parse_args()
+    train = TensorDataset(x[:42], y[:42])
+    loader = DataLoader(train, batch_size=args.batch_size, shuffle=True, drop_last=True)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for epoch in range(2):
+        for data, target in loader:
+            weights = torch.linspace(0.5, 1.5, 8).repeat((args.batch_size, 1))
+            loss = F.cross_entropy(model(data * weights), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
     "half the batch": Script(
         """
     parser = argparse.ArgumentParser()

@@ -230,4 +230,17 @@ SCRIPTS: dict[str, Script] = {
         )
     ),
     "a sum of products over the batch": _trained(_PLAIN, "0.01 * (net(rows)[:, 0] @ kinds.float())"),
+    "centred by the batch in the first entry of a list that more is added to": _trained(
+        _net("self.body = nn.Linear(8, 2)", "scores = self.body(rows)\nout = [scores - scores.mean(0)]\nout += [scores]\nreturn out"),
+        "F.cross_entropy(net(rows)[0], kinds)",
+        told=("DDP402",),
+    ),
+    "centred by the batch, in a model that is called too deep to be followed, and then in the loop": _trained(
+        _net("self.body = nn.Sequential(Centred(), nn.Linear(8, 2))", "return self.body(rows)"),
+        more="def call0(rows):\n    return net(rows)\n\n\n"
+        + "".join(f"def call{i}(rows):\n    return call{i - 1}(rows)\n\n\n" for i in range(1, 22))
+        + "class Centred(nn.Module):\n    def forward(self, rows):\n        return rows - rows.mean(0)\n",
+        loss="(call21(rows), F.cross_entropy(net(rows), kinds))[1]",
+        told=("DDP402",),
+    ),
 }

@@ -218,6 +218,32 @@ def save_image(tensor, path, nrow=8, normalize=False, **more):
 
 
 SCRIPTS: dict[str, Script] = {
+    "a file whose handle is read after it was closed": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+        with torch.no_grad():
+            with open("log.txt", "w") as f:
+                f.write("done")
+            kept = f.closed
+        for part in range(2):
+            with open("parts.txt", "a") as out:
+                out.write("done")
+            with open("log.txt") as log:
+                again = out.closed
+        with open("end.txt", "w") as end:
+            end.write("done")
+        end.close()
+        print("kept", kept, again)
+        """,
+        same=("kept",),
+    ),
     # --- printing -------------------------------------------------------------------------------------------------------
     "prints in functions and of final results": Script(
         r"""

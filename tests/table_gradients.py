@@ -977,6 +977,40 @@ class Learner:
 """,
         told=("DDP201",),
     ),
+    "a function of its own gradient that is applied to weights": Script(
+        LOADER
+        + """
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, rows, weight):
+            ctx.save_for_backward(rows, weight)
+            return rows @ weight.t()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            rows, weight = ctx.saved_tensors
+            return gradient @ weight, gradient.t() @ rows
+
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.sin(torch.arange(16.0)).view(2, 8))
+
+        def forward(self, rows):
+            return Product.apply(rows, *self.parameters())
+
+
+    net = Layer()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(rows), labels)
+            loss.backward()
+            optimizer.step()
+"""
+    ),
     "prototypes that are learned and moved": Script(
         LOADER
         + """

@@ -1,5 +1,7 @@
 """Scripts about loaders, wherever and however they are made, and about samplers of every kind."""
 
+import textwrap
+
 from scripts import Script, on_three
 
 _AHEAD = """
@@ -191,6 +193,56 @@ SCRIPTS: dict[str, Script] = {
         F.cross_entropy(model(rows), kinds).backward()
         optimizer.step()
 """,
+    ),
+    "an own sampler that slices a stream without an end": Script(
+        """
+    import itertools
+
+    class Stream(torch.utils.data.Sampler):
+        def __init__(self, n, seed=3):
+            self.n, self.seed = n, seed
+
+        def __iter__(self):
+            yield from itertools.islice(self.drawn(), 0, None, 1)
+
+        def drawn(self):
+            draws = torch.Generator()
+            draws.manual_seed(self.seed)
+            while True:
+                yield from torch.randperm(self.n, generator=draws).tolist()
+
+    stream = iter(DataLoader(TensorDataset(x, y), batch_size=6, sampler=Stream(44)))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(20):
+        rows, kinds = next(stream)
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows), kinds).backward()
+        optimizer.step()
+""",
+    ),
+    "a pair of streams of batches, by their places": Script(
+        """
+    class Parts:
+        def __init__(self, rows, kinds, size):
+            self.rows, self.kinds, self.size = rows, kinds, size
+
+        def __iter__(self):
+            for i in range(0, len(self.rows), self.size):
+                yield self.rows[i : i + self.size], self.kinds[i : i + self.size]
+
+    both = Parts(x[:40], y[:40], 8), Parts(x[40:], y[40:], 4)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in both[0]:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        for rows, kinds in both[1]:
+            print(F.cross_entropy(model(rows), kinds).item())
+""",
+        told=("DDP307",),
     ),
     "an own sampler that learns from the losses": Script(
         """
@@ -2371,6 +2423,37 @@ SCRIPTS: dict[str, Script] = {
     torch.save(averaged.module.state_dict(), "averaged.pt")
 """,
         same=("over",),
+    ),
+    "a sampler of the script's own with the name of torch's class": Script(
+        """
+        from samplers import Sampler
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, sampler=Sampler(40))
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        files={
+            "samplers.py": textwrap.dedent(
+                """\
+                class Sampler:
+                    def __init__(self, number):
+                        self.number = number
+
+                    def __len__(self):
+                        return self.number
+
+                    def __iter__(self):
+                        yield from range(self.number - 1, -1, -1)
+                """
+            )
+        },
+        told=("DDP904",),
     ),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -913,6 +913,45 @@ SCRIPTS: dict[str, Script] = {
                 sgd.step()
         """,
     ),
+    "samples that a collate function skips": Script(
+        """
+        def whole_ones(batch):
+            given, asked = [], []
+            for rows, kinds in batch:
+                if rows[0] < -0.5:
+                    continue
+                given.append(rows)
+                asked.append(kinds)
+            return torch.stack(given), torch.stack(asked)
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, collate_fn=whole_ones)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "pairs, by sizes of which a batch says how many there are": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                scores = net(rows).view(-1)
+                sizes = (len(scores),) + (1,) * int(kinds.max() * 0 + 1)
+                loss = ((scores.view(sizes) - scores.detach()) ** 2).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     "samples that a collate function leaves out": Script(
         """
         def whole_ones(batch):
@@ -2589,6 +2628,133 @@ class Machine(nn.Module):
                 optimizer.step()
         """,
         told=("DDP402",),
+    ),
+    "features of one picture, repeated for each sample and scaled in place, of which a batch takes as many as it has": Script(
+        """
+        def scaled(rows):
+            mean = rows.new_tensor([0.4, 0.5, 0.6, 0.4, 0.5, 0.6, 0.4, 0.5]).view(-1)
+            rows = rows.div_(2.0)
+            return rows - mean
+
+
+        def gram(rows):
+            n, width = rows.size()
+            rows = rows.view(n, 2, width // 2)
+            return rows.bmm(rows.transpose(1, 2)) / width
+
+
+        torch.manual_seed(0)
+        seen = nn.Sequential(nn.Linear(8, 6), nn.Tanh())
+        wanted = torch.ones(1, 8).repeat(12, 1)
+        wanted = [gram(each).detach() for each in (seen(scaled(wanted)),)]
+        loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=12)
+        model = nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, _ in loader:
+                n = len(rows)
+                out = seen(scaled(model(rows)))
+                loss = F.mse_loss(out, seen(scaled(rows.clone())))
+                for mine, style in zip([out], wanted):
+                    loss += F.mse_loss(gram(mine), style[:n, :, :])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "a row of what was repeated is changed, of which a batch takes as many as it has": Script(
+        """
+        wanted = torch.ones(1, 8).repeat(6, 1)
+        last = wanted[5]
+        last.mul_(3.0)
+        loader = DataLoader(TensorDataset(x[:44], y[:44]), batch_size=6)
+        model = nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, _ in loader:
+                n = len(rows)
+                loss = F.mse_loss(model(rows), wanted[:n])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "times that are drawn for half of a batch, and the other half counted from the end": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6)
+        model = nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        noise = torch.linspace(0.0001, 0.02, 10).cumsum(0)
+        for epoch in range(2):
+            for rows, _ in loader:
+                n = rows.size(0)
+                drawn = torch.randn_like(rows)
+                times = torch.randint(low=0, high=10, size=(n // 2 + 1,))
+                times = torch.cat([times, 10 - times - 1], dim=0)[:n]
+                strength = noise.index_select(0, times).view(-1, 1)
+                loss = (drawn - model(rows + strength * drawn)).square().sum(dim=1).mean(dim=0)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        apart=("trajectory",),
+    ),
+    "draws for half of a batch, put behind some of its rows": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, _ in loader:
+                n = rows.size(0)
+                times = torch.rand((n // 2 + 1,))
+                some = rows[rows[:, 0] > 0][:, 0]
+                weights = torch.cat([some, times, times, times])[:n]
+                loss = (model(rows).squeeze(1) * weights).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "a table of scores for each pair of letters, and its loss in the forward": Script(
+        """
+        class Pairs(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scores = nn.Parameter(torch.linspace(-1, 1, 36).view(6, 6))
+
+            def forward(self, letters, following=None):
+                scores = self.scores[letters]
+                loss = None
+                if following is not None:
+                    loss = F.cross_entropy(scores.view(-1, scores.size(-1)), following.view(-1), ignore_index=-1)
+                return scores, loss
+
+
+        class Words(Dataset):
+            def __len__(self):
+                return 42
+
+            def __getitem__(self, i):
+                letters, following = torch.zeros(4, dtype=torch.long), torch.full((4,), -1)
+                for place in range(1 + i % 4):
+                    letters[place] = (i + place) % 6
+                    following[place] = (i * i + place) % 6
+                return letters, following
+
+
+        loader = DataLoader(Words(), batch_size=6)
+        model = Pairs()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for epoch in range(2):
+            for batch in loader:
+                scores, loss = model(*batch)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
     ),
     "a constant whose entries are all changed under another name": Script(
         """

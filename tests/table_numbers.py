@@ -33,6 +33,67 @@ _HITS = """
         """
 
 SCRIPTS: dict[str, Script] = {
+    "totals by operators of an own class, pairs in a list, and keys that are new": Script(
+        """
+        from collections import defaultdict
+
+        import numpy as np
+
+        class Mean:
+            def __init__(self):
+                self.total, self.count = 0, 0
+
+            def __iadd__(self, number):
+                self.total += number
+                self.count += 1
+                return self
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            mean, pairs, totals = Mean(), [], defaultdict(float)
+            losses, guesses = torch.zeros(0), np.array([])
+            for rows, kinds in loader:
+                scores = net(rows)
+                loss = F.cross_entropy(scores, kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                mean += loss.item()
+                pairs.extend(zip(scores.argmax(1).tolist(), kinds.tolist()))
+                totals["loss"] += loss.item() * len(rows)
+                totals["right"] += (scores.argmax(1) == kinds).sum().item()
+                totals["rows"] += len(rows)
+                losses = torch.cat([losses, loss.detach().view(1)])
+                guesses = np.append(guesses, scores.argmax(1).numpy())
+            print("mean %.6f" % (mean.total / mean.count), "right", sum(a == b for a, b in pairs), len(pairs))
+            print("totals", {key: round(value / totals["rows"], 6) for key, value in totals.items()})
+            print("losses", len(losses), "%.6f" % losses.mean(), "guesses", len(guesses), guesses.sum())
+        """,
+        same=("mean", "totals", "losses"),
+    ),
+    "totals that start from numbers of other kinds": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        base, start = torch.tensor(100), torch.tensor(0)
+        for epoch in range(2):
+            seen, right = base.float(), start.float()
+            nothing = torch.tensor(0).float()
+            for rows, kinds in loader:
+                scores = net(rows)
+                optimizer.zero_grad()
+                F.cross_entropy(scores, kinds).backward()
+                optimizer.step()
+                seen += len(rows)
+                right += (scores.argmax(1) == kinds).sum()
+                nothing += (scores.argmax(1) == kinds).sum()
+            print("seen", seen.item(), "right", right.item(), nothing.item())
+        """,
+        same=("seen",),
+    ),
     "a table of kinds and answers, counted sample by sample while it trains": Script(
         """
         feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
@@ -3604,4 +3665,137 @@ def keep_loss(epoch, loss, folder):
         """,
         same=("seen",),
     ),
+    "a total that may be a class's of the script, which adds up nothing": Script(
+        """
+        import sys
+
+
+        class Silent:
+            def __add__(self, other):
+                return self
+
+            def item(self):
+                return 0.0
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            total = Silent() if len(sys.argv) > 3 else 0.0
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total = total + loss.item()
+            print("seen", total)
+        """,
+        told=("DDP404",),
+    ),
+    "the union of sets, by the class": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            seen = set()
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                seen = set.union(seen, set(kinds.tolist()))
+            print("seen", seen)
+        """,
+        told=("DDP404",),
+    ),
+    "a mean by the class of tensors": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            total = 0.0
+            for rows, kinds in loader:
+                loss = torch.Tensor.mean(F.cross_entropy(net(rows), kinds, reduction="none"))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            print("seen", round(total / len(loader), 4))
+        """,
+        same=("seen",),
+    ),
+    "an array of losses in an attribute named loc, and one filled by its places": Script(
+        """
+        import numpy as np
+
+
+        class Track:
+            def __init__(self):
+                self.loc = torch.zeros(10)
+
+
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            track, cells = Track(), np.zeros(10)
+            for i, (rows, kinds) in enumerate(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                track.loc[i] = loss.item()
+                cells.flat[i] = loss.item()
+            print("seen", [round(v, 4) for v in track.loc.tolist()])
+            print("cells", [round(v, 4) for v in cells.tolist()])
+        """,
+        same=("seen", "cells"),
+    ),
+}
+PUTS = {  # ways to put something of each batch into a container, and to show it
+    "a counter that is updated": ("Counter()", "seen.update(kinds.tolist())"),
+    "a counter that another one is added to": ("Counter()", "seen += Counter(kinds.tolist())"),
+    "a counter in a dict": ('{"kinds": Counter()}', 'seen["kinds"].update(kinds.tolist())'),
+    "a set that is updated": ("set()", "seen.update(kinds.tolist())"),
+    "a set that another one is joined with": ("set()", "seen |= set(kinds.tolist())"),
+    "a list with a new end": ("[]", "seen[len(seen):] = kinds.tolist()"),
+    "a heap": ("[]", "heapq.heappush(seen, loss.item())"),
+    "a list kept in order": ("[]", "bisect.insort(seen, loss.item())"),
+    "a deque that grows at its other end": ("deque()", "seen.extendleft(kinds.tolist())"),
+    "an array to which numpy adds": ("np.zeros(2)", "np.add.at(seen, kinds.numpy(), 1)"),
+    "rows of a table, by places": ("pd.DataFrame(columns=['loss'])", "seen.loc[len(seen)] = [loss.item()]"),
+    "rows of a table, put together": ("pd.DataFrame()", "seen = pd.concat([seen, pd.DataFrame({'loss': [loss.item()]})])"),
+    "a tuple of totals": ("(0, 0)", "seen = tuple(a + b for a, b in zip(seen, (loss.item() * len(rows), len(rows))))"),
+    "rows of numbers of a batch": ("np.zeros((0, 2))", "seen = np.vstack([seen, [loss.item(), len(rows)]])"),
+    "an array that numpy fills": ("np.zeros(2)", "np.put(seen, kinds[:1].numpy(), loss.item())"),
+}
+SCRIPTS |= {
+    title: Script(
+        f"""
+        import bisect
+        import heapq
+        from collections import Counter, deque
+
+        import numpy as np
+        import pandas as pd
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            seen = {empty}
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                {put}
+            print("seen", seen)
+        """,
+        told=("DDP404",),
+    )
+    for title, (empty, put) in PUTS.items()
 }

@@ -374,3 +374,75 @@ SCRIPTS: dict[str, Script] = {
     ),
 }
 SCRIPTS = on_three(SCRIPTS)
+SCRIPTS["folds that a splitter of another name draws"] = Script(
+    """
+    import numpy as np
+    from sklearn.model_selection import ShuffleSplit as Splitter
+
+    for learn, _ in Splitter(n_splits=2, train_size=24).split(x):
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(torch.utils.data.Subset(TensorDataset(x, y), learn), batch_size=6, shuffle=True):
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+    """,
+    apart=("trajectory",),  # the folds have no seed
+)
+SCRIPTS["a sampler whose own method is called as an endless one"] = Script(
+    """
+    class Sampler:
+        def __init__(self, number):
+            self.number = number
+
+        def cycle(self):
+            yield from range(self.number)
+
+        def __iter__(self):
+            for i in self.cycle():
+                yield (self.number - 1 - i) % 44
+
+        def __len__(self):
+            return self.number
+
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, sampler=Sampler(40))
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    """
+)
+SCRIPTS["workers whose seeds add a number that is called as a rank is"] = Script(
+    """
+    import numpy as np
+
+
+    def seed_worker(worker):
+        rank = worker
+        np.random.seed(42 + rank)
+
+
+    class Shaken(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            return x[i] + torch.from_numpy(np.random.randn(8)).float() * 0.1, y[i]
+
+
+    loader = DataLoader(Shaken(), batch_size=8, shuffle=True, num_workers=2, worker_init_fn=seed_worker)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    """,
+    apart=("trajectory",),  # ranks draw their own noise
+)

@@ -2039,4 +2039,85 @@ class Coupled(nn.Module):
                 optimizer.step()
         """
     ),
+    "functions set by name that call those set before them": Script(
+        """
+        NAMES = ("on_step", "on_accept", "on_reject", "on_restart")
+
+
+        def nothing(t, state, dt):
+            pass
+
+
+        class Perturbed(nn.Module):
+            def __init__(self, func):
+                super().__init__()
+                self.func = func
+
+            def forward(self, state):
+                return self.func(state)
+
+
+        def prepared(original, reverse, tuples):
+            func = Perturbed(original)
+            for name in NAMES:
+                try:
+                    callback = getattr(original, name)
+                except AttributeError:
+                    setattr(func, name, nothing)
+                else:
+                    if tuples:
+                        def callback(t, state, dt, _callback=callback):
+                            return _callback(t, state.view(-1, 8), dt)
+                    if reverse:
+                        def callback(t, state, dt, _callback=callback):
+                            return _callback(-t, state, dt)
+                    setattr(func, name, callback)
+            return func
+
+
+        def integrate(func, state, steps, reverse=False, tuples=False):
+            func = prepared(func, reverse, tuples)
+            for i in range(steps):
+                func.on_step(i, state, 1 / steps)
+                state = state + func(state) / steps
+                func.on_accept(i, state, 1 / steps)
+                if steps > 5:
+                    func.on_reject(i, state, 1 / steps)
+                func.on_restart(i, state, 1 / steps)
+            return state
+
+
+        def integrate_twice(func, state, steps, reverse=False, tuples=False):
+            func = prepared(func, reverse, tuples)
+            state = integrate(func, state, steps, reverse, tuples)
+            return integrate(func, state, steps, not reverse, not tuples)
+
+
+        def integrate_often(func, state, steps, reverse=False, tuples=False):
+            func = prepared(func, reverse, tuples)
+            state = integrate_twice(func, state, steps, reverse, tuples)
+            return integrate_twice(func, state, steps, not reverse, not tuples)
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rates = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, rows):
+                state = integrate_often(self.rates, rows, 3)
+                return self.head(integrate_often(self.rates, state, 3, reverse=True))
+
+
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+        """
+    ),
 }

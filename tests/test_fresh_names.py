@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
+
 from ddpify import convert
 from ddpify.apply.names import chosen
 from ddpify.edits import FreshName, InsertBefore, Replace
@@ -95,3 +97,28 @@ def test_a_line_of_output_that_calls_its_value_rank_does_not_take_the_rank() -> 
     said = '    print(f"rank {best(model)}")\n'
     code = convert(SCRIPT + LOADER.format(0) + best + "for epoch in range(3):\n" + LOOP.format(0) + said).code
     assert '    result = best(model.module)\n    if rank == 0:\n        print(f"rank {result}")\n' in code
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        "try:\n    import nothing\nexcept ImportError as {name}:\n    print({name})",
+        "match [1, 2]:\n    case [first, *{name}]:\n        print({name})",
+        "match 3:\n    case int() as {name}:\n        print({name})",
+        "match {{'a': 1}}:\n    case {{'a': 1, **{name}}}:\n        print({name})",
+    ],
+)
+@pytest.mark.parametrize("name", ["rank", "world_size"])
+def test_none_that_the_script_binds_without_an_assignment(binding: str, name: str) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n"
+        + binding.format(name=name)
+        + "\nloader = DataLoader(TensorDataset(torch.randn(48, 8)), batch_size=6, shuffle=True)\n"
+        "net = torch.nn.Linear(8, 1)\nsgd = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for epoch in range(2):\n    for (rows,) in loader:\n        loss = net(rows).mean()\n"
+        "        sgd.zero_grad()\n        loss.backward()\n        sgd.step()\n"
+    )
+    converted = convert(text)
+    assert converted.exit_code == 0
+    emitted = [n.id for n in ast.walk(ast.parse(converted.code)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    assert name not in emitted

@@ -144,6 +144,13 @@ def test_quiet_silences_loggers_as_it_does_print(tmp_path: Path) -> None:
     assert "if rank == 0:" not in done.code
 
 
+def test_quiet_leaves_what_writes_a_file_to_rank_0(tmp_path: Path) -> None:
+    head = "save = lambda path: torch.save(loader.batch_size, path)"
+    done = _convert(tmp_path, "", head, 'save("last.pt")', "quiet")
+    assert done.exit_code == 0, done.findings
+    assert "    if rank == 0:\n        save(" in done.code
+
+
 TIMER = """
 import os
 class Timer:

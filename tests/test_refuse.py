@@ -258,6 +258,10 @@ DRIVEN = {
     "Ray": "import ray\nfrom ray.train.torch import TorchTrainer\nTorchTrainer(loop).fit()\n",
     "Ray Tune": "from ray import tune\ntune.run(train)\n" + LOOP,
     "a Ray actor": "import ray\n\n\n@ray.remote\nclass Actor:\n    pass\n" + LOOP,
+    "pytorch_metric_learning's trainers": "import torch\nfrom pytorch_metric_learning import trainers\n"
+    "t = trainers.MetricLossOnly(models, optimizers, 32, losses, data)\nt.train(num_epochs=2)\n",
+    "MONAI's engines": "import torch\nfrom monai.engines import SupervisedTrainer\n"
+    "trainer = SupervisedTrainer(network=net)\ntrainer.run()\n",
     "the Hugging Face Trainer": "from transformers import Trainer\ntrainer = Trainer(model=model)\ntrainer.train()\n",
     "a subclass of the Hugging Face Trainer": "from transformers import Trainer\n\n\nclass Mine(Trainer):\n"
     "    def compute_loss(self, model, inputs):\n        return model(inputs)\n\n\nMine(model=1).train()\n",

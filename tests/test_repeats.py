@@ -7,7 +7,7 @@ import pytest
 from ddpify.facts.interpret import definitions
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import Lit
+from ddpify.facts.model import Lit, New, Value
 from ddpify.project import Project, load, of_source
 from ddpify.source import from_text
 
@@ -70,6 +70,17 @@ def of(text: str) -> Project:
     return of_source(from_text(text), None, "<string>")
 
 
+def wherever(seen: object) -> object:
+    """What was seen, but for where lists were made: those of a forward are the same ones wherever it is called from."""
+    if isinstance(seen, New) and seen.path == "list":
+        return seen.path, seen.node
+    if isinstance(seen, Value):
+        return frozenset(map(wherever, seen.objs)), seen.origins, seen.scale, seen.shape
+    if isinstance(seen, (list, tuple)):
+        return tuple(map(wherever, seen))
+    return {wherever(k): wherever(v) for k, v in seen.items()} if isinstance(seen, dict) else seen
+
+
 def left_behind(run: Interpreter) -> dict[str, object]:
     """All that a run has recorded."""
     calls = {
@@ -79,13 +90,13 @@ def left_behind(run: Interpreter) -> dict[str, object]:
     stores = {key: (s.order, s.receiver, s.value, [loop.node for loop in s.loops]) for key, s in run.stores.items()}
     record = run.record
     return {
-        "values": run.trace.values,
+        "values": wherever(run.trace.values),
         "visited": run.trace.visited,
-        "calls": calls,
-        "stores": stores,
+        "calls": wherever(calls),
+        "stores": wherever(stores),
         "decisions": [(d.node, d.stack, d.test) for d in run.trace.decisions],
-        "memory": dict(run.memory),
-        "events": record.events,
+        "memory": wherever(dict(run.memory)),
+        "events": wherever(record.events),
         "points": (record.starts, record.before, record.extents, record.calls, record.again),
         "rest": (run.keys, run.hooks, run.order),
     }

@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import lru_cache
 from html.parser import HTMLParser
@@ -253,9 +252,8 @@ def test_a_long_script_stays_small() -> None:
     longer = text.replace("\ndef main", "".join(block.format(n=n) for n in range(112)) + "\n\ndef main", 1)
     assert longer.count("\n") > 3000
     conversion = convert(longer, shown="long.py")
-    began = time.monotonic()
     page = render(conversion, Options())
-    assert len(page) < 3_000_000 and time.monotonic() - began < 60
+    assert len(page) < 3_000_000
     assert "more characters" not in page
 
 

@@ -15,8 +15,10 @@ import table_coupled
 import table_cuts
 import table_data
 import table_files
+import table_generated
 import table_gradients
 import table_inside
+import table_libraries
 import table_liveness
 import table_loaders
 import table_losses
@@ -41,7 +43,7 @@ TABLES: tuple[ModuleType, ...] = (
     *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures, table_order),
     *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_saved, table_opaque),
     *(table_numbers, table_liveness, table_data, table_files, table_loaders, table_losses),
-    *(table_inside, table_coupled),
+    *(table_inside, table_coupled, table_libraries, table_generated),
 )
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]

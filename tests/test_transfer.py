@@ -321,7 +321,7 @@ def _claimed_of_module(name: str, known: dict[str, Argument], args: list[Argumen
 
 def indexing() -> list[Spelling]:
     def indexed(x: torch.Tensor, *entries: Any) -> Any:
-        return x[entries if len(entries) > 1 else entries[0]]
+        return x[entries if len(entries) != 1 else entries[0]]
 
     return [Spelling("index", indexed, lambda args, _: rows.index(args[0], args[1:]), INDEX)]
 

@@ -458,6 +458,7 @@ INDEX: list[Call] = [
     *(
         call(X, *entries)
         for entries in (
+            (),
             (0,),
             (-1,),
             (slice(None), 0),

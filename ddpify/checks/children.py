@@ -91,7 +91,7 @@ def _started(run: Run) -> Iterator[_Place]:
             yield from _functions(run, first)
         elif call.method in _HANDED_OVER and call.receiver.kinds() & _POOLS and call.args:
             yield from _functions(run, call.args[0])
-        elif library.DATALOADER in paths and _has_workers(call):
+        elif not library.LOADERS.isdisjoint(paths) and _has_workers(call):
             for name, position in (("collate_fn", 6), ("worker_init_fn", 10)):
                 yield from _functions(run, call.argument(position, name) or Value())
             for dataset in (call.argument(0, "dataset") or Value()).instances():

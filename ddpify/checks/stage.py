@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from ddpify.checks import children, kinds, names, order, signatures
+from ddpify.checks import children, kinds, names, order, rebound, signatures
 from ddpify.checks.binding import Binding
 from ddpify.checks.problem import Problem
 from ddpify.facts import runs
@@ -35,6 +35,7 @@ def _problems(project: Project, other: Project) -> Iterator[Problem]:
     marks = order.joining(run)
     bindings = {name: Binding(tree, marks) for name, tree in changed.items()}
     yield from names.problems(bindings, {name: tree for name, tree in others.items() if name in changed})
+    yield from rebound.problems(changed, others)
     yield from signatures.problems(run, frozenset(changed))
     if marks:
         yield from order.problems(run, bindings)

@@ -17,27 +17,33 @@ CALL = "average_gradients"
 
 def fill(facts: Facts) -> None:
     """Find the optimizers whose gradients no wrapper averages; where calls can average those of each, leave their models unwrapped."""
-    run = facts.before
-    done = {o for c in run.trace.calls if CALL in c.method for a in c.args for o in a.objs if o in facts.optimizers}
-    unwrapped = {m for m in facts.models if any(o in done for o in optimizers_of(facts, m))}
-    apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in set(unfit(facts))} - unwrapped
-    needed = {o for m in apart for o in optimizers_of(facts, m)} | {o for o, _ in collect.uncovered(facts)}
-    needed -= done
-    if any(not optimizers_of(facts, m) for m in apart) or any(collect.moved_by_hand(facts)):
-        needed = set()
-    ordered = sorted(needed, key=lambda o: getattr(o.node, "lineno", 0))
+    done = {o for c in facts.before.trace.calls if CALL in c.method for a in c.args for o in a.objs if o in facts.optimizers}
+    ordered = sorted(_not_averaged(facts, done), key=lambda o: getattr(o.node, "lineno", 0))
     starts = {o: _starts(facts, o) for o in ordered}
     facts.averaged_optimizers = frozenset(done)
     if all(starts.values()):
         wrapped = _trained_methods(facts, starts)
-        found = {o: _averaged(facts, o, starts[o]) for o in ordered if wrapped is None}
-        if all(a is not None for a in found.values()):
-            facts.averaged = {o: a for o, a in found.items() if a is not None}
+        averaged = {o: _averaged(facts, o, starts[o]) for o in ordered if wrapped is None}
+        if None not in averaged.values():
+            facts.averaged = {o: a for o, a in averaged.items() if a is not None}
             facts.trained_methods = wrapped or ()
             facts.averaged_optimizers = frozenset((*done, *ordered))
     facts.needs_no_wrapper = frozenset(m for m in facts.models if (own := optimizers_of(facts, m)) and own <= facts.averaged_optimizers)
     if facts.needs_no_wrapper:
         wrap_places.place_wraps(facts)
+
+
+def _not_averaged(facts: Facts, done: set[New]) -> set[New]:
+    """The optimizers whose gradients nothing averages: of models that no wrapper serves, or of no model at all.
+
+    None of them where some parameters are moved without an optimizer: calls before its steps do not do for these.
+    """
+    unwrapped = {m for m in facts.models if optimizers_of(facts, m) & done}
+    apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in set(unfit(facts))} - unwrapped
+    moving = [optimizers_of(facts, m) for m in apart]
+    if not all(moving) or any(collect.moved_by_hand(facts)):
+        return set()
+    return {o for o, _ in collect.uncovered(facts)}.union(*moving) - done
 
 
 def _trained_methods(facts: Facts, starts: dict[New, list[Start]]) -> tuple[TrainedMethod, ...] | None:
@@ -87,15 +93,22 @@ def _freed(facts: Facts, model: TrainedModel, within: frozenset[ast.AST]) -> boo
     written += [(c.node, c.order, c.loops, c.receiver) for c in run.trace.calls if c.method == "requires_grad_"]
     chosen = early = late = False
     for node, order, loops, value in written:
-        named = frozenset(o for o in (*value.of_kind("parameters"), *value.objs) if isinstance(o, (New, Part)))
-        touched = {o for o in run.unwrap(Value(named)) if isinstance(o, (New, Part))}
-        parts = {o for o in touched if any(r in model.objs for r in run.roots(o))}
-        inside = any(loop.node in within for loop in loops)
-        early |= bool(parts) and order < first and not inside
-        late |= bool(parts) and inside
-        chosen |= bool(parts) and first < order < last and not inside
-        chosen |= inside and (bool(parts - model.objs) or (bool(parts) and _by_name(facts.tree_of(node), node)))
+        parts = _parts(run, model, value)
+        if not parts:
+            continue
+        if any(loop.node in within for loop in loops):
+            late = True
+            chosen |= not parts <= model.objs or _by_name(facts.tree_of(node), node)
+        else:
+            early |= order < first
+            chosen |= first < order < last
     return chosen or (early and late)
+
+
+def _parts(run: runs.Run, model: TrainedModel, value: Value) -> set[Obj]:
+    """What a value is, or is made of the parameters of, as far as it belongs to a model."""
+    named = frozenset(o for o in (*value.of_kind("parameters"), *value.objs) if isinstance(o, (New, Part)))
+    return {o for o in run.unwrap(Value(named)) if isinstance(o, (New, Part)) and any(r in model.objs for r in run.roots(o))}
 
 
 def _by_name(tree: Tree, node: ast.AST) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.model import Func, Method, New
+from ddpify.facts.model import Func, Method
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree
 
@@ -15,18 +15,17 @@ _FIRST = frozenset(("main_process_first", "local_main_process_first"))  # of acc
 def one_rank_ahead(run: Run, tree: Tree, node: ast.AST) -> bool:
     """Whether a place stands in a block that one rank runs before the others."""
     blocks = (up for up in tree.ancestors(node) if isinstance(up, (ast.With, ast.AsyncWith)))
-    return any(_waits(run, item.context_expr) for block in blocks for item in block.items)
+    return any(waits(run, item.context_expr) for block in blocks for item in block.items)
 
 
-def _waits(run: Run, manager: ast.expr) -> bool:
+def waits(run: Run, manager: ast.expr) -> bool:
     """Whether entering or leaving a context manager runs a barrier."""
     if isinstance(manager, ast.Call):
         called = run.value(manager.func).objs
         if any(isinstance(o, Method) and o.name in _FIRST for o in called) or any(_runs_barrier(run, o) for o in called):
             return True
-    made = [o for o in run.value(manager).objs if isinstance(o, New) and o.cls is not None]
-    found = [run.interpreter.find(o.cls, name) for o in made if o.cls is not None for name in ("__enter__", "__exit__")]
-    return any(_runs_barrier(run, o) for value in found if value is not None for o in value.objs)
+    methods = [f for o in run.value(manager).objs for name in ("__enter__", "__exit__") for f in run.methods(o, name)]
+    return any(_runs_barrier(run, f) for f in methods)
 
 
 def _runs_barrier(run: Run, obj: object) -> bool:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from ddpify.facts.tree import last_name, scope_nodes
+from ddpify.facts.tree import argument, last_name, scope_nodes
 
 Layout = Literal["list", "empty", "rows", "thinned"] | int | None
 """A list with one entry for each sample, or an empty one; rows of which samples have several; samples that are left out; a dimension."""
@@ -32,6 +32,33 @@ def layouts(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, path_
         return ["thinned" if any(map(reader.is_thinned, function.body)) else None]
     reader.block(function.body[:-1])
     return reader.parts(returns[0].value)
+
+
+_CREATE = frozenset("zeros ones full empty new_zeros new_ones new_full new_empty".split())
+_LONGEST = frozenset("max amax sort sorted".split())
+
+
+def fills_up(function: ast.AST) -> bool:
+    """Whether a function makes rows as long as the longest that it is given: tensors of that length, or lists filled up to it."""
+    nodes = list(ast.walk(function))
+    longest: set[str] = set()
+
+    def depends(node: ast.AST) -> bool:
+        parts = list(ast.walk(node))
+        called = any(isinstance(n, ast.Call) and last_name(n.func) in _LONGEST for n in parts)
+        return called or any(isinstance(n, ast.Name) and n.id in longest for n in parts)
+
+    size = -1
+    while size < len(longest):
+        size = len(longest)
+        for node in nodes:
+            if isinstance(node, ast.Assign) and depends(node.value):
+                longest |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    created = (n.args for n in nodes if isinstance(n, ast.Call) and last_name(n.func) in _CREATE and n.args)
+    sizes = (list(given[0].elts) if isinstance(given[0], (ast.Tuple, ast.List)) else given for given in created)
+    filled = (n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult))
+    lists = (other for n in filled for one, other in ((n.left, n.right), (n.right, n.left)) if isinstance(one, ast.List))
+    return any(depends(extent) for given in sizes for extent in given[1:]) or any(map(depends, lists))
 
 
 class _Reader:
@@ -77,12 +104,13 @@ class _Reader:
                 self.names[name.id] = "thinned" if thinned and name is not part else None
 
     def filled(self, body: Sequence[ast.stmt]) -> None:
-        """Carry out a loop over the samples: what is appended to in each round has one entry for each."""
+        """Carry out a loop over the samples: what is appended to in each round has one entry for each, if no round ends early."""
+        early = any(isinstance(n, (ast.Continue, ast.Break)) for n in scope_nodes(*body))
         for statement in body:
             call = statement.value if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
             to = call.func.value if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "append" else None
             if isinstance(to, ast.Name) and self.names.get(to.id) == "empty":
-                self.names[to.id] = "list"
+                self.names[to.id] = "thinned" if early else "list"
             elif isinstance(statement, ast.Assign) and all(isinstance(t, ast.Subscript) for t in statement.targets):
                 continue  # rows that are there are filled
             else:
@@ -128,16 +156,8 @@ class _Reader:
         name = path.rpartition(".")[2]
         if path in ("list", "tuple", "zip", "map", "sorted") and self.is_list(node):
             return "list"
-        if name == "pad_sequence" and given is not None and self.layout(given) == "list":
-            first = _argument(node, 1, "batch_first", False)
-            return None if first is None else 1 - bool(first)
-        if name == "stack" and given is not None and self.layout(given) == "list":
-            at = _argument(node, 1, "dim", 0)
-            return at if isinstance(at, int) and at >= 0 else None
-        if name in _JOINS and path and given is not None:
-            return "rows" if self.layout(given) == "list" and _argument(node, 1, "dim", 0) == 0 else None
-        if name in _TENSORS and path and given is not None:
-            return 0 if self.layout(given) == "list" else None
+        if given is not None and name and name in {*_JOINS, *_TENSORS, "stack", "pad_sequence"}:
+            return _put_together(node, name) if self.layout(given) == "list" else None
         if name in ("zeros", "ones", "full", "empty"):
             sizes = list(given.elts) if isinstance(given, (ast.Tuple, ast.List)) else node.args
             return 0 if sizes and self.counts(sizes[0]) else None
@@ -158,8 +178,20 @@ class _Reader:
         return isinstance(node, ast.Call) and self.path_of(node.func) == "len" and len(node.args) == 1 and self.is_list(node.args[0])
 
 
+def _put_together(node: ast.Call, name: str) -> Layout:
+    """How the entries of a list of samples are laid out in one tensor."""
+    if name == "pad_sequence":
+        first = _argument(node, 1, "batch_first", False)
+        return None if first is None else 1 - bool(first)
+    at = _argument(node, 1, "dim", 0)
+    if name == "stack":
+        return at if isinstance(at, int) and at >= 0 else None
+    if name in _JOINS:
+        return "rows" if at == 0 else None
+    return 0
+
+
 def _argument(node: ast.Call, position: int, name: str, default: object) -> object:
     """A literal argument of a call; None where it is none."""
-    given = next((k.value for k in node.keywords if k.arg in (name, "axis" if name == "dim" else name)), None)
-    given = node.args[position] if given is None and position < len(node.args) else given
+    given = argument(node, position, name, *(["axis"] if name == "dim" else []))
     return default if given is None else given.value if isinstance(given, ast.Constant) else None

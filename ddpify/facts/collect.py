@@ -11,7 +11,7 @@ from ddpify.facts.assumed import AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.model import NOTHING, Call, Func, Loop, Method, New, Obj, Part, Value, join
 from ddpify.facts.runs import Run, place_of, run, run_by
-from ddpify.facts.tree import Forest, Tree
+from ddpify.facts.tree import Forest, Tree, arguments
 from ddpify.project import Project
 from ddpify.records import dataclass, field, replace
 
@@ -166,47 +166,56 @@ class Facts:
 def collect(project: Project) -> Facts:
     """Read the facts of a project."""
     before = run(project)
-    files = {"__main__": project.entry, **project.files}
+    files = {"__main__": project.entry, **project.analysed}
     trees = {name: f.standing for name, f in files.items()}
     facts = Facts(project, trees, before, before)
     facts.loops = [_loop(before, call) for call in _backwards(before)]
     if any(not loop.loaders for loop in facts.loops):
         _by_hand(facts)
-        before = facts.before
-    steps = [
-        o
-        for c in before.trace.calls
-        if c.method in ("step", "minimize")
-        for v in (c.receiver, *c.args)
-        for o in v.objs
-        if before.is_optimizer(o)
-    ]
-    facts.optimizers = frozenset(o for o in steps if isinstance(o, New))
-    facts.discarded = tuple(discarded.discarded(facts, facts.loops, facts.optimizers))
-    if len(facts.discarded) < len(facts.loops):
-        facts.loops = [loop for loop in facts.loops if loop not in facts.discarded]
-        if all(loop.loss.scale == "sum" for loop in facts.discarded):
-            facts.optimizers = frozenset(o for o in facts.optimizers if not facts.discarded or not discarded.of_inputs(facts, o))
+    facts.optimizers = _stepped_optimizers(facts.before)
+    _leave_out_discarded(facts)
     facts.models = sorted(_trained(facts), key=lambda m: place_of(m.first))
     facts.edited = tuple(_edited(facts))
     return facts
 
 
+def _stepped_optimizers(run: Run) -> frozenset[New]:
+    """The optimizers that are stepped, by themselves or by a scaler."""
+    steps = (*run.calls_named("step"), *run.calls_named("minimize"))
+    return frozenset(o for c in steps for v in (c.receiver, *c.args) for o in v.instances() if run.is_optimizer(o))
+
+
+def _leave_out_discarded(facts: Facts) -> None:
+    """Take no backward call for training whose gradients are zeroed before any step, nor what moves rows of a batch alone by them."""
+    facts.discarded = tuple(discarded.discarded(facts, facts.loops, facts.optimizers))
+    if 0 < len(facts.discarded) < len(facts.loops):
+        facts.loops = [loop for loop in facts.loops if loop not in facts.discarded]
+        if all(loop.loss.scale == "sum" for loop in facts.discarded):
+            facts.optimizers = frozenset(o for o in facts.optimizers if not discarded.of_inputs(facts, o))
+
+
 def _edited(facts: Facts) -> Iterator[str]:
     """The modules that may be edited, and make the batches of the training or run over those of a loader."""
-    run, project = facts.before, facts.project
-    nodes: list[ast.AST] = [o.node for o in facts.loaders]
-    nodes += [n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack)]
-    around = [loop for call in run.trace.calls for loop in call.loops]
-    nodes += [loop.node for loop in around if run.feeds(loop.over)]
-    nodes += [c.node for c in run.trace.calls if any(p.startswith(("tqdm.", "progress.")) for p in c.func.paths())]
-    nodes += [c.node for c in run.trace.calls if c.result.scale == "weighted" and c.result.of_kind("batch")]  # a loss to be scaled
-    loaders = set(facts.loaders)
-    nodes += [c.node for c in run.trace.calls if "iter" in c.func.paths() and c.args and loaders & c.args[0].objs]  # a prefetcher
-    wanted = set(nodes)
+    wanted = _concerned(facts)
     for name, tree in facts.trees.items():
-        if name != "__main__" and project.may_edit(name) and any(n in tree.parent for n in wanted):
+        if name in facts.project.files and facts.project.may_edit(name) and any(n in tree.parent for n in wanted):
             yield name
+
+
+def _concerned(facts: Facts) -> set[ast.AST]:
+    """The nodes that make, count, show or go through the batches of the training, and its backward calls."""
+    run, loaders = facts.before, set(facts.loaders)
+    nodes: set[ast.AST] = {o.node for o in facts.loaders}
+    nodes.update(n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack))
+    loops = {id(loop): loop for call in run.trace.calls for loop in call.loops}
+    nodes.update(loop.node for loop in loops.values() if run.feeds(loop.over))
+    for call in run.trace.calls:
+        paths = call.func.paths()
+        prefetches = "iter" in paths and call.args and loaders & call.args[0].objs
+        scaled = call.result.scale == "weighted" and call.result.of_kind("batch")  # a loss to be scaled
+        if prefetches or scaled or any(p.startswith(("tqdm.", "progress.")) for p in paths):
+            nodes.add(call.node)
+    return nodes
 
 
 def _by_hand(facts: Facts) -> None:
@@ -240,49 +249,49 @@ def _loop(run: Run, call: Call) -> TrainingLoop:
     if loaders and not any(run.is_loader(o) for o in loaders):  # batches are drawn in a loop that a loader counts
         loaders |= frozenset(o for loop in around[-1:] for o in loop.element.batches() if run.is_loader(o))
     feeding = [i for i, loop in enumerate(around) if loaders & frozenset(o for o in loop.element.batches() if isinstance(o, New))]
-    if feeding:
-        at = feeding[-1]
-    else:
-        at = len(around) - 1
+    at = feeding[-1] if feeding else len(around) - 1
     batch = around[at] if around else None
     return TrainingLoop(call, loss, loaders, batch, around[at - 1] if at > 0 else None)
 
 
 def _trained(facts: Facts) -> Iterator[TrainedModel]:
     """Group the objects whose forward reaches a backward and whose parameters are stepped."""
-    run = facts.before
-    stepped: set[Obj] = set()
-    for optimizer in facts.optimizers:
-        parameters = optimizer_parameters(facts, optimizer)
-        stepped |= run.parameters(parameters) | run.single_parameters(parameters)
-    stepped |= {o for target in moved_by_hand(facts) for o in run.parameters(run.value(target))}
+    run, stepped = facts.before, _stepped(facts)
     forwards: dict[Obj, set[ast.AST]] = {}
     for loop in facts.loops:
-        for pair in loop.loss.of_kind("forward") | loop.loss.of_kind("graded"):
-            obj, node = pair
+        for obj, node in loop.loss.of_kind("forward") | loop.loss.of_kind("graded"):
             forwards.setdefault(obj, set()).add(node)
     touched = {obj for obj in forwards if any(obj in run.roots(p) for p in stepped) and not run.has_no_parameters(obj)}
     touched -= {obj for obj in touched if any(r in touched for r in run.roots(obj) if r != obj) and _inside(run, forwards, obj, touched)}
     groups: list[tuple[set[Obj], set[ast.AST]]] = []
     for obj in touched:
-        nodes = forwards[obj]
-        together = {obj}
-        for node in nodes:
-            for call in run.calls(node):
-                called = run.unwrap(Value(run_by(call)))
-                together |= {o for o in called if o in touched}
-                if len(called) > 8:  # one of many by its name: those without parameters cannot be meant
-                    together |= {o for o in called if isinstance(o, New) and run.has_no_parameters(o)}
-        merged = (together, set(nodes))
-        rest = []
-        for objs, ns in groups:
-            if objs & merged[0]:
-                merged = (objs | merged[0], ns | merged[1])
-            else:
-                rest.append((objs, ns))
-        groups = [*rest, merged]
-    for objs, ns in groups:
-        yield TrainedModel(frozenset(objs), frozenset(ns))
+        objs = {obj} | _called_there(run, forwards[obj], touched)
+        joined = [g for g in groups if g[0] & objs]
+        groups = [g for g in groups if g not in joined]
+        groups.append((objs.union(*(g[0] for g in joined)), forwards[obj].union(*(g[1] for g in joined))))
+    for objs, nodes in groups:
+        yield TrainedModel(frozenset(objs), frozenset(nodes))
+
+
+def _stepped(facts: Facts) -> set[Obj]:
+    """The modules and single parameters that an optimizer, or the script itself, moves."""
+    run = facts.before
+    stepped = {o for target in moved_by_hand(facts) for o in run.parameters(run.value(target))}
+    for optimizer in facts.optimizers:
+        parameters = optimizer_parameters(facts, optimizer)
+        stepped |= run.parameters(parameters) | run.single_parameters(parameters)
+    return stepped
+
+
+def _called_there(run: Run, nodes: set[ast.AST], touched: set[Obj]) -> set[Obj]:
+    """The trained modules that some forwards run; of many by one name, those without parameters cannot be meant, but run there, too."""
+    out: set[Obj] = set()
+    for call in (c for node in nodes for c in run.calls(node)):
+        called = run.unwrap(Value(run_by(call)))
+        out |= called & touched
+        if len(called) > 8:
+            out |= {o for o in called if isinstance(o, New) and run.has_no_parameters(o)}
+    return out
 
 
 def moved_by_hand(facts: Facts) -> Iterator[ast.expr]:
@@ -303,7 +312,7 @@ def _moved_by_hand(tree: Tree) -> Iterator[ast.expr]:
         if isinstance(node, ast.AugAssign):
             target, by = node.target, [node.value]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-            target, by = node.func.value, [*node.args, *(k.value for k in node.keywords)]
+            target, by = node.func.value, arguments(node)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute) and node.targets[0].attr == "data":
             target, by = node.targets[0].value, [node.value]
         if target is not None and not _grad_in(target) and any(map(_grad_in, by)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from operator import attrgetter
@@ -167,25 +167,29 @@ class Definitions:
 
     def uses(self, definition: ast.AST) -> list[ast.AST]:
         """The uses that a definition of a name or attribute reaches."""
-        out: dict[int, ast.AST] = {}
-        at = self._indices(definition, Kind.WRITE)
+        return _in_order({s.at: s.node for s in self._reached(definition) if s.effect in _READING})
+
+    def touches(self, definition: ast.AST) -> list[ast.AST]:
+        """The uses that a definition of a name or attribute reaches, and the changes of what it defines."""
+        return _in_order({s.at: s.node for s in self._reached(definition)})
+
+    def _reached(self, definition: ast.AST) -> Iterator[Step]:
+        starts = [(self._point(i), i + 1) for i in self._indices(definition, Kind.WRITE)]
         for place in self.variable(definition):
-            starts = [(self._point(i), i + 1) for i in at]
-            out |= {s.at: s.node for s in self._walk(self.steps(place), starts) if s.effect in _READING}
-        return _in_order(out)
+            yield from self._walk(self.steps(place), starts)
 
     def exposed(self, loop: ast.AST, places: Iterable[Place]) -> bool:
         """Whether a pass of a loop reads, or adds to, what places held before it."""
         extents = self._record.extents.get(loop, [])
         return any(True for place in places for e in extents for _ in self._walk(self.steps(place), [(e.first, 0)], e))
 
-    def written_in(self, loop: ast.AST) -> Iterator[Event]:
-        """The writes that happen while a loop runs, in functions that it calls, too; what is repeated is one."""
+    def happened_in(self, loop: ast.AST, kind: Kind) -> Iterator[Event]:
+        """The events of a kind that happen while a loop runs, in functions that it calls, too; what is repeated is one."""
         record, found = self._record, dict[int, tuple[Kind, ast.AST, Value | None, Value]]()
         for extent in record.extents.get(loop, ()):
             stretch = record.events[record.starts[extent.first] : record.starts[extent.after]]
             found |= zip(map(id, stretch), stretch, strict=True)
-        return (Event(*event) for event in found.values() if event[0] is Kind.WRITE)
+        return (Event(*event) for event in found.values() if event[0] is kind)
 
     def under(self, calls: Collection[ast.AST], at: int) -> bool:
         """Whether an event happens while one of some calls runs."""
@@ -203,20 +207,16 @@ class Definitions:
         following = self._following
         while todo and reached:
             point, first, over = todo.pop()
-            for step in steps.get(point, ()):
-                if step.at < first:
-                    continue
-                if step.effect is Effect.DEFINE:
-                    break
+            own, passed = _before_definition(steps.get(point, ()), first)
+            for step in own:
                 if over and step.at in reached:
                     reached.discard(step.at)
                     yield step
-            else:
-                for other in following[point]:
-                    out = over or not inside[other]
-                    if not seen[2 * other + out]:
-                        seen[2 * other + out] = 1
-                        todo.append((other, 0, out))
+            for other in following[point] if passed else ():
+                out = over or not inside[other]
+                if not seen[2 * other + out]:
+                    seen[2 * other + out] = 1
+                    todo.append((other, 0, out))
 
     def _inside_of(self, loop: ast.AST) -> bytearray:
         """For each point whether it is one of a loop's."""
@@ -232,17 +232,12 @@ class Definitions:
         todo, seen = list(starts), set[int]()
         while todo:
             point, index = todo.pop()
-            for step in steps.get(point, ()):
-                if step.at < index:
-                    continue
-                if step.effect is Effect.DEFINE:
-                    break
-                yield step
-            else:
-                for following in self._following[point]:
-                    if following not in seen and (within is None or within.first <= following < within.after):
-                        seen.add(following)
-                        todo.append((following, 0))
+            own, passed = _before_definition(steps.get(point, ()), index)
+            yield from own
+            for following in self._following[point] if passed else ():
+                if following not in seen and (within is None or within.first <= following < within.after):
+                    seen.add(following)
+                    todo.append((following, 0))
 
     def _reaching(
         self,
@@ -346,6 +341,8 @@ class Definitions:
             sure = len(owners) == 1
         if event.kind is Kind.WRITE:
             return Effect.DEFINE if sure else Effect.CHANGE
+        if event.kind is Kind.CHANGE:
+            return Effect.CHANGE
         return self._role(event.node, event.value)
 
     def _on_content(self, place: Place, event: Event) -> Effect | None:
@@ -355,6 +352,8 @@ class Definitions:
             return self._on_holder(event)
         if event.kind in (Kind.MAKE, Kind.FILL):
             return Effect.DEFINE
+        if event.kind is Kind.CHANGE:
+            return Effect.CHANGE
         if event.kind is Kind.CALL:
             if event.base is None or obj not in event.base.objs:
                 return Effect.DEFINE  # it is made
@@ -391,20 +390,21 @@ class Definitions:
         while isinstance(up, (ast.Subscript, ast.Attribute)) and up.value is below:
             if isinstance(up.ctx, (ast.Store, ast.Del)):
                 return Effect.CHANGE
-            if not isinstance(up, ast.Subscript):
-                break
+            if isinstance(up, ast.Attribute):
+                return self._by_method(up, value if below is node else None)
             below, up = up, self._parent(up)
-        call = self._parent(up) if isinstance(up, ast.Attribute) and up.value is below else None
-        if not (isinstance(call, ast.Call) and isinstance(up, ast.Attribute) and call.func is up):
+        return Effect.USE
+
+    def _by_method(self, method: ast.Attribute, value: Value | None) -> Effect:
+        """What `x.append(...)`, in a statement of its own, does to `value`; None: to something inside it."""
+        call = self._parent(method)
+        if not (isinstance(call, ast.Call) and call.func is method and isinstance(self._parent(call), ast.Expr)):
             return Effect.USE
-        if not isinstance(self._parent(call), ast.Expr):
-            return Effect.USE
-        if up.attr in GROWS or up.attr.endswith("_"):
-            return Effect.DEFINE if up.attr in RESETS and below is node and not value.objs else Effect.CHANGE
-        if up.attr in RESETS:
-            return Effect.CHANGE
-        instances = value.instances()
-        return Effect.CHANGE if below is node and instances and all(o.cls is None for o in instances) else Effect.USE
+        resets = method.attr in RESETS
+        if method.attr in GROWS or method.attr.endswith("_"):
+            return Effect.DEFINE if resets and value is not None and not value.objs else Effect.CHANGE
+        instances = value.instances() if value is not None else ()
+        return Effect.CHANGE if resets or (instances and all(o.cls is None for o in instances)) else Effect.USE
 
     def _parent(self, node: ast.AST | None) -> ast.AST | None:
         tree = self._scopes.tree(node) if node is not None else None
@@ -435,7 +435,7 @@ class Definitions:
     @cached_property
     def _accesses(self) -> dict[ast.AST, list[_Happened]]:
         """The reads and writes of each node."""
-        return _grouped((found[0][1], found) for found in self._events if found[0][0] in (Kind.READ, Kind.WRITE))
+        return _grouped((found[0][1], found) for found in self._events if found[0][0] in (Kind.READ, Kind.WRITE, Kind.CHANGE))
 
     @cached_property
     def _named(self) -> dict[str, list[_Happened]]:
@@ -453,12 +453,23 @@ class Definitions:
         return _grouped((obj, found) for found in self._events for obj in _concerned(*found[0]))
 
 
+def _before_definition(steps: Sequence[Step], first: int) -> tuple[Sequence[Step], bool]:
+    """The steps from an event on, up to one that defines the place anew, and whether there is none such."""
+    out: list[Step] = []
+    for step in steps:
+        if step.at >= first:
+            if step.effect is Effect.DEFINE:
+                return out, False
+            out.append(step)
+    return out, True
+
+
 def _concerned(kind: Kind, node: ast.AST, base: Value | None, value: Value) -> set[Obj]:
     """The objects that an event makes, gives, or acts on."""
     objs: set[Obj] = set()
     if kind is Kind.CALL:
         objs = {o for o in value.objs if isinstance(o, New) and o.node is node}
-    elif kind in (Kind.READ, Kind.MAKE, Kind.FILL):
+    elif kind in (Kind.READ, Kind.MAKE, Kind.FILL, Kind.CHANGE):
         objs = {o for o in value.objs if isinstance(o, New)}
     if base is not None and (kind is Kind.CALL or isinstance(node, ast.Subscript)):
         objs |= {o for o in base.objs if isinstance(o, New)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import Facts
 from ddpify.facts.model import Class, Func, Like, Lit, Method, Part, Value
-from ddpify.facts.tree import is_none, last_name
+from ddpify.facts.tree import argument, is_none, last_name
 
 INDEXED = re.compile(r"^(cuda|gpu):\d+$")
 _TEXT = re.compile(r"^cuda:(\d+|\*)$")
@@ -50,8 +50,8 @@ class Devices:
         if not isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call)):
             return False
         texts = [o.pattern if isinstance(o, Like) else o.value for o in self.run.value(node).objs if isinstance(o, (Like, Lit))]
-        made = not isinstance(node, ast.Call) and any(isinstance(t, str) and _TEXT.match(t) for t in texts)
-        return (made or _pieced(node)) and not self.is_of_rank(node)
+        put_together = not isinstance(node, ast.Call) and any(isinstance(t, str) and _TEXT.match(t) for t in texts)
+        return (put_together or _pieced(node)) and not self.is_of_rank(node)
 
     def written(self, node: ast.expr) -> bool:
         """Whether an expression holds a text of a device that stands in a table of settings: it is not this rank's there."""
@@ -126,8 +126,6 @@ def _pieced(node: ast.AST) -> bool:
 
 
 def _argument(call: ast.Call, position: int | None, name: str) -> ast.expr | None:
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
+    """What a call is given, where none of what stands before it is unpacked."""
     starred = any(isinstance(a, ast.Starred) for a in call.args[: (position or 0) + 1])
-    return call.args[position] if position is not None and position < len(call.args) and not starred else None
+    return argument(call, None if starred else position, name)

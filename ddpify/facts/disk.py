@@ -6,85 +6,18 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import product
-from typing import Literal
 
 from ddpify.facts import effects
 from ddpify.facts.collect import Facts
+from ddpify.facts.library import files
+from ddpify.facts.library.effects import OPENS
+from ddpify.facts.library.files import Kind
 from ddpify.facts.model import Call, Lit, New
 from ddpify.facts.runs import Run
 from ddpify.records import dataclass
 
-Kind = Literal["write", "read", "make", "remove", "look", "list"]
 ANY = "\0"  # in a pattern: text that is not known
 _MOST = 8  # patterns of one path that are told apart
-
-_WRITES: dict[str, tuple[int | None, str]] = {
-    "torch.save": (1, "f"),
-    "numpy.save": (0, "file"),
-    "numpy.savez": (0, "file"),
-    "numpy.savez_compressed": (0, "file"),
-    "numpy.savetxt": (0, "fname"),
-    "joblib.dump": (1, "filename"),
-    "shutil.copy": (1, "dst"),
-    "shutil.copy2": (1, "dst"),
-    "shutil.copyfile": (1, "dst"),
-    "shutil.copytree": (1, "dst"),
-    "shutil.move": (1, "dst"),
-    "os.rename": (1, "dst"),
-    "os.replace": (1, "dst"),
-    "torchvision.utils.save_image": (1, "fp"),
-    "cv2.imwrite": (0, "filename"),
-    "scipy.io.savemat": (0, "file_name"),
-    "logging.basicConfig": (None, "filename"),
-    "logging.FileHandler": (0, "filename"),
-    "matplotlib.pyplot.savefig": (0, "fname"),
-    "matplotlib.pyplot.imsave": (0, "fname"),
-    "safetensors.torch.save_file": (1, "filename"),
-}
-_READS: dict[str, tuple[int | None, str]] = {
-    "torch.load": (0, "f"),
-    "torch.jit.load": (0, "f"),
-    "numpy.load": (0, "file"),
-    "numpy.loadtxt": (0, "fname"),
-    "numpy.genfromtxt": (0, "fname"),
-    "numpy.fromfile": (0, "file"),
-    "numpy.memmap": (0, "filename"),
-    "h5py.File": (0, "name"),
-    "torchaudio.load": (0, "uri"),
-    "librosa.load": (0, "path"),
-    "soundfile.read": (0, "file"),
-    "torchvision.io.read_image": (0, "path"),
-    "joblib.load": (0, "filename"),
-    "scipy.io.loadmat": (0, "file_name"),
-    "cv2.imread": (0, "filename"),
-    "PIL.Image.open": (0, "fp"),
-    "matplotlib.pyplot.imread": (0, "fname"),
-    "matplotlib.image.imread": (0, "fname"),
-    "safetensors.torch.load_file": (0, "filename"),
-    "os.path.getsize": (0, "filename"),
-    "os.path.getmtime": (0, "filename"),
-}
-_REMOVES = frozenset(("shutil.rmtree", "os.remove", "os.unlink", "os.rmdir"))
-_MAKES = frozenset(("os.makedirs", "os.mkdir"))
-_LISTS = frozenset(("os.listdir", "glob.glob", "glob.iglob", "os.scandir", "os.walk"))
-_LOOKS = frozenset(("os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists"))
-_BINARY = frozenset(("torch.load", "torch.jit.load", "numpy.load", "joblib.load"))
-_OPENS = frozenset(("open", "io.open", "codecs.open", "gzip.open", "bz2.open"))
-_METHODS: dict[str, Kind] = {
-    "write_text": "write",
-    "write_bytes": "write",
-    "touch": "write",
-    "read_text": "read",
-    "read_bytes": "read",
-    "mkdir": "make",
-    "unlink": "remove",
-    "exists": "look",
-    "is_file": "look",
-    "is_dir": "look",
-    "iterdir": "list",
-}
-_FRAMES = frozenset(("to_csv", "to_json", "to_pickle", "to_excel", "to_parquet", "savefig", "save_pretrained", "tofile"))
-_ENDINGS = {"numpy.save": ".npy", "numpy.savez": ".npz", "numpy.savez_compressed": ".npz"}
 
 
 @dataclass(frozen=True)
@@ -115,29 +48,15 @@ def touches(call: Call) -> Iterator[Touch]:
     for path in sorted(call.func.paths()):
         if any("os.devnull" in a.paths() for a in call.args[:1]):
             continue  # nobody reads it
-        if path in _OPENS:
+        if path in OPENS:
             yield from _argument_touch(call, "write" if effects.writes(call) else "read", 0, "file")
-        elif path in _WRITES:
-            yield from _argument_touch(call, "write", *_WRITES[path], _ENDINGS.get(path, ""))
-            if path in ("os.rename", "os.replace", "shutil.move"):
-                yield from _argument_touch(call, "remove", 0, "src")
-            elif path.startswith("shutil."):
-                yield from _argument_touch(call, "read", 0, "src")
-        elif path in _READS or path.startswith("pandas.read_"):
-            yield from _argument_touch(call, "read", *_READS.get(path, (0, "filepath_or_buffer")))
-        elif path in _REMOVES:
-            yield from _argument_touch(call, "remove", 0, "path")
-        elif path in _MAKES:
-            yield from _argument_touch(call, "make", 0, "name")
-        elif path in _LISTS:
-            yield from _argument_touch(call, "list", 0, "path")
-        elif path in _LOOKS:
-            yield from _argument_touch(call, "look", 0, "path")
+        for row in files.FUNCTIONS.get(path, ()):
+            yield from _argument_touch(call, *row)
     function = call.node.func
     if not call.func.paths() and isinstance(function, ast.Attribute):
-        if function.attr in _METHODS:
-            yield Touch(_METHODS[function.attr], call, function.value)
-        elif function.attr in _FRAMES:
+        if function.attr in files.OF_PATHS:
+            yield Touch(files.OF_PATHS[function.attr], call, function.value)
+        elif function.attr in files.WRITTEN_TO_PATHS:
             yield from _argument_touch(call, "write", 0, "path_or_buf")
         elif effects.saves_itself(call):
             yield from _argument_touch(call, "write", 0, "fp")
@@ -260,12 +179,12 @@ def _normal(pattern: str) -> str:
 
 def one_format(written: Touch, read: Touch) -> bool:
     """Whether what one call writes another one can read: torch and numpy read what they wrote themselves, or what was copied."""
-    reader = read.call.func.paths() & _BINARY
+    reader = read.call.func.paths() & files.ONLY_THEIR_OWN
     if not reader:
         return True
     root = min(reader).partition(".")[0]
     for path in written.call.func.paths() or {"shutil."}:
-        if path in _OPENS:
+        if path in OPENS:
             mode = written.call.argument(1, "mode")
             if mode is None or any(not isinstance(o, Lit) or "b" in str(o.value) for o in mode.objs) or not mode.objs:
                 return True

@@ -12,22 +12,15 @@ if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
 _DECORATORS = ("hydra.", "click.", "typer.", "asyncclick.", "rich_click.", "draccus.", "pyrallis.", "argh.", "clize.")
-_CALLS = frozenset(
-    """
-        fire.Fire fire.core.Fire absl.app.run typer.run tyro.cli tyro.extras.cli defopt.run jsonargparse.CLI jsonargparse.auto_cli clize.run
-        plac.call argh.dispatch_command simple_parsing.parse draccus.parse pyrallis.parse
-    """.split()
-)
-_SPAWNS = frozenset(("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes"))
 _GROUPS = frozenset(("click.Group", "typer.Typer", "argh.ArghParser", "cyclopts.App"))
 _SETTINGS = "settings"
 
 
-def adopt(run: Interpreter, node: ast.AST, decorator: Value, value: Value) -> None:
+def adopt(run: Interpreter, decorator: Value, value: Value) -> None:
     """A decorator that makes a command of a function: its parameters are settings, and its group runs it."""
     paths = {*decorator.paths(), *(o.path for o in decorator.instances())}
     groups = [o.of for o in decorator.objs if isinstance(o, Method) and isinstance(o.of, New) and o.of.path in _GROUPS]
-    groups += [o for origin in decorator.of_kind("method") for o in [origin[0]] if isinstance(o, New) and o.path in _GROUPS]
+    groups += [obj for obj, *_ in decorator.of_kind("method") if isinstance(obj, New) and obj.path in _GROUPS]
     for func in value.objs:
         if isinstance(func, Func) and (groups or any(p.startswith(_DECORATORS) for p in paths)):
             run.driven.add(func.node)
@@ -67,24 +60,20 @@ def given(run: Interpreter, func: Func, names: list[str]) -> dict[str, Value]:
     return {name: just(run.objects.part(instance, name)) for name in names}
 
 
-def call(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value | None:
-    """`fire.Fire(main)`, `app.run(main)`, `tyro.cli(Config)`: what is run there; None where the call is none of these."""
-    if path in _SPAWNS:
-        return _spawned(run, event, args, keywords)
-    if path not in _CALLS:
-        return None
+def started(run: Interpreter, event: Call, path: str, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """`fire.Fire(main)`, `app.run(main)`, `tyro.cli(Config)`: what is run there."""
     asked = join([*args[:1], *(keywords[k] for k in ("component", "main") if k in keywords)])
     if not args and not keywords and path == "fire.Fire":
         asked = join([just(o) for o in named.definitions(run, Module(run.frame.file)) if not _called(run, o)])
     return join([drive(run, event.node, o) for o in sorted(asked.objs, key=lambda o: getattr(getattr(o, "node", None), "lineno", 0))])
 
 
-def _spawned(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+def spawned(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     """`mp.spawn(worker, args=(a, b))`: each process calls the worker with its number and the arguments."""
     worker = keywords.get("fn", args[0] if args else NOTHING)
     given = keywords.get("args", args[1] if len(args) > 1 else NOTHING)
     (only,) = given.objs if len(given.objs) == 1 else (None,)
-    items = list(only.items) if isinstance(only, Tup) else []
+    items = list(only.entries) if isinstance(only, Tup) else []
     for obj in worker.objs:
         if isinstance(obj, Func):
             run.call_function(obj, event.node, [NOTHING, *items], {})

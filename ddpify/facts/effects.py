@@ -5,90 +5,32 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 from ddpify.facts.collect import Facts
+from ddpify.facts.library import effects as rows
+from ddpify.facts.library.row import row_of
 from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value
-
-Effect = Literal["print", "file", "folder"]
-
-_PRINTS = tuple(
-    """
-        print pprint. loguru.logger. sys.stdout. sys.stderr. torchsummary.summary torchinfo.summary IPython.display prettytable rich.print
-    """.split()
-)
-_WRITES = tuple(
-    """
-        torch.save torch.jit.save torch.export.save dill.dump cloudpickle.dump torchvision.utils.save_image numpy.save json.dump pickle.dump
-        yaml.dump shutil. os.remove os.rename os.replace os.unlink os.rmdir cv2.imwrite imageio. matplotlib. seaborn. joblib.dump
-        scipy.io.savemat wandb. tensorboard_logger. mlflow. neptune. comet_ml. clearml. os.system torch.onnx.export safetensors.torch.save
-        scipy.misc.imsave torchvision.utils.save
-    """.split()
-)
-_FOLDERS = frozenset(("os.mkdir", "os.makedirs"))
-_READS = frozenset(
-    """
-        json.dumps pickle.dumps dill.dumps cloudpickle.dumps yaml.dumps shutil.which shutil.disk_usage shutil.get_terminal_size
-        imageio.imread imageio.v2.imread imageio.get_reader matplotlib.use matplotlib.pyplot.imread matplotlib.pyplot.switch_backend
-        wandb.Audio wandb.Graph wandb.Histogram wandb.Html wandb.Image wandb.Object3D wandb.Plotly wandb.Table wandb.Video
-    """.split()
-)
-WRITERS = tuple(
-    """
-        SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run
-    """.split()
-)
-SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do nothing
-    "wandb.init": ("mode", '"disabled"'),
-    "neptune.init_run": ("mode", '"debug"'),
-    "neptune.new.init_run": ("mode", '"debug"'),
-    "neptune.new.init": ("mode", '"debug"'),
-    "comet_ml.Experiment": ("disabled", "True"),
-    "comet_ml.OfflineExperiment": ("disabled", "True"),
-}
-HANDLERS = frozenset(
-    (
-        "logging.FileHandler",
-        "logging.handlers.RotatingFileHandler",
-        "logging.handlers.TimedRotatingFileHandler",
-        "logging.handlers.WatchedFileHandler",
-    )
-)
-DRAWN = ("matplotlib.", "seaborn.")
-_CONSOLES = frozenset(("print", "log", "rule", "print_json"))
-_LOGGERS = ("logging.getLogger", "loguru.logger")
-_WRITING_METHODS = frozenset(
-    ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump", "tofile")
-)
-_PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
-_LOG_METHODS = frozenset(("info", "debug", "warning", "warn", "error", "critical", "log", "exception"))
-_DRAWS_OR_COMMUNICATES = tuple(
-    """
-        torch.distributed. random. numpy.random. torch.rand torch.normal torch.bernoulli torch.multinomial
-    """.split()
-)
-_SAME_FOR_ALL = frozenset(("get_rank", "get_world_size", "is_initialized", "is_available", "get_backend"))
-_ADVANCING = frozenset(
-    """
-        backward step zero_grad load_state_dict seed manual_seed shuffle all_reduce barrier broadcast compute
-    """.split()
-)
-_CHANGING = frozenset(
-    """
-        append extend insert add update pop popleft popitem remove discard clear setdefault sort reverse appendleft
-    """.split()
-)
-_HANDLES = ("open", "io.", "csv.", "gzip.", "bz2.", "codecs.", "tarfile.", "zipfile.", "h5py.", "pathlib.", "time.", "torch.cuda.")
-_BARS = ("tqdm.", "progress.", "progressbar.", "rich.progress.", "alive_progress.", "fastprogress.", "pkbar.", "enlighten.")
-_PASSIVE = (*_BARS, "matplotlib.", "pandas.", "rich.", "prettytable", "logging")
+from ddpify.facts.runs import Run
 
 
 def is_bar(obj: object) -> bool:
     """Whether an object is a progress bar, which only shows what it is given; a copy of its library in the project is one, too."""
-    return isinstance(obj, New) and (obj.path or f"{obj.cls.file}." if obj.cls is not None else obj.path).startswith(_BARS)
+    return isinstance(obj, New) and (obj.path or f"{obj.cls.file}." if obj.cls is not None else obj.path).startswith(rows.BARS)
 
 
-def effect(call: Call) -> Effect | None:
+def effects(run: Run) -> list[tuple[Call, rows.Effect]]:
+    """The calls of libraries in a run that are output, or make a file or a folder."""
+    if effects not in run.known:
+        run.known[effects] = [(call, kind) for call in run.trace.calls if (kind := effect(call)) is not None]
+    return run.known[effects]  # type: ignore[return-value]
+
+
+def file_writes(run: Run) -> set[ast.AST]:
+    """The calls of libraries in a run that write files."""
+    return {call.node for call, kind in effects(run) if kind == "file"}
+
+
+def effect(call: Call) -> rows.Effect | None:
     """The side effect of one call of a library, if it is output, a file or a folder."""
     of_functions = (_effect_of(o.path, call) for o in call.func.objs if isinstance(o, Ext))
     of_objects = (_effect_of_object(o) for o in call.func.objs if isinstance(o, (Method, Part)))
@@ -96,31 +38,33 @@ def effect(call: Call) -> Effect | None:
     return found if found is not None or not isinstance(call.node.func, ast.Attribute) else _effect_of_name(call)
 
 
-def _effect_of_object(func: Method | Part) -> Effect | None:
+def _effect_of_object(func: Method | Part) -> rows.Effect | None:
     """What a method of a writer, a figure, a logger or a console does."""
     root = maker(func)
     if root is None:
         return None
-    if is_writer(root) or root.path.startswith(DRAWN):
+    if is_writer(root) or root.path.startswith(rows.DRAWN):
         return "file"
     if isinstance(func, Part):
         return None
-    logs = root.path.startswith(_LOGGERS) and func.name in _LOG_METHODS
+    logs = root.path.startswith(rows.LOGGERS) and func.name in rows.LOG_METHODS
     bar = root.path.startswith("tqdm.") and func.name == "write"
-    return "print" if logs or bar or (root.path.startswith("rich.") and func.name in _CONSOLES) else None
+    return "print" if logs or bar or (root.path.startswith("rich.") and func.name in rows.CONSOLE_METHODS) else None
 
 
-def _effect_of_name(call: Call) -> Effect | None:
+def _effect_of_name(call: Call) -> rows.Effect | None:
     """What a method does whose object is not known, by its name."""
     method, known = call.method, bool(call.func.paths())
     if method == "mkdir":
         return "folder"
+    if method in rows.SHOWING_METHODS and not call.func.functions():
+        return "print"
     literal = any(isinstance(o, Lit) for o in call.receiver.objs)
     compiled = method == "save" and any(isinstance(o, Method) and isinstance(o.of, New) and o.of.cls is not None for o in call.func.objs)
     moved = method in ("rename", "replace", "rmdir") and any(p.startswith("pathlib.") for p in call.receiver.kinds())
-    writes_itself = method in _WRITING_METHODS and method != "dump" and not known and not literal
+    writes_itself = method in rows.WRITING_METHODS and method != "dump" and not known and not literal
     # a network that was compiled by torch.jit: its class has no method `save`
-    if writes_itself or compiled or saves_itself(call) or (method in _PATH_METHODS and not known) or moved:
+    if writes_itself or compiled or saves_itself(call) or (method in rows.PATH_METHODS and not known) or moved:
         return "file"
     return None
 
@@ -135,22 +79,16 @@ def only_draws(call: Call) -> bool:
     """Whether a call only draws on a figure, which stays in memory."""
     paths = [o.path for o in call.func.objs if isinstance(o, Ext)]
     paths += [m.path for o in call.func.objs if (m := maker(o)) is not None]
-    return any(p.startswith(DRAWN) for p in paths) and call.method not in ("savefig", "imsave", "show", "pause")
+    return any(p.startswith(rows.DRAWN) for p in paths) and call.method not in ("savefig", "imsave", "show", "pause")
 
 
-def _effect_of(path: str, call: Call) -> Effect | None:
+def _effect_of(path: str, call: Call) -> rows.Effect | None:
     """What a library's function does."""
-    if path in _FOLDERS:
-        return "folder"
     if path == "logging.basicConfig":
         return "file" if "filename" in call.keywords else None
-    if path.startswith("logging."):
-        return "print" if path.rpartition(".")[2] in _LOG_METHODS else "file" if path in HANDLERS else None
-    if path.startswith(_PRINTS) or path == "tqdm.tqdm.write":
-        return "print"
-    if (path.startswith(_WRITES) and path not in _READS) or path.endswith(WRITERS):
+    if path.endswith(rows.WRITERS) or (path in rows.OPENS and writes(call)):
         return "file"
-    return "file" if path in ("open", "io.open", "codecs.open", "gzip.open") and writes(call) else None
+    return row_of(rows.EFFECTS, path)
 
 
 def maker(obj: Obj) -> New | None:
@@ -162,7 +100,7 @@ def maker(obj: Obj) -> New | None:
 
 def is_writer(obj: object) -> bool:
     """Whether an object writes an event file or talks to a board."""
-    return isinstance(obj, New) and (obj.path.endswith(WRITERS) or obj.path in SWITCHES or obj.path == "neptune.init")
+    return isinstance(obj, New) and (obj.path.endswith(rows.WRITERS) or obj.path in rows.SWITCHES or obj.path == "neptune.init")
 
 
 def writes(call: Call) -> bool:
@@ -189,12 +127,9 @@ class Effects:
         self.switched = switched
         self.under: dict[ast.AST, list[Call]] = defaultdict(list)
         self.stores_under: dict[ast.AST, list[Store]] = defaultdict(list)
-        self.at: dict[ast.AST, Effect] = {}
+        self.at = {call.node: kind for call, kind in effects(facts.after) if not self._is_switched(call.func)}
         self._with_side_effects: dict[ast.AST, bool] = {}
         for call in facts.after.trace.calls:
-            kind = None if self._is_switched(call.func) else effect(call)
-            if kind is not None:
-                self.at[call.node] = kind
             for above in dict.fromkeys(call.stack):
                 self.under[above].append(call)
         for store in facts.after.trace.stores:
@@ -221,7 +156,7 @@ class Effects:
         """Whether an object is a writer that would write on every rank."""
         return obj in self.boards or (is_writer(obj) and isinstance(obj, New) and not obj.path.startswith(self.switched or ("\0",)))
 
-    def kinds(self, node: ast.AST) -> set[Effect]:
+    def kinds(self, node: ast.AST) -> set[rows.Effect]:
         """The effects of a call and of all that runs under it."""
         own = {self.at[node]} if node in self.at else set()
         return own | {self.at[c.node] for c in self.under.get(node, ()) if c.node in self.at}
@@ -247,7 +182,7 @@ class Effects:
         """The objects from before that a call changes."""
         values = [s.receiver for s in self.stores_under.get(node, ())]
         calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
-        values += [c.receiver for c in calls if c.method in _CHANGING or c.method in ("train", "eval")]
+        values += [c.receiver for c in calls if c.method in rows.CHANGING or c.method in ("train", "eval")]
         return {o for v in values for o in v.objs if self._outer(o, node)}
 
     def changed_names(self, node: ast.AST) -> set[str]:
@@ -262,9 +197,7 @@ class Effects:
 
     def _call_has_side_effects(self, call: Call, root: ast.AST) -> bool:
         paths, run = call.func.paths(), self.facts.after
-        if paths & {"next", "input"} or any(
-            p.startswith(_DRAWS_OR_COMMUNICATES) and p.rpartition(".")[2] not in _SAME_FOR_ALL for p in paths
-        ):
+        if paths & {"next", "input"} or any(map(_draws_or_communicates, paths)) or self._draws_batches(call, root):
             return True
         if paths & {"setattr", "delattr"} and call.args and self._changes(call.args[0], call.node.args[0], root):
             return True
@@ -272,36 +205,39 @@ class Effects:
             return True
         if any(run.interpreter.is_module(o) and run.interpreter.is_network(o) for o in call.func.instances()):
             return True
-        outside = {loop.node for c in run.calls(root) for loop in c.loops}
-        if any(self.facts.after.feeds(loop.over) for loop in call.loops if loop.node not in outside):
-            return True
-        if paths & {"iter", "list", "tuple", "sorted", "sum"} and any(self.facts.after.feeds(a) for a in call.args):
-            return True
         return self._method_has_side_effects(call, root)
+
+    def _draws_batches(self, call: Call, root: ast.AST) -> bool:
+        """Whether a call, under `root`, iterates over a loader, or runs in a loop that does."""
+        run = self.facts.after
+        outside = {loop.node for c in run.calls(root) for loop in c.loops}
+        if any(run.feeds(loop.over) for loop in call.loops if loop.node not in outside):
+            return True
+        return bool(call.func.paths() & {"iter", "list", "tuple", "sorted", "sum"}) and any(map(run.feeds, call.args))
 
     def _method_has_side_effects(self, call: Call, root: ast.AST) -> bool:
         """Whether a method of a library's object changes the object."""
         func = call.node.func
-        if not isinstance(func, ast.Attribute) or call.func.paths() or any(isinstance(o, Func) for o in call.func.objs):
+        if not isinstance(func, ast.Attribute) or call.func.paths() or self._functions((call,)):
             return False
-        if call.method in _ADVANCING:
+        if call.method in rows.ADVANCING:
             return True
         if call.method in ("train", "eval"):
             return any(self._outer(o, root) for o in call.receiver.objs)
         roots = [m for m in map(maker, call.receiver.objs) if m is not None]
         dropped = isinstance(self.facts.tree_of(call.node).parent.get(call.node), ast.Expr)
-        if call.method not in _CHANGING and not (roots and dropped and call.node not in self.at):
+        if call.method not in rows.CHANGING and not (roots and dropped and call.node not in self.at):
             return False  # what is called for nothing it returns is called for what it does
-        if roots:
-            passive = _PASSIVE if call.method in _CHANGING else (*_PASSIVE, *_HANDLES)
-            return any(self._outer(m, root) and not m.path.startswith(passive) and not is_writer(m) for m in roots)
-        return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
+        if not roots:
+            return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
+        passive = rows.PASSIVE if call.method in rows.CHANGING else (*rows.PASSIVE, *rows.HANDLES)
+        return any(self._outer(m, root) and not m.path.startswith(passive) and not is_writer(m) for m in roots)
 
     def _changes(self, receiver: Value, node: ast.expr, root: ast.AST) -> bool:
         """Whether an attribute or element that is stored changes what was there before a call."""
         if not receiver.objs:
             return not self._is_local(node)
-        drawn = any(p.startswith(DRAWN) for p in receiver.paths())
+        drawn = any(p.startswith(rows.DRAWN) for p in receiver.paths())
         return not drawn and any(not is_writer(maker(o)) and (maker(o) is None or self._outer(o, root)) for o in receiver.objs)
 
     def _is_local(self, node: ast.expr) -> bool:
@@ -336,3 +272,8 @@ class Effects:
             and not any(isinstance(g, ast.Global) and name in g.names for g in ast.walk(tree.function(n)))
             for n in tree.nodes()
         )
+
+
+def _draws_or_communicates(path: str) -> bool:
+    """Whether a library's function draws random numbers, or talks to other ranks."""
+    return path.startswith(rows.COMMUNICATES) and path.rpartition(".")[2] not in rows.SAME_FOR_ALL

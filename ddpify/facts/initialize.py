@@ -47,7 +47,13 @@ def place(facts: Facts) -> Site | Nowhere | None:
     if not firsts or not facts.optimizers:
         return None
     train = min(firsts, key=lambda c: c.order)
-    around = {loop.node for loop in train.loops}
+    event = _last_awaited(facts, train)
+    return event if isinstance(event, Nowhere) else _site(facts, event, train)
+
+
+def _last_awaited(facts: Facts, train: Call) -> Event | Nowhere:
+    """The last event before the training that makes an optimizer or a model, or writes to a model's parameters."""
+    run, around = facts.before, {loop.node for loop in train.loops}
     events: list[Event] = []
     for optimizer in sorted(facts.optimizers, key=runs.place_of):
         creations = [c for c in run.calls(optimizer.node) if optimizer in c.result.objs] if isinstance(optimizer.node, ast.Call) else []
@@ -60,16 +66,19 @@ def place(facts: Facts) -> Site | Nowhere | None:
         if wrap_places.made_in(run, model) & around:
             return Nowhere(collect.first_node(model), "this model is made anew while the training goes on, and amp.initialize runs once")
         events += wrap_places.writes(facts, model, train.order, False, around)[-1:]
-    event = max(events, key=lambda e: e[0])
+    return max(events, key=lambda e: e[0])
+
+
+def _site(facts: Facts, event: Event, train: Call) -> Site | Nowhere:
+    """The statement after an event, and before checkpoints and wraps, where all that is trained has names."""
+    loads = _loads(facts, event[0], train.order)
+    stepped = [TrainedModel(frozenset({o}), frozenset()) for o in sorted(facts.optimizers, key=runs.place_of)]
     for _, statement, _ in wrap_places.statements_between(facts, event, train):
         inside = set(ast.walk(statement))
-        if any(inside & {c.node, *c.stack} for c in _loads(facts, event[0], train.order)):
+        if any(inside & {c.node, *c.stack} for c in loads):
             continue
-        models = [_target(facts, statement, m) for m in facts.models]
-        optimizers = [
-            _target(facts, statement, TrainedModel(frozenset({o}), frozenset())) for o in sorted(facts.optimizers, key=runs.place_of)
-        ]
-        early = [t for t in models if t is not None and _is_wrapped(facts, statement, t.node)]
+        models, optimizers = ([_target(facts, statement, what) for what in each] for each in (facts.models, stepped))
+        early = any(t is not None and _is_wrapped(facts, statement, t.node) for t in models)
         if early and None not in optimizers:
             return Nowhere(statement, "this model is wrapped by then: amp.initialize comes between optimizer and wrapper")
         if None not in models and None not in optimizers:

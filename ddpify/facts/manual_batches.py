@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts import library
 from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, BatchSource
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
-from ddpify.facts.tree import Tree, is_number, last_name, same, structure
+from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, same, structure
 
 if TYPE_CHECKING:
     from ddpify.facts.runs import Run
@@ -23,23 +23,11 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 # Where the number of samples stands among a drawing function's arguments; None: the arguments are the shape.
 _SIZES: dict[str, int | None] = {
-    "torch.rand": None,
-    "torch.randn": None,
-    "torch.randint": 2,
-    "torch.normal": 2,
-    "torch.multinomial": 1,
-    "numpy.random.rand": None,
-    "numpy.random.randn": None,
-    "numpy.random.randint": 2,
-    "numpy.random.random_integers": 2,
-    "numpy.random.uniform": 2,
-    "numpy.random.normal": 2,
-    "numpy.random.choice": 1,
-    "numpy.random.random": 0,
-    "numpy.random.random_sample": 0,
-    "numpy.random.standard_normal": 0,
-    "numpy.random.multivariate_normal": 2,
-    "random.sample": 1,
+    **dict.fromkeys(("torch.rand", "torch.randn", "numpy.random.rand", "numpy.random.randn"), None),
+    **dict.fromkeys([f"numpy.random.{name}" for name in ("random", "random_sample", "standard_normal")], 0),
+    **dict.fromkeys(("torch.multinomial", "numpy.random.choice", "random.sample"), 1),
+    **dict.fromkeys(("torch.randint", "torch.normal"), 2),
+    **dict.fromkeys([f"numpy.random.{name}" for name in ("randint", "random_integers", "uniform", "normal", "multivariate_normal")], 2),
     "random.choices": 99,
 }
 _SIZE_NAMES = frozenset(("size", "k", "num_samples"))
@@ -47,36 +35,37 @@ _SIZE_NAMES = frozenset(("size", "k", "num_samples"))
 
 def find_batch_sources(run: Run, trees: Collection[Tree]) -> dict[ast.AST, BatchSource]:
     """All expressions of a project that may make batches; which of them do train is seen in the next run."""
-    out: dict[ast.AST, BatchSource] = {}
+    nodes = [(tree, node) for tree in trees for node in tree.nodes()]
     timed = {how for tree in trees for how in _timed(tree)}
-    for tree in trees if timed else ():
-        for node in tree.nodes():
-            if (laid := _laid_out(tree, node)) is not None and laid.kind in timed:
-                out[laid.node] = laid
-    laid_out = list(out.values())
-    for tree in trees:
-        for node in tree.nodes():
-            if laid_out:
-                if isinstance(node, ast.Call) and node not in out and any(_sized(run, node, c) for c in laid_out):
-                    out[node] = BatchSource("state", node, None)
-                continue
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-                cut = _slice(run, tree, node)
-            elif isinstance(node, ast.Call):
-                cut = _split(run, tree, node) or _draw(run, node)
-            elif isinstance(node, ast.ListComp):
-                cut = _drawn_one_by_one(run, node)
-            else:
-                continue
-            if cut is not None:
-                out[node] = cut
-    for node, cut in list(out.items()):
-        if cut.kind != "state" and _stacked(trees, node):
+    laid_out = [laid for tree, node in nodes if timed and (laid := _laid_out(tree, node)) is not None and laid.kind in timed]
+    if laid_out:
+        out: dict[ast.AST, BatchSource] = {laid.node: laid for laid in laid_out}
+        calls = [node for _, node in nodes if isinstance(node, ast.Call) and node not in out]
+        out |= {node: BatchSource("state", node, None) for node in calls if any(_sized(run, node, laid) for laid in laid_out)}
+    else:
+        out = {node: cut for tree, node in nodes if (cut := _cut(run, tree, node)) is not None}
+    return _without_parts(out, trees)
+
+
+def _cut(run: Run, tree: Tree, node: ast.AST) -> BatchSource | None:
+    """The slice, split or draw that an expression may be."""
+    match node:
+        case ast.Subscript(ctx=ast.Load()):
+            return _slice(run, tree, node)
+        case ast.Call():
+            return _split(run, tree, node) or _draw(run, node)
+        case ast.ListComp():
+            return _drawn_one_by_one(run, node)
+    return None
+
+
+def _without_parts(found: dict[ast.AST, BatchSource], trees: Collection[Tree]) -> dict[ast.AST, BatchSource]:
+    """What was found, but for windows that become rows of something, and draws inside of draws: the permutation of `randperm(n)[:B]`."""
+    out = dict(found)
+    for node, cut in found.items():
+        draws = [other.node for other in out.values() if other.kind == "draw" and other.node is not node] if cut.kind == "draw" else []
+        if (cut.kind != "state" and _stacked(trees, node)) or any(node in ast.walk(draw) for draw in draws):
             del out[node]
-        elif cut.kind == "draw" and any(
-            other.kind == "draw" and node is not other.node and node in ast.walk(other.node) for other in out.values()
-        ):
-            del out[node]  # the permutation of `randperm(n)[:B]`
     return out
 
 
@@ -126,7 +115,7 @@ def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr
             size = _next_multiple(start, end)
         if size is None:
             continue
-        if _multiple(start, size) or _steps(run, tree, node, start, size) or _moves(tree, node, lower, (end, upper), size):
+        if _multiple(start, size) or _steps(run, start, size) or _moves(tree, node, lower, (end, upper), size):
             return size
         if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_without_int(start.left), size):
             return size
@@ -195,7 +184,7 @@ def _multiple(start: ast.expr, size: ast.expr) -> bool:
     return isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult) and (same(start.left, size) or same(start.right, size))
 
 
-def _steps(run: Run, tree: Tree, node: ast.expr, start: ast.expr, size: ast.expr) -> bool:
+def _steps(run: Run, start: ast.expr, size: ast.expr) -> bool:
     """Whether the start is the number of loops over `range(first, last, size)`, here or where this function is called."""
     loops = run.value(start).of_kind("index")
     if not loops or not isinstance(start, (ast.Name, ast.Attribute)):
@@ -241,21 +230,21 @@ def _split(run: Run, tree: Tree, node: ast.Call) -> BatchSource | None:
         return None
     paths = run.value(func).paths()
     of_library = any(p.startswith(("torch.", "numpy.")) for p in paths)
-    args = node.args[1:] if of_library else node.args
-    if (
-        (paths and not of_library)
-        or len(args) != 1
-        or any(k.arg not in ("dim", "axis") or not is_number(k.value, 0) for k in node.keywords)
-    ):
-        return None
-    value = run.value(args[0])
-    literal = any(isinstance(o, Lit) and not isinstance(o.value, int) for o in value.objs)
-    if literal or isinstance(args[0], (ast.List, ast.Tuple)) or any(isinstance(o, (Tup, New)) for o in value.objs):
+    sizes = node.args[1:] if of_library else node.args
+    first = all(k.arg in ("dim", "axis") and is_number(k.value, 0) for k in node.keywords)
+    if (paths and not of_library) or len(sizes) != 1 or not first or not _may_be_number(run, sizes[0]):
         return None
     up = tree.parent.get(node)
     if isinstance(up, ast.Subscript) or (isinstance(up, ast.Assign) and isinstance(up.targets[0], (ast.Tuple, ast.List))):
         return None
-    return BatchSource("parts", node, args[0] if func.attr == "split" else None)
+    return BatchSource("parts", node, sizes[0] if func.attr == "split" else None)
+
+
+def _may_be_number(run: Run, size: ast.expr) -> bool:
+    """Whether a size may be one number, and is no list of sizes."""
+    if isinstance(size, (ast.List, ast.Tuple)):
+        return False
+    return not any(isinstance(o, (Tup, New)) or (isinstance(o, Lit) and not isinstance(o.value, int)) for o in run.value(size).objs)
 
 
 # ------------------------------------------------------------------------------------------------ sequences side by side
@@ -264,20 +253,17 @@ def _split(run: Run, tree: Tree, node: ast.Call) -> BatchSource | None:
 def _timed(tree: Tree) -> Iterator[str]:
     """How a sequence is read through time: a window of it, and the same one step later, both of its rows or both of its columns."""
     seen: dict[tuple[ast.AST, Hashable, str], list[ast.expr]] = {}
-    for node in tree.nodes():
-        if not (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)):
+    for node in tree.of(ast.Subscript):
+        if not isinstance(node.ctx, ast.Load):
             continue
-        rows = node.slice
-        kind = "columns"
-        if (
-            isinstance(rows, ast.Tuple)
-            and len(rows.elts) == 2
-            and isinstance(first := rows.elts[0], ast.Slice)
-            and first.lower is first.upper
-        ):
-            rows, kind = rows.elts[1], "lines"
-        if isinstance(rows, ast.Slice) and rows.lower is not None:
-            seen.setdefault((tree.function(node), structure(node.value), kind), []).append(rows.lower)
+        match node.slice:
+            case ast.Tuple(elts=[ast.Slice(lower=None, upper=None), ast.Slice(lower=ast.expr() as start)]):
+                kind = "lines"
+            case ast.Slice(lower=ast.expr() as start):
+                kind = "columns"
+            case _:
+                continue
+        seen.setdefault((tree.function(node), structure(node.value), kind), []).append(start)
     for (_, _, kind), starts in seen.items():
         if any((step := _added(later, (first,))) is not None and is_number(step, 1) for later in starts for first in starts):
             yield kind
@@ -285,11 +271,12 @@ def _timed(tree: Tree) -> Iterator[str]:
 
 def _laid_out(tree: Tree, node: ast.AST) -> BatchSource | None:
     """`data.view(size, -1).t()`, whose columns are the batch; or `data.view(size, -1)`, whose rows are."""
-    inner, turned = node, False
-    if isinstance(node, ast.Attribute) and node.attr == "T":
-        inner, turned = node.value, True
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("t", "transpose"):
-        inner, turned = node.func.value, True
+    inner: ast.AST
+    match node:
+        case ast.Attribute(attr="T", value=inner) | ast.Call(func=ast.Attribute(attr="t" | "transpose", value=inner)):
+            turned = True
+        case _:
+            inner, turned = node, False
     if not (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ("view", "reshape")):
         return None
     shape = inner.args[0].elts if len(inner.args) == 1 and isinstance(inner.args[0], (ast.Tuple, ast.List)) else inner.args
@@ -316,51 +303,42 @@ def _sized(run: Run, node: ast.Call, cut: BatchSource) -> bool:
 
 def size_arguments(node: ast.Call) -> list[ast.expr]:
     """The arguments of a call, those in a tuple or list one by one."""
-    given = [*node.args, *(k.value for k in node.keywords)]
-    return [p for a in given for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
+    return parts_of(arguments(node))
+
+
+def parts_of(nodes: Iterable[ast.expr]) -> list[ast.expr]:
+    """Expressions, those in a tuple or list one by one."""
+    return [p for a in nodes for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
 
 
 # ------------------------------------------------------------------------------------------------ draws
 
 
 def _draw(run: Run, node: ast.Call) -> BatchSource | None:
-    for path in run.value(node.func).paths() & set(_SIZES):
-        size = _size(node, _SIZES[path])
-        if any(k.arg == "generator" for k in node.keywords) or size is None or measures(size) or is_number(size, 1):
-            return None
-        if _looped(run, node) and not run.value(size).batches() and run.value(size).scale is None:
-            return BatchSource("draw", node, size)
-    return _filled_anew(run, node)
-
-
-def _filled_anew(run: Run, node: ast.Call) -> BatchSource | None:
-    """`noise.resize_(B, 100).normal_(0, 1)`, `torch.empty(B, 100).uniform_()`: a draw of B samples."""
-    instances_of = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS else None
-    if not isinstance(instances_of, ast.Call) or any(k.arg == "generator" for k in node.keywords):
-        return None
-    paths = run.value(instances_of.func).paths()
-    sized = (isinstance(instances_of.func, ast.Attribute) and instances_of.func.attr == "resize_") or any(
-        library.allocates(p) for p in paths
-    )
-    size = _size(instances_of, None) if sized else None
-    if size is None or measures(size) or is_number(size, 1) or not _looped(run, node):
+    """A draw of B samples at each step, from no generator of its own: `torch.randn(B, 100)`, `torch.empty(B, 100).uniform_()`."""
+    paths = run.value(node.func).paths() & _SIZES.keys()
+    size = _size(node, _SIZES[min(paths)]) if paths else _filled_size(run, node)
+    if size is None or measures(size) or is_number(size, 1) or any(k.arg == "generator" for k in node.keywords) or not _looped(run, node):
         return None
     value = run.value(size)
     return BatchSource("draw", node, size) if not value.batches() and value.scale is None else None
 
 
+def _filled_size(run: Run, node: ast.Call) -> ast.expr | None:
+    """The first size of a tensor that is made and filled at once: `noise.resize_(B, 100).normal_(0, 1)`."""
+    match node.func:
+        case ast.Attribute(attr=name, value=ast.Call(func=func) as made) if name in library.FILLS:
+            sized = (isinstance(func, ast.Attribute) and func.attr == "resize_") or any(map(library.allocates, run.value(func).paths()))
+            return _size(made, None) if sized else None
+    return None
+
+
 def _size(node: ast.Call, at: int | None) -> ast.expr | None:
-    given = next((k.value for k in node.keywords if k.arg in _SIZE_NAMES), None)
-    if (
-        given is None
-        and at is not None
-        and last_name(node.func) == "randint"
-        and len(node.args) == 2
-        and isinstance(node.args[1], ast.Tuple)
-    ):
-        given = node.args[1]  # torch.randint(high, size)
-    if given is None and node.args and (at is None or at < len(node.args)):
-        given = node.args[at or 0]
+    given = argument(node, None, *_SIZE_NAMES)
+    if given is None and at is not None and last_name(node.func) == "randint" and len(node.args) == 2:
+        given = node.args[1] if isinstance(node.args[1], ast.Tuple) else None  # torch.randint(high, size)
+    if given is None and node.args:
+        given = argument(node, at or 0)
     if isinstance(given, (ast.Tuple, ast.List)):
         given = given.elts[0] if given.elts else None
     return None if isinstance(given, ast.Starred) else given
@@ -377,21 +355,12 @@ def measures(size: ast.expr) -> bool:
 
 def _drawn_one_by_one(run: Run, node: ast.ListComp) -> BatchSource | None:
     """`[random.randint(0, n - 1) for _ in range(B)]`."""
-    over = node.generators[0].iter
-    if (
-        len(node.generators) != 1
-        or node.generators[0].ifs
-        or not isinstance(over, ast.Call)
-        or len(over.args) != 1
-        or not _looped(run, over)
-    ):
-        return None
-    ranges = "range" in run.value(over.func).paths() and not measures(over.args[0]) and run.value(over.args[0]).scale is None
-    draws = any(
-        isinstance(n, ast.Call) and any(p.startswith(("random.", "numpy.random.")) for p in run.value(n.func).paths())
-        for n in ast.walk(node.elt)
-    )
-    return BatchSource("draw", node, over.args[0]) if ranges and draws else None
+    match node.generators:
+        case [ast.comprehension(iter=ast.Call(args=[count]) as over, ifs=[])] if _looped(run, over):
+            ranges = "range" in run.value(over.func).paths() and not measures(count) and run.value(count).scale is None
+            called = [p for n in ast.walk(node.elt) if isinstance(n, ast.Call) for p in run.value(n.func).paths()]
+            return BatchSource("draw", node, count) if ranges and any(p.startswith(("random.", "numpy.random.")) for p in called) else None
+    return None
 
 
 def drawn_at_steps(run: Run, found: Mapping[ast.AST, BatchSource]) -> set[str]:
@@ -411,7 +380,7 @@ def is_other_draw(run: Run, node: ast.AST, found: Mapping[ast.AST, BatchSource])
     """Whether a node draws several numbers at a step, and is none of the draws known."""
     if not isinstance(node, ast.Call) or node in found or not run.value(node.func).paths() & set(_SIZES) or not _looped(run, node):
         return False
-    given = [*node.args, *(k.value for k in node.keywords)]
+    given = arguments(node)
     return bool(given) and not any(run.value(g).batches() or run.value(g).scale for g in given)
 
 

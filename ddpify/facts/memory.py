@@ -65,10 +65,10 @@ class Reads:
     def include(self, inner: Reads, before: Callable[[Key], Value | None]) -> None:
         """Note what something inside has read and written; `before` gives what was held before it."""
         mine = self.saved
-        new = inner.saved.keys() - mine.keys()
+        new = set(inner.saved).difference(mine)
         mine.update(zip(new, map(before, new), strict=True))
         self.required |= inner.required & new
-        for key in (inner.required | inner.blended.keys()) - self.required:
+        for key in inner.required.union(inner.blended).difference(self.required):
             value = before(key)
             if value is not mine[key]:
                 continue
@@ -163,6 +163,13 @@ class Memory(dict[Key, Value]):
             for name, value in found:
                 self.watch.read((owner, name), value)
         return [(name, value) for name, value in found if value is not None]
+
+    def numbered(self, owner: object) -> list[Value]:
+        """What an object holds under the numbers from 0 on: the entries of a list that was written out."""
+        out: list[Value] = []
+        while (owner, str(len(out))) in self:
+            out.append(self[owner, str(len(out))])
+        return out
 
     def holds(self, reads: Reads, writes: Mapping[Key, Value]) -> bool:
         """Whether all that was read is now as it was, or makes no difference to what was written then."""

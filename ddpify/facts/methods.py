@@ -7,7 +7,7 @@ import ast
 from ddpify.facts.collect import Facts, Start, TrainedMethod
 from ddpify.facts.model import Call, Func, New, Obj, Part
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import same
+from ddpify.facts.tree import Tree, same
 
 _RUNS = ("forward", "__call__", "__init__")
 
@@ -60,17 +60,26 @@ def _reaches(facts: Facts, start: Start, site: ast.Call) -> bool:
         return False
     if any(c.no_grad or run.unwrap(c.receiver) != {start.module} for c in run.calls(site)):
         return False
-    tree = facts.entry
     if isinstance(func.value, ast.Name):
-        here, there = tree.function(site), tree.function(start.after)
-        local = {n.id for n in ast.walk(here) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | {
-            a.arg for a in ast.walk(here) if isinstance(a, ast.arg)
-        }
-        return here is there or (isinstance(there, ast.Module) and func.value.id not in local)
-    owners = [up for node in (site, start.after) for up in tree.ancestors(node) if isinstance(up, ast.ClassDef)]
-    held = isinstance(func.value, ast.Attribute) and isinstance(func.value.value, ast.Name) and func.value.value.id == "self"
+        return _is_seen(facts.entry, func.value.id, site, start.after)
     inside = any(run.interpreter.is_module(o) for s in run.trace.stores if same(s.node, target) for o in s.receiver.objs)
-    return held and len(owners) == 2 and owners[0] is owners[1] and not inside
+    return not inside and _is_own_attribute(facts.entry, func.value, site, start.after)
+
+
+def _is_seen(tree: Tree, name: str, site: ast.AST, there: ast.AST) -> bool:
+    """Whether a name that is bound `there` means the same at a place: in one function, or as a global one."""
+    here, around = tree.function(site), tree.function(there)
+    nodes = list(ast.walk(here))
+    local = any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id == name for n in nodes)
+    local |= any(isinstance(n, ast.arg) and n.arg == name for n in nodes)
+    return here is around or (isinstance(around, ast.Module) and not local)
+
+
+def _is_own_attribute(tree: Tree, target: ast.expr, site: ast.AST, there: ast.AST) -> bool:
+    """Whether a target is `self.name`, and both places stand in one class."""
+    owners = [up for node in (site, there) for up in tree.ancestors(node) if isinstance(up, ast.ClassDef)]
+    held = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
+    return held and len(owners) == 2 and owners[0] is owners[1]
 
 
 def _leaves_out(facts: Facts, module: New, sites: dict[ast.Call, str]) -> bool:
@@ -81,14 +90,9 @@ def _leaves_out(facts: Facts, module: New, sites: dict[ast.Call, str]) -> bool:
     for call in run.trace.calls:
         if any(n in sites for n in (*call.stack, call.node)):
             bodies = [o.node for o in call.func.objs if isinstance(o, Func)]
-            bodies += [f.node for o in call.func.objs if o is module for f in _forward(run, module)]
+            bodies += [f.node for o in call.func.objs if o is module for f in run.methods(module, "forward")]
             read |= {n.attr for b in bodies for n in ast.walk(b) if isinstance(n, ast.Attribute)}
     return not parts <= read
-
-
-def _forward(run: Run, module: New) -> list[Func]:
-    found = run.interpreter.find(module.cls, "forward") if module.cls is not None else None
-    return [o for o in (found.objs if found is not None else ()) if isinstance(o, Func)]
 
 
 def _trains(run: Run, obj: Obj) -> bool:

@@ -7,13 +7,14 @@ computed from a batch, how they scale with it. All are immutable; what objects h
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ddpify.placement.shape import INVERSE, ROWS, Base, Scale, Shape
 from ddpify.records import dataclass, field
 
 Stack = tuple[ast.AST, ...]
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,15 @@ class Tup:
     names: tuple[str, ...] = ()
     rest: Value | None = None
 
+    @property
+    def entries(self) -> tuple[Value, ...]:
+        """What is known of its entries: each one, and those that may follow."""
+        return self.items if self.rest is None else (*self.items, self.rest)
+
+    def each(self, change: Callable[[Value], Value]) -> Tup:
+        """A tuple of what each entry is changed to."""
+        return Tup(tuple(map(change, self.items)), self.names, None if self.rest is None else change(self.rest))
+
 
 @dataclass(frozen=True, slots=True)
 class Pick:
@@ -124,29 +134,24 @@ class Objects:
     def __init__(self) -> None:
         self._made: dict[tuple[object, ...], object] = {}
 
+    def _get(self, kind: type[_Kind], *fields: object) -> _Kind:
+        key = (kind, *fields)
+        known = self._made.get(key)
+        if known is None:
+            known = self._made[key] = kind(*fields)
+        return known  # type: ignore[return-value]
+
     def new(self, path: str, node: ast.AST, stack: Stack, cls: Class | None = None) -> New:
         """What one call made."""
-        key = (New, path, node, stack, cls)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = New(path, node, stack, cls)
-        return found  # type: ignore[return-value]
+        return self._get(New, path, node, stack, cls)
 
     def part(self, of: Obj, name: str) -> Part:
         """An attribute that nobody was seen to set."""
-        key = (Part, of, name)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = Part(of, name)
-        return found  # type: ignore[return-value]
+        return self._get(Part, of, name)
 
     def method(self, of: Obj, name: str) -> Method:
         """A library object's method."""
-        key = (Method, of, name)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = Method(of, name)
-        return found  # type: ignore[return-value]
+        return self._get(Method, of, name)
 
     def func(
         self,
@@ -157,11 +162,7 @@ class Objects:
         made: Stack = (),
     ) -> Func:
         """A function of the project."""
-        key = (Func, node, owner, cls, made)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = Func(node, file, owner, cls, made)
-        return found  # type: ignore[return-value]
+        return self._get(Func, node, file, owner, cls, made)
 
     def bound(self, func: Func, owner: Obj | None, cls: Class | None) -> Func:
         """A function as a method: of an instance, or of a class."""
@@ -169,11 +170,7 @@ class Objects:
 
     def cls(self, node: ast.ClassDef, file: str, bases: tuple[Value, ...]) -> Class:
         """A class of the project."""
-        key = (Class, node)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = Class(node, file, bases)
-        return found  # type: ignore[return-value]
+        return self._made.setdefault((Class, node), Class(node, file, bases))  # type: ignore[return-value]
 
 
 def ordered(objs: Collection[Obj]) -> Collection[Obj]:
@@ -201,14 +198,15 @@ Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup 
 
 
 class Origin(NamedTuple):
-    """What a value was computed from: ("batch", loader), ("whole", loader) for all ranks' rows of a batch, ("turned", call) where the
-    first dimension may not be that of the samples, or holds their places in the batch, ("forward", (model, call)),
-    ("graded", (model, call)) where only the gradient of a forward was taken, ("parameters", model),
-    ("index", loop), ("from", object), ("random", library), ("drawn", call), ("time", call), ("rank", None), ("kept", statement),
-    ("weight", parameter),
-    ("scaled", scaler),
-    ("thinned", loader) where a collate function may leave samples out,
-    ("share", loader) for a loader's own batch size, ("coupled", None) where samples are combined with a number of all of a batch."""
+    """What a value was computed from: a kind of source, and which one.
+
+    - batch: the rows that a loader gives this rank; whole: all ranks' rows of a batch; share: a loader's own batch size
+    - turned: the call after which the first dimension may not be that of the samples, or which gives their places in the batch
+    - coupled: where samples are combined with a number of all of a batch; thinned: a loader that may leave samples out
+    - forward, graded: a model and the call of its forward, or of which only the gradient is used; parameters: a model; weight: a parameter
+    - random, drawn, time, rank: a library's generator, a draw, the clock, the rank; index: a loop that counts
+    - scaled: a gradient scaler; kept: the statement that keeps a value; from: any other object
+    """
 
     kind: str
     of: object = None
@@ -252,10 +250,10 @@ class Value:
             return self
         if not (self.objs or self.origins or self.scale):
             return other
-        scale = self.scale if self.scale == other.scale or other.scale is None else other.scale if self.scale is None else "other"
+        scale = self.scale if self.scale == other.scale else _either_scale(self.scale, other.scale)
         origins = union(self.origins, other.origins)
         shape = self.shape if self.shape is other.shape or self.shape == other.shape else _either(self, other)
-        if scale in ROWS and shape is not None and _elsewhere(self, other):
+        if scale in ROWS and _elsewhere(self, other):
             scale = "other"
         if scale == self.scale and shape is self.shape and origins is self.origins and other.objs <= self.objs:
             return self
@@ -292,8 +290,17 @@ class Value:
         """The instances it may be."""
         return frozenset(o for o in self.objs if isinstance(o, New))
 
+    def functions(self) -> frozenset[ast.AST]:
+        """The project's functions that it may be, by their definitions."""
+        return frozenset(o.node for o in self.objs if isinstance(o, Func))
+
 
 _NO_PATHS = frozenset[str]()
+
+
+def _either_scale(one: Scale | None, other: Scale | None) -> Scale | None:
+    """How one of two numbers depends on the batch, where they do so differently."""
+    return one if other is None else other if one is None else "other"
 
 
 def _either(one: Value, other: Value) -> Shape | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ TUPLE, FIELDS = "collections.namedtuple", "[fields]"
 SPACE = "__dict__"  # what an object holds, as a dict
 _DOTTED = re.compile(r"[\w.*]*\.[\w.*]*|[\w.]+")
 _OPENS = re.compile(r"^([A-Za-z_]\w*)\.")
+_NAMING = re.compile(r"[\w.()=, \[\]'\"*]*")  # what a text that names something is made of
 _TARGET = re.compile(r"^(\s*)(?:-\s*)?_target_\s*:\s*['\"]?([\w.]+)")
 _PARTIAL = re.compile(r"^\s*_partial_\s*:\s*[Tt]rue")
 _KEY = re.compile(r"^(\s*)(?:-\s*)?([\w-]+)\s*:\s*(?:#.*)?$")
@@ -38,16 +39,16 @@ _FILES = 400
 
 def text(run: Interpreter, parts: list[Value]) -> frozenset[Obj]:
     """The pattern of a local module's name, or of a GPU, that texts put together make, where some of them are not known."""
-    made = ""
+    pattern = ""
     for part in parts:
-        options = {o.value for o in part.objs if isinstance(o, Lit)}
-        only = options.pop() if len(options) == len(part.objs) == 1 else None
-        likes = [o.pattern for o in part.objs if isinstance(o, Like)] if len(part.objs) == 1 else []
-        made += only if isinstance(only, str) else likes[0] if likes else "*"
-    if made.startswith("cuda:"):
-        return frozenset((Like(made),))
-    local = made.startswith(".") or ("." in made and "*" not in (top := made.partition(".")[0]) and top and run.project.is_local(top))
-    return frozenset((Like(made),)) if local and "*" in made and _DOTTED.fullmatch(made) else frozenset()
+        only = next(iter(part.objs)) if len(part.objs) == 1 else None
+        known = only.value if isinstance(only, Lit) else only.pattern if isinstance(only, Like) else None
+        pattern += known if isinstance(known, str) else "*"
+    if pattern.startswith("cuda:"):
+        return frozenset((Like(pattern),))
+    top, dot, _ = pattern.partition(".")
+    local = dot and (not top or ("*" not in top and run.project.is_local(top)))
+    return frozenset((Like(pattern),)) if local and "*" in pattern and _DOTTED.fullmatch(pattern) else frozenset()
 
 
 def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value | None:
@@ -159,8 +160,8 @@ def either(run: Interpreter, event: Call, found: list[Obj], args: list[Value], k
         if isinstance(obj, Func) and (obj.node in running or (modules and not _returns(obj))):
             continue
         results.append(run.invoke_one(event, obj, args, keywords))
-    made = [v for v in results if any(run.is_module(o) or (isinstance(o, New) and o.path.startswith("torch.nn.")) for o in v.objs)]
-    return join(made or results)
+    networks = [v for v in results if any(run.is_module(o) or (isinstance(o, New) and o.path.startswith("torch.nn.")) for o in v.objs)]
+    return join(networks or results)
 
 
 def like(name: str, pattern: str) -> bool:
@@ -199,15 +200,16 @@ def definitions(run: Interpreter, module: Module) -> list[Obj]:
     """The classes and functions that a module holds, those left out that it imports for its own use."""
     held = [(name, v) for (owner, name), v in run.memory.items() if owner == module.name and not name.startswith("__")]
     found: dict[Obj, str] = {o: name for name, v in held for o in v.objs if isinstance(o, (Class, Func)) or _builds(o)}
+    foreign = _imported_for_use(run, module, found)
+    return [o for o in found if o not in foreign and not (isinstance(o, Class) and _abstract(run, o))]
+
+
+def _imported_for_use(run: Interpreter, module: Module, found: Mapping[Obj, str]) -> set[Obj]:
+    """What a module imports for its own classes and functions: what they descend from, and what its code reads, but for networks."""
     bases = {b for o in found if isinstance(o, Class) and o.file == module.name for b in ancestors(o)}
+    foreign = [o for o in found if isinstance(o, (Class, Func)) and o.file != module.name]
     used = _used(run, module)
-    out: list[Obj] = []
-    for obj, name in found.items():
-        foreign = isinstance(obj, (Class, Func)) and obj.file != module.name
-        network = isinstance(obj, Class) and _is_module(run, obj)
-        if not (foreign and (obj in bases or (name in used and not network))) and not (isinstance(obj, Class) and _abstract(run, obj)):
-            out.append(obj)
-    return out
+    return {o for o in foreign if o in bases or (found[o] in used and not (isinstance(o, Class) and _is_module(run, o)))}
 
 
 def _used(run: Interpreter, module: Module) -> frozenset[str]:
@@ -282,22 +284,22 @@ def _fits(func: Func, positional: int, names: set[str], opens: bool) -> bool:
 
 def evaluated(run: Interpreter, event: Call) -> Value | None:
     """`eval(text)`: what the text names among what is seen here, called where the text calls it; None where it is no name."""
-    arg = event.node.args[0] if event.node.args else None
-    if arg is None:
+    pieces = [p or "" for p in _pieces(run, event.node.args[0])] if event.node.args else []
+    if not pieces or not all(map(_NAMING.fullmatch, pieces)):
         return None
-    known = [p for p in _pieces(run, arg) if p is not None]
-    if any(not re.fullmatch(r"[\w.()=, \[\]'\"*]*", p) for p in known):
-        return None
-    first = _pieces(run, arg)[0]
-    opens = _OPENS.match(first or "")
+    first, calls = pieces[0], any("(" in p for p in pieces)
+    opens = _OPENS.match(first)
     scope = run.lookup(opens.group(1)) if opens else just(Module(run.frame.file))
-    picked = join([just(Pick(o)) for o in scope.objs if isinstance(o, Module)])
     if opens and scope.paths():
-        picked = just(Ext(canonical((first or "").rpartition(".")[0] + ".*")))
-        return run.invoke(event, picked, [], {"**": NOTHING}) if any("(" in p for p in known) else picked
-    if not any("(" in p for p in known):
-        return picked if picked.objs else None
-    found = [o for m in scope.objs if isinstance(m, Module) for o in definitions(run, m)]
+        path = just(Ext(canonical(first.rpartition(".")[0] + ".*")))
+        return run.invoke(event, path, [], {"**": NOTHING}) if calls else path
+    modules = [o for o in scope.objs if isinstance(o, Module)]
+    return (_any_called(run, event, modules) if calls else join([just(Pick(m)) for m in modules])) if modules else None
+
+
+def _any_called(run: Interpreter, event: Call, modules: list[Module]) -> Value | None:
+    """What any of the definitions of some modules gives, called with arguments that nobody knows; None where they have none."""
+    found = [o for m in modules for o in definitions(run, m)]
     return either(run, event, [o for o in found if _takes(run, o, 0, set(), True)], [], {"**": NOTHING}) if found else None
 
 
@@ -308,16 +310,15 @@ def pattern(run: Interpreter, node: ast.expr) -> str:
 
 def _pieces(run: Interpreter, node: ast.expr) -> list[str | None]:
     """The texts that an expression is put together from; None for one that is not known."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_pieces(run, node.left), *_pieces(run, node.right)]
-    if isinstance(node, ast.JoinedStr):
-        return [p for v in node.values for p in _pieces(run, v)]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-        return _pieces(run, node.left)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-        return _pieces(run, node.func.value)
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return [p or None for p in re.split(r"%s|\{\w*\}", node.value)] or [None]
+    match node:
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return [*_pieces(run, left), *_pieces(run, right)]
+        case ast.JoinedStr(values=values):
+            return [p for v in values for p in _pieces(run, v)]
+        case ast.BinOp(op=ast.Mod(), left=inner) | ast.Call(func=ast.Attribute(attr="format", value=inner)):
+            return _pieces(run, inner)
+        case ast.Constant(value=str() as text):
+            return [p or None for p in re.split(r"%s|\{\w*\}", text)] or [None]
     held = run.trace.values.get(node, NOTHING).objs
     texts = [o.value for o in held if isinstance(o, Lit) and isinstance(o.value, str)]
     return [texts[0]] if len(texts) == len(held) == 1 else [None]

@@ -23,6 +23,8 @@ _MOVED = (
     (r"^torchvision\.datasets\.\w+\.([A-Z])", r"torchvision.datasets.\1"),
     (r"^torchvision\.models\.\w+\.", "torchvision.models."),
     (r"^torch\.(cuda\.|cpu\.)?amp\.(autocast_mode|grad_scaler)\.", r"torch.\1amp."),
+    (r"^torch_geometric\.(loader\.dataloader|data|loader)\.DataLoader$", "torch_geometric.loader.DataLoader"),
+    (r"^monai\.data\.(dataloader\.)?DataLoader$", "torch.utils.data.DataLoader"),
     (r"^(numpy|np)\.", "numpy."),
 )
 
@@ -39,7 +41,7 @@ _RULES = tuple((_start(pattern), pattern, new) for pattern, new in _MOVED)
 @functools.lru_cache(maxsize=4096)
 def canonical(path: str) -> str:
     """`torch.utils.data.dataloader.DataLoader` -> `torch.utils.data.DataLoader`, and so on."""
-    if path.startswith(("torch", "tqdm", "np", "numpy")):
+    if path.startswith(("torch", "tqdm", "np", "numpy", "monai")):
         for start, pattern, to in _RULES:
             if path.startswith(start):  # few patterns are ever compiled
                 path = re.sub(pattern, to, path, count=1)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
-from ddpify.facts.model import Func, New, Part, Value
+from ddpify.facts.model import Func, Part, Value
 from ddpify.facts.tree import structure
 
 if TYPE_CHECKING:
     from ddpify.facts.collect import Facts
+    from ddpify.facts.runs import Run
 
 
 def is_optional(facts: Facts, value: Value) -> bool:
@@ -53,10 +54,12 @@ def of_devices(facts: Facts, test: ast.expr) -> bool:
         if any(structure(t) in read for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])):
             parts += ast.walk(node.value)
     parts += [p for n in parts if isinstance(n, ast.Call) for o in run.value(n.func).objs if isinstance(o, Func) for p in ast.walk(o.node)]
-    return any(
-        any(path.startswith("torch.cuda.") for path in run.value(n).paths())
-        or any((isinstance(o, New) and o.path == "torch.device") for o in run.value(n).objs)
-        or (isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cuda"))
-        for n in parts
-        if isinstance(n, ast.expr)
-    )
+    return any(_is_of_device(run, n) for n in parts if isinstance(n, ast.expr))
+
+
+def _is_of_device(run: Run, node: ast.expr) -> bool:
+    """Whether an expression is a device, the name of one, or something of torch.cuda."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith("cuda")
+    value = run.value(node)
+    return "torch.device" in value.kinds() or any(path.startswith("torch.cuda.") for path in value.paths())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.model import Call, Class, Func, New, Obj, Tup, Value
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, arguments
 
 if TYPE_CHECKING:
     from ddpify.facts.runs import Run
@@ -82,22 +82,18 @@ def _stored_expressions(run: Run, tree: Tree, holder: New | Tup) -> Iterator[ast
             if holder in run.value(node).objs:
                 yield from node.elts
         return
-    made = holder.node
-    if isinstance(made, ast.Dict):
-        yield from made.values
-    elif isinstance(made, (ast.List, ast.Tuple, ast.Set)):
-        yield from made.elts
-    elif isinstance(made, ast.DictComp):
-        yield made.value
-    elif isinstance(made, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-        yield made.elt
-    elif isinstance(made, ast.Call):
-        yield from (*made.args, *(k.value for k in made.keywords))
+    match holder.node:
+        case ast.Dict(values=entries) | ast.List(elts=entries) | ast.Tuple(elts=entries) | ast.Set(elts=entries):
+            yield from entries
+        case ast.DictComp(value=entry) | ast.ListComp(elt=entry) | ast.SetComp(elt=entry) | ast.GeneratorExp(elt=entry):
+            yield entry
+        case ast.Call() as call:
+            yield from arguments(call)
     for store in run.trace.stores:
         statement = tree.parent.get(store.node)
-        constructed = holder.cls is not None and made in store.stack
+        constructed = holder.cls is not None and holder.node in store.stack
         if not constructed and holder in store.receiver.objs and isinstance(statement, ast.Assign) and store.node in statement.targets:
             yield statement.value
-    for call in run.trace.calls:
-        if call.method in _PUTS and holder in call.receiver.objs:
-            yield from (*call.node.args, *(k.value for k in call.node.keywords))
+    for put in run.trace.calls:
+        if put.method in _PUTS and holder in put.receiver.objs:
+            yield from arguments(put.node)

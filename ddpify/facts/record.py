@@ -7,7 +7,9 @@ from; the end of a loop's body is one of those before its head, so that what a p
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from enum import IntEnum
+from itertools import accumulate, compress
 from typing import NamedTuple
 
 from ddpify.facts.model import Value
@@ -22,6 +24,7 @@ class Kind(IntEnum):
     MAKE = 3  # a display, or a comprehension, makes the object `value`
     FILL = 4  # all elements of `value` are written
     ENTER = 5  # a function is entered: its names are new
+    CHANGE = 6  # a library's function changes `value`, which it is given as `node`
 
 
 class Event(NamedTuple):
@@ -69,9 +72,10 @@ class Record:
         """Let control come to the head of a loop from the ends of its body, too."""
         self.before[head] += ends
 
-    def go_on(self, ended: list[int]) -> None:
-        """Let control not come here from points at which a loop was left by `break`: it is run once more."""
-        self.before[-1] = [point for point in self.before[-1] if point in self.again or point not in ended]
+    def run_again(self, first: int) -> None:
+        """Begin the second pass of a loop, in which all happens that did in the first, at the points from `first` on."""
+        self.point([first - 1])
+        self.log.append(("replaced", None, first, self.current))
 
     def ran(self, loop: ast.AST, first: int) -> None:
         """Note that a loop, whose first head was `first`, is over."""
@@ -101,6 +105,36 @@ class Record:
                 self.again.add(first + shift)
             elif kind == "calls":
                 self.calls.setdefault(node, []).append((first + shift, last + shift))  # type: ignore[arg-type]
-            else:
+            elif kind == "extents":
                 self.extents.setdefault(node, []).append(Extent(first + shift, last + shift))  # type: ignore[arg-type]
             self.log.append((kind, node, first + shift, last + shift))
+
+    def without_replaced(self) -> Record:
+        """The same without the first passes of loops that were run twice."""
+        kept = bytearray(b"\1" * len(self.starts))
+        instead: dict[int, int] = {}  # of replaced points, where the second pass begins
+        for kind, _, first, last in self.log:
+            if kind == "replaced":
+                kept[first:last] = bytes(last - first)
+                instead.update(dict.fromkeys(range(first, last), last))
+        out = Record()
+        place = [0, *accumulate(kept)]  # of each point that is kept; of another, the place of the next that is
+        ends = [*self.starts[1:], len(self.events)]
+        out.starts, out.before = [], []
+        for point in compress(range(len(kept)), kept):
+            before = self.before[point]
+            out.before.append([place[p] for p in before if kept[p]] or [place[instead[p]] for p in before[:1]])
+            out.starts.append(len(out.events))
+            out.events += self.events[self.starts[point] : ends[point]]
+        out.again = {place[point] for point in self.again if kept[point]}
+        for loop, extents in self.extents.items():
+            out.extents[loop] = [Extent(place[e.first], place[e.after]) for e in extents if place[e.first] < place[e.after]]
+        starts = [*out.starts, len(out.events)]
+
+        def moved(at: int) -> int:
+            point = bisect_right(self.starts, at) - 1
+            return starts[place[point]] + (at - self.starts[point] if kept[point] else 0)
+
+        for node, stretches in self.calls.items():
+            out.calls[node] = [(moved(first), moved(last)) for first, last in stretches if kept[bisect_right(self.starts, first) - 1]]
+        return out

@@ -42,7 +42,7 @@ class Log:
 class Seen:
     """One evaluation of a call expression."""
 
-    __slots__ = ("args", "call", "func", "keywords", "last", "loops", "no_grad", "now", "order", "receiver", "result")
+    __slots__ = ("args", "call", "func", "keywords", "last", "loops", "no_grad", "now", "order", "receiver", "result", "stack")
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Seen:
         order: int,
         no_grad: bool,
     ) -> None:
-        self.call = call
+        self.call, self.stack = call, call.stack
         self.func, self.args, self.keywords, self.receiver, self.now = func, args, keywords, receiver, receiver
         self.loops = loops
         self.order = self.last = order
@@ -65,7 +65,7 @@ class Seen:
     def copy(self) -> Seen:
         """The same once more."""
         out = Seen(self.call, self.func, self.args, self.keywords, self.receiver, self.loops, self.order, self.no_grad)
-        out.last, out.now, out.result = self.last, self.now, self.result
+        out.last, out.now, out.result, out.stack = self.last, self.now, self.result, self.stack
         return out
 
 

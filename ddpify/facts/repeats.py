@@ -1,9 +1,10 @@
-"""Calls that were interpreted before, under the same stack and with the same arguments, are not interpreted again.
+"""Calls that were interpreted before, with the same arguments, are not interpreted again.
 
 While a function runs, what it reads that was there before it is recorded: in the memory, in the functions around it, in what was
 registered. Where all of that is as it was, its result is, too, and what the call did is done once more without running it: what it wrote,
 the events, and what was seen of its expressions, calls, stores and branches. That holds in a later pass of a loop, and in another run of
-the interpreter, which was told something of other statements than those of the call.
+the interpreter, which was told something of other statements than those of the call; of the forward of a module, wherever it is called
+from. What a forward makes is then the same object: another call of it gives the same lists, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ddpify.facts.recording import Recording, Repeated, Seen
 
 # of what `lengths` gives
 _EVENTS, _LOG, _NOTED, _CALLS, _STORES, _DECISIONS, _LOOPS, _TESTS, _VISITED, _CLAIMS, _POINT, _ORDER = range(12)
-_KEPT = 4  # so many outcomes of one call are kept
+_KEPT = 6  # so many outcomes of one call are kept
 Outcomes = dict[object, list["Outcome"]]
 
 
@@ -48,7 +49,7 @@ class Outcome(Repeated):
         self.recording = recording
         self.start, self.end = start, lengths(run)
         self.around = _around(run, recording.functions)
-        self.depth = len(run.stack)
+        self.stack = run.stack
         self.writes = {key: value for key in recording.written if (value := run.memory.held(key)) is not None}
         owners = {owner for owner, _ in self.writes}
         self.keys = {owner: frozenset(run.keys[owner]) for owner in owners if owner in run.keys}
@@ -101,7 +102,7 @@ class Outcome(Repeated):
             found: dict[tuple[ast.AST, Stack], Seen] = {}
             for each in self.log.calls[self.start[_CALLS] : self.end[_CALLS]]:
                 for seen in each.calls() if isinstance(each, Repeated) else (each,):
-                    key = seen.call.node, seen.call.stack
+                    key = seen.call.node, seen.stack
                     if key not in found:
                         found[key] = seen.copy()
                     else:
@@ -131,42 +132,45 @@ class Outcome(Repeated):
         frame.returned, frame.yielded, frame.changed, frame.local = self.returned, self.yielded, set(self.changed), self.local
 
     def _seen_again(self, run: Interpreter) -> None:
-        again, trace = Again(self, run.order - self.start[_ORDER], run.loops), run.trace
+        again, trace = Again(self, run), run.trace
         tests = run.tests
-        if run is self.of:
-            for seen in self.calls():
-                call = run.calls[seen.call.node, seen.call.stack]
+        calls = run.repeated.get((self, run.stack))
+        if calls is None and run is self.of and run.stack == self.stack:
+            calls = [run.calls[seen.call.node, seen.stack] for seen in self.calls()]
+        if calls is not None:
+            for seen, call in zip(self.calls(), calls, strict=True):
                 call.now, call.last = seen.now, seen.last + again.shift
                 around = again.around(seen.loops)
                 if len(around) >= len(call.loops):
                     call.loops = around
         else:
-            trace.believed.update(self.believed)
-            trace.visited |= self.visited()
-            for node, value in self.values().items():
-                known = trace.values.get(node)
-                if known is not value:
-                    trace.values[node] = value if known is None else known | value
-            for seen in again.calls():
-                run.called(seen, (*tests, *seen.call.tests[self.start[_TESTS] :]))
+            if run is not self.of:
+                trace.believed.update(self.believed)
+                trace.visited |= self.visited()
+                for node, value in self.values().items():
+                    noted = trace.values.get(node)
+                    if noted is not value:
+                        trace.values[node] = value if noted is None else noted | value
+            calls = [run.called(seen, (*tests, *seen.call.tests[self.start[_TESTS] :])) for seen in again.calls()]
+        run.repeated[self, run.stack] = calls
         run.log.noted.append(self)
         run.log.visited.append(self)
         run.log.calls.append(again)
         for store in self.log.stores[self.start[_STORES] : self.end[_STORES]]:
             around = again.around(store.loops)
-            run.stored(store.node, store.file, store.stack, store.order + again.shift, store.receiver, store.value, around)
+            run.stored(store.node, store.file, again.under(store.stack), store.order + again.shift, store.receiver, store.value, around)
         for d in self.decisions[self.start[_DECISIONS] : self.end[_DECISIONS]]:
-            trace.decisions.append(Decision(d.node, d.file, d.stack, d.test, again.around(d.loops)))
+            trace.decisions.append(Decision(d.node, d.file, again.under(d.stack), d.test, again.around(d.loops)))
         run.order += self.end[_ORDER] - self.start[_ORDER]
 
 
 class Again(Repeated):
-    """What a call did, done once more: later, and inside other loops."""
+    """What a call did, done once more: later, inside other loops, and maybe by way of other calls."""
 
-    __slots__ = ("_around", "loops", "of", "shift")
+    __slots__ = ("_around", "loops", "of", "shift", "stack")
 
-    def __init__(self, of: Outcome, shift: int, loops: tuple[Loop, ...]) -> None:
-        self.of, self.shift, self.loops = of, shift, loops
+    def __init__(self, of: Outcome, run: Interpreter) -> None:
+        self.of, self.shift, self.loops, self.stack = of, run.order - of.start[_ORDER], run.loops, run.stack
         self._around: dict[int, tuple[Loop, ...]] = {}
 
     def around(self, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
@@ -176,11 +180,15 @@ class Again(Repeated):
             found = self._around[id(loops)] = (*self.loops, *loops[self.of.start[_LOOPS] :])
         return found
 
+    def under(self, stack: Stack) -> Stack:
+        """The calls by way of which something happens now that happened by way of others then."""
+        return stack if self.stack is self.of.stack else (*self.stack, *stack[len(self.of.stack) :])
+
     def calls(self) -> Iterator[Seen]:
         """The evaluations of calls."""
         for seen in self.of.calls():
             out = seen.copy()
-            out.loops = self.around(seen.loops)
+            out.loops, out.stack = self.around(seen.loops), self.under(seen.stack)
             out.order, out.last = seen.order + self.shift, seen.last + self.shift
             yield out
 
@@ -226,11 +234,12 @@ def _around(run: Interpreter, functions: set[tuple[ast.AST, Stack]]) -> dict[tup
 
 
 def find(run: Interpreter, known: Outcomes, key: object) -> Outcome | None:
-    """An outcome that a call has again, where there is one."""
+    """An outcome that a call has again, where there is one: rather of the same calls around it."""
     outcomes = known.get(key)
     if outcomes is None:
         return None
     told = _assumptions(run)
+    outcomes = sorted(outcomes, key=lambda o: o.stack == run.stack)
     return next((o for o in reversed(outcomes) if o.holds(run, told)), None)
 
 

@@ -12,7 +12,7 @@ from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.definitions import Definitions
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Call, Class, New, Obj, Part, Store, Tup, Value
+from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj, Part, Store, Tup, Value
 from ddpify.facts.scopes import Scopes
 from ddpify.project import Project
 from ddpify.records import dataclass, field
@@ -57,7 +57,7 @@ class Run:
         project = self.interpreter.project
         key = ("scopes", project.entry.tree)
         if key not in project.memo:
-            project.memo[key] = Scopes([project.entry.standing, *(f.standing for f in project.files.values())])
+            project.memo[key] = Scopes([project.entry.standing, *(f.standing for f in project.analysed.values())])
         return project.memo[key]  # type: ignore[return-value]
 
     def calls(self, node: ast.AST) -> list[Call]:
@@ -121,6 +121,11 @@ class Run:
     def attribute(self, obj: Obj, name: str) -> Value:
         """What an object holds as `name` at the end."""
         return self.memory.get((obj, name), NOTHING)
+
+    def methods(self, obj: Obj, name: str) -> list[Func]:
+        """The project's functions that are an object's method of this name."""
+        found = self.interpreter.find(obj.cls, name) if isinstance(obj, New) and obj.cls is not None else None
+        return [o for o in found.objs if isinstance(o, Func)] if found is not None else []
 
     def parts(self, obj: Obj) -> list[Obj]:
         """What a module, or a container, holds."""
@@ -238,20 +243,17 @@ class Run:
         return self._known_without_parameters[obj]
 
     def _finds_no_parameters(self, obj: New, depth: int) -> bool:
-        attributes = self.of(obj)
+        held = self.of(obj)
         if obj.cls is None:
             holds = obj.path in library.CONTAINERS or obj.path in library.COLLECTIONS
-            inner = [o for o in self.attribute(obj, "[]").objs if o is not obj] if holds else []
-            seen = all(value.objs for name, value in attributes.items() if name.isdigit())
-            return seen and library.bare(obj.path) and all(self.has_no_parameters(o, depth + 1) for o in inner)
+            known = library.bare(obj.path) and all(value.objs for name, value in held.items() if name.isdigit())
+            return known and all(self.has_no_parameters(o, depth + 1) for o in self.attribute(obj, "[]").objs if holds and o is not obj)
         if not self.interpreter.is_module(obj):
             return True
-        if any(not b.startswith("torch.nn.") or not library.bare(b) for b in self.interpreter.library_bases(obj.cls)):
+        bases = self.interpreter.library_bases(obj.cls)
+        if self._registers_parameters(obj.cls) or not all(b.startswith("torch.nn.") and library.bare(b) for b in bases):
             return False
-        parts = [o for value in attributes.values() for o in value.objs]
-        return not self._registers_parameters(obj.cls) and all(
-            self.has_no_parameters(o, depth + 1) for o in parts if isinstance(o, (New, Part)) and o is not obj
-        )
+        return all(self.has_no_parameters(o, depth + 1) for o in self.parts(obj) if isinstance(o, (New, Part)) and o is not obj)
 
     def _registers_parameters(self, cls: Class) -> bool:
         """Whether a class makes parameters of itself."""
@@ -272,7 +274,7 @@ class Run:
 
     def is_loader(self, obj: object) -> bool:
         """Whether an object is a DataLoader."""
-        return self.interpreter.is_a(obj, library.DATALOADER)
+        return self.interpreter.is_a(obj, *library.LOADERS)
 
     def feeds(self, value: Value, depth: int = 0) -> bool:
         """Whether iterating over a value draws from a loader."""

@@ -82,6 +82,26 @@ def own_statements(scope: ast.AST) -> list[ast.stmt]:
     return [n for n in own_nodes(scope) if isinstance(n, ast.stmt)]
 
 
+def names_read(node: ast.AST) -> list[ast.Name]:
+    """The names that are read in a node, breadth first."""
+    return [n for n in walked(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+
+
+def names_stored(node: ast.AST) -> list[ast.Name]:
+    """The names that are bound in a node by assignments, loops and `with`, breadth first."""
+    return [n for n in walked(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def outer_names(node: ast.AST) -> set[str]:
+    """The names that functions in a node declare `global` or `nonlocal`."""
+    return {name for n in walked(node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+
+
+def calls_in(node: ast.AST) -> list[ast.Call]:
+    """The calls in a node, itself included, breadth first."""
+    return [n for n in walked(node) if isinstance(n, ast.Call)]
+
+
 @lru_cache(1024)
 def inside(node: ast.AST) -> frozenset[ast.AST]:
     """A node and all nodes in it, to be asked for membership."""
@@ -99,6 +119,18 @@ def dotted(node: ast.AST) -> str:
         base = dotted(node.value)
         return base and f"{base}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def argument(call: ast.Call, position: int | None, *names: str) -> ast.expr | None:
+    """What stands at a position of a call, or is given by one of some names."""
+    by_name = next((k.value for k in call.keywords if k.arg in names), None)
+    by_place = call.args[position] if position is not None and 0 <= position < len(call.args) else None
+    return by_place if by_name is None else by_name
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """All that a call is given, by place and by name."""
+    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def is_number(node: ast.AST | None, number: int) -> bool:
@@ -235,6 +267,10 @@ class Tree:
                 out.add((node.asname or node.name).partition(".")[0])
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
                 out.update(node.names)
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name is not None:
+                out.add(node.name)
+            elif isinstance(node, ast.MatchMapping) and node.rest is not None:
+                out.add(node.rest)
         return frozenset(out)
 
 

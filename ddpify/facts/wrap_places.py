@@ -8,12 +8,15 @@ from itertools import islice
 
 from ddpify.facts import library, pickled
 from ddpify.facts.collect import Facts, TrainedModel, first_order, training_calls
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Value
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value
 from ddpify.facts.runs import Run, run, run_by
-from ddpify.facts.tree import Tree, own_nodes, same, structure
+from ddpify.facts.tree import Tree, arguments, own_nodes, same, structure
 from ddpify.records import replace
 
 Event = tuple[int, ast.AST, tuple[ast.AST, ...]]  # when it happens, the call or store, and the calls that it runs under
+
+
+_FOR_ANY_OBJECT = {"isinstance", "type", "id", "hasattr", "setattr", "dict", "list", "tuple", "functools.partial", *library.DDPS}
 
 
 def place_wraps(facts: Facts) -> None:
@@ -21,7 +24,7 @@ def place_wraps(facts: Facts) -> None:
     wraps: dict[ast.stmt, tuple[ast.expr, ...]] = {}
     facts.after, facts.unwrapped_arguments = facts.before, frozenset()
     for model in sorted(facts.models, key=lambda m: first_order(facts, m)):
-        model.wrap, model.wrapped = None, _is_wrapped_in(facts, model, facts.before)
+        model.wrap, model.wrapped = None, _is_wrapped_in(model, facts.before)
         most = 20 if facts.before.interpreter.spent < 10_000 else 3  # each trial runs the script once more
         for statement, target in () if model.wrapped or model in facts.needs_no_wrapper else islice(candidates(facts, model), most):
             if _part_of_a_module(facts, target, statement):
@@ -30,7 +33,7 @@ def place_wraps(facts: Facts) -> None:
             target = known.setdefault(structure(target), target)
             trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
             tried = run(facts.project, replace(facts.wrapping, wraps=trial))
-            if _is_wrapped_in(facts, model, tried):
+            if _is_wrapped_in(model, tried):
                 model.wrap = statement, target
                 model.container = container_kind(facts, statement, target)
                 wraps = dict(trial)
@@ -56,7 +59,7 @@ def _unwrap_what_is_pickled(facts: Facts) -> None:
     if not found:
         return
     tried = run(facts.project, replace(facts.wrapping, unwraps=facts.unwrapped_arguments | found))
-    if all(_is_wrapped_in(facts, model, tried) for model in facts.models if _is_wrapped_in(facts, model, facts.after)):
+    if all(_is_wrapped_in(model, tried) for model in facts.models if _is_wrapped_in(model, facts.after)):
         facts.pickled, facts.unwrapped_arguments, facts.after = found, facts.unwrapped_arguments | found, tried
 
 
@@ -72,29 +75,29 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
 
 def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
     """The arguments that hand a wrapped model to a call that does not train, with that call: they are given the model itself."""
-    run = facts.after
-    training = training_calls(facts)
+    run, training = facts.after, training_calls(facts)
     for node in facts.entry.nodes():
-        if not isinstance(node, ast.Call) or node in training or not run.calls(node):
+        if not isinstance(node, ast.Call) or node in training or node in facts.prefixed:
             continue
-        func = run.value(node.func)
-        if facts.wrapped(func) is not False or any(isinstance(o, Method) and o.name in library.MODULE_METHODS for o in func.objs):
+        if not run.calls(node) or _takes_wrappers(facts, node):
             continue
-        if func.paths() & {"isinstance", "type", "id", "hasattr", "setattr", "dict", "list", "tuple", "functools.partial", *library.DDPS}:
-            continue
-        if any(isinstance(o, Method) and getattr(o.of, "path", "") in library.COLLECTIONS | library.CONTAINERS for o in func.objs):
-            continue  # it is kept, and may be trained from there
-        if func.paths() == {"getattr"} and _named_module(node):
-            continue
-        for arg in [*node.args, *(k.value for k in node.keywords)]:
+        for arg in arguments(node):
             value = run.value(arg)
-            if (
-                isinstance(arg, (ast.Name, ast.Attribute))
-                and facts.wrapped(value)
-                and node not in facts.prefixed
-                and not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores)
-            ):
+            if not isinstance(arg, (ast.Name, ast.Attribute)) or not facts.wrapped(value):
+                continue
+            if not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores):
                 yield arg, node
+
+
+def _takes_wrappers(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call does with a wrapper what it does with a model: it is the wrapper's own, asks what it is, or keeps it."""
+    func = facts.after.value(call.func)
+    if facts.wrapped(func) is not False or func.paths() & _FOR_ANY_OBJECT:
+        return True
+    methods = [o for o in func.objs if isinstance(o, Method)]
+    if any(m.name in library.MODULE_METHODS or getattr(m.of, "path", "") in library.COLLECTIONS | library.CONTAINERS for m in methods):
+        return True  # what is kept may be trained from there
+    return func.paths() == {"getattr"} and _named_module(call)
 
 
 def _named_module(call: ast.Call) -> bool:
@@ -102,7 +105,7 @@ def _named_module(call: ast.Call) -> bool:
     return len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and call.args[1].value == "module"
 
 
-def _is_wrapped_in(facts: Facts, model: TrainedModel, run: Run) -> bool:
+def _is_wrapped_in(model: TrainedModel, run: Run) -> bool:
     """Whether every training forward of the model goes through a wrapper in this run."""
     seen = False
     for node in model.forwards:
@@ -124,33 +127,36 @@ def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: 
     around_model = run.around(model.objs)
     makers = {_base(o) for o in model.objs}
     out: list[Event] = []
+
+    def is_early(event: Call | Store) -> bool:
+        return event.order < before and not any(loop.node in around for loop in event.loops)
+
     for call, about in run.writing:
-        if call.order >= before or (about.isdisjoint(around_model | makers) and library.INITIALIZE not in call.func.paths()):
+        if not is_early(call):
             continue
-        if any(loop.node in around for loop in call.loops):
+        if about.isdisjoint(around_model | makers) and library.INITIALIZE not in call.func.paths():
             continue
-        if any(o.node is call.node for o in call.result.objs & makers if isinstance(o, New)):
-            out.append((call.order, call.node, call.stack))
-            continue
-        writes = call.method in library.MODULE_WRITERS
-        if writes and (run.unwrap(call.receiver) & around_model or _of(facts, model, call.receiver)):
-            prefixed = any(o.path == library.DATAPARALLEL for o in call.receiver.instances())
-            if call.method == "load_state_dict" and (prefixed or not loads):
-                continue
-            out.append((call.order, call.node, call.stack))
-        elif _touches(facts, model, call):
+        makes = any(o.node is call.node for o in call.result.objs & makers if isinstance(o, New))
+        if makes or _writes_to(facts, model, call, around_model, loads):
             out.append((call.order, call.node, call.stack))
     for store, about in run.storing:
         if (
-            store.order < before
+            is_early(store)
             and not about.isdisjoint(model.objs)
-            and not any(loop.node in around for loop in store.loops)
             and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
         ):
             out.append((store.order, store.node, store.stack))
     if facts.wrap_after is not None and facts.wrap_after[0] < before:
         out.append(facts.wrap_after)
     return sorted(out, key=lambda e: e[0])
+
+
+def _writes_to(facts: Facts, model: TrainedModel, call: Call, around_model: set[Obj], loads: bool) -> bool:
+    """Whether a call may write to the model's parameters; `loads`: loading them counts, but into a DataParallel."""
+    receiver = call.receiver
+    if call.method in library.MODULE_WRITERS and (facts.before.unwrap(receiver) & around_model or _of(facts, model, receiver)):
+        return call.method != "load_state_dict" or (loads and library.DATAPARALLEL not in receiver.kinds())
+    return _touches(facts, model, call)
 
 
 def _base(obj: Obj) -> Obj:
@@ -172,8 +178,7 @@ def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
     )
 
 
-_PRUNE = "torch.nn.utils.prune."
-_PARAMETRIZES = ("torch.nn.utils.parametriz", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", _PRUNE)
+_UTILITIES = tuple(f"torch.nn.utils.{name}" for name in ("parametriz", "weight_norm", "spectral_norm", "prune."))
 
 
 def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
@@ -181,12 +186,10 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
     paths = call.func.paths()
     if library.INITIALIZE in paths:
         return True
-    if any(p.startswith("torch.nn.init.") for p in paths):
+    if any(p.startswith(("torch.nn.init.", *_UTILITIES)) for p in paths):
         return any(_of(facts, model, a) for a in call.args)
     if call.method.endswith("_") and not call.method.endswith("__"):
         return _of(facts, model, call.receiver)
-    if any(p.startswith(_PARAMETRIZES) for p in paths):
-        return any(_of(facts, model, a) for a in call.args)
     if paths and not any(isinstance(o, Func) for o in call.func.objs):
         if any(p.startswith(("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.")) for p in paths):
             return False
@@ -283,38 +286,52 @@ def _repeats(tree: Tree, statement: ast.stmt, there: ast.AST, anew: set[ast.AST]
 
 def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) -> Iterator[ast.expr]:
     """The names and attributes that hold the model once `statement` has run, the latest assigned first."""
-    run = facts.before
-    function = tree.function(statement)
+    run, function = facts.before, tree.function(statement)
     found: list[tuple[int, ast.expr]] = []
-    globals_ = {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}
     for node in ast.walk(function):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = [e for t in node.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            targets = [node.target]
-        if not targets or tree.function(node) is not function or tree.after(node, statement):
-            continue
-        for target in targets:
-            if isinstance(target, (ast.Name, ast.Attribute)):
-                value = run.value(target) if isinstance(target, ast.Name) else stored(run, target)
-                if is_all(run, value, model):
-                    found.append((node.lineno, target))  # type: ignore[attr-defined]
+        assigned = _assigned(node)
+        if assigned and tree.function(node) is function and not tree.after(node, statement):
+            values = [run.value(t) if isinstance(t, ast.Name) else stored(run, t) for t in assigned]
+            at = getattr(node, "lineno", 0)
+            found += [(at, t) for t, value in zip(assigned, values, strict=True) if is_all(run, value, model)]
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        for arg in function.args.args:
-            if run.unwrap(run.value(arg)) & model.objs and arg.arg not in globals_:
-                found.append((0, ast.Name(arg.arg, ast.Load())))
-    names: set[str] = set()
-    for text in (*(ast.unparse(t) for _, t in sorted(found, key=lambda f: -f[0])), *_names_of_model(facts, tree, statement, model, False)):
-        if text not in names:
-            names.add(text)
-            yield ast.parse(text, mode="eval").body
+        globals_ = {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}
+        given = [a for a in function.args.args if run.unwrap(run.value(a)) & model.objs and a.arg not in globals_]
+        found += [(0, ast.Name(arg.arg, ast.Load())) for arg in given]
+    latest_first = [ast.unparse(target) for _, target in sorted(found, key=lambda f: -f[0])]
+    for text in dict.fromkeys((*latest_first, *_names_of_model(facts, tree, statement, model, False))):
+        yield ast.parse(text, mode="eval").body
+
+
+def _assigned(node: ast.AST) -> list[ast.Name | ast.Attribute]:
+    """The names and attributes that a statement assigns to, those in a tuple or list one by one."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = [e for t in node.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target]
+    return [t for t in targets if isinstance(t, (ast.Name, ast.Attribute))]
 
 
 def _names_of_model(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, others: bool) -> Iterator[str]:
     """What lists, dicts and the method's own object (or others) hold the model as once `statement` has run: as a whole or by a key."""
     run, function = facts.before, tree.function(statement)
-    named: dict[str, Value] = {}
+    named = _named_by(run, tree, statement)
+    own = next((a.arg for a in getattr(getattr(function, "args", None), "args", ())), "")
+    for text, value in list(named.items()):
+        obj = _only_instance(value) if text == own or others else None
+        if obj is not None and obj.cls is not None and not (run.interpreter.is_module(obj) and (obj in run.run or _saved(run, obj))):
+            named |= {f"{text}.{name}": held for name, held in run.of(obj).items() if name.isidentifier()}
+    for text, value in named.items():
+        if "." in text and is_all(run, value, model):
+            yield text
+        if (obj := _only_instance(value)) is not None:
+            yield from _held_in(run, text, obj, model)
+
+
+def _named_by(run: Run, tree: Tree, statement: ast.stmt) -> dict[str, Value]:
+    """What the names of a function, and attributes of what they name, hold once a statement of it has run."""
+    function, named = tree.function(statement), dict[str, Value]()
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         named |= {arg.arg: run.value(arg) for arg in (*function.args.args, *function.args.kwonlyargs)}
     for node in own_nodes(function):
@@ -325,25 +342,25 @@ def _names_of_model(facts: Facts, tree: Tree, statement: ast.stmt, model: Traine
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             held = run.value(node) if isinstance(node.ctx, ast.Load) else stored(run, node)
             named[ast.unparse(node)] = named.get(ast.unparse(node), NOTHING) | held
-    first = next((a.arg for a in getattr(getattr(function, "args", None), "args", ())), "")
-    for text, value in list(named.items()):
-        for obj in value.instances() if len(value.objs) == 1 and (text == first or others) else ():
-            if obj.cls is not None and not (run.interpreter.is_module(obj) and (obj in run.run or _saved(run, obj))):
-                named |= {f"{text}.{name}": held for name, held in run.of(obj).items() if name.isidentifier()}
-    for text, value in named.items():
-        if is_all(run, value, model) and "." in text:
-            yield text
-        for obj in value.instances() if len(value.objs) == 1 else ():
-            if obj.path in library.HOLDERS:
-                yield from (f"{text}.{key}" for key, held in run.of(obj).items() if key.isidentifier() and is_all(run, held, model))
-            if obj.path not in ("list", "dict") and (obj.path not in library.CONTAINERS or _saved(run, obj)):
-                continue
-            if is_all(run, run.attribute(obj, "[]"), model) and obj.path in ("list", "dict"):
-                yield text
-                continue
-            for key, held in run.of(obj).items():
-                if not key.startswith("[") and is_all(run, held, model):
-                    yield f"{text}[{key}]" if key.lstrip("-").isdigit() and obj.path != "dict" else f"{text}[{key!r}]"
+    return named
+
+
+def _only_instance(value: Value) -> New | None:
+    """The one object that a value is."""
+    return next(iter(value.instances()), None) if len(value.objs) == 1 else None
+
+
+def _held_in(run: Run, text: str, obj: New, model: TrainedModel) -> Iterator[str]:
+    """What `text`, a list, dict or other container, holds the model as: all of a list that holds nothing else is its own name."""
+    keys = [key for key, held in run.of(obj).items() if not key.startswith("[") and is_all(run, held, model)]
+    if obj.path in library.HOLDERS:
+        yield from (f"{text}.{key}" for key in keys if key.isidentifier())
+    plain = obj.path in ("list", "dict")
+    if plain and is_all(run, run.attribute(obj, "[]"), model):
+        yield text
+    elif plain or (obj.path in library.CONTAINERS and not _saved(run, obj)):
+        for key in keys:
+            yield f"{text}[{key}]" if key.lstrip("-").isdigit() and obj.path != "dict" else f"{text}[{key!r}]"
 
 
 def _saved(run: Run, obj: New) -> bool:

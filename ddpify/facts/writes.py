@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
+from ddpify.facts.model import New, Value
 from ddpify.facts.tree import last_name, same, scope_nodes
 from ddpify.records import dataclass
 
@@ -14,6 +15,7 @@ from ddpify.records import dataclass
 How = Literal["total", "entries", "samples", "rows", "cells", "object", "last"]
 Batches = ast.For | ast.AsyncFor | ast.While
 _JOINS = frozenset(("cat", "concat", "concatenate", "append", "hstack", "vstack"))
+_VIEWS = frozenset(("loc", "iloc", "at", "iat", "flat"))  # of pandas and numpy
 _IN_PLACE = {"add_": "total", "sub_": "total", "index_add_": "cells", "scatter_add_": "cells", "index_put_": "cells"}
 
 
@@ -56,6 +58,13 @@ def container(target: ast.expr) -> ast.expr:
     while isinstance(target, ast.Subscript):
         target = target.value
     return target
+
+
+def viewed(node: ast.expr, value_of: Callable[[ast.expr], Value]) -> ast.expr:
+    """What is changed by way of a library's view of it: `frame` by `frame.loc`, an array by `array.flat`; else the node itself."""
+    if not isinstance(node, ast.Attribute) or node.attr not in _VIEWS:
+        return node
+    return node.value if all(isinstance(o, New) and o.cls is None for o in value_of(node.value).objs) else node
 
 
 def loop_carried(loop: ast.stmt) -> frozenset[str]:
@@ -117,7 +126,8 @@ def _assigned(target: ast.expr, value: ast.expr | None, node: ast.AST) -> Iterat
     if isinstance(value, ast.Call) and last_name(value.func) in _JOINS and value.args:
         joined = value.args[0].elts if isinstance(value.args[0], (ast.List, ast.Tuple)) else value.args[:1]
         if any(same(part, target) for part in joined):
-            yield _write(target, "rows", node, None)
+            others = [part for part in (*joined, *value.args[1:]) if not same(part, target)]
+            yield _write(target, "rows", node, others[0] if len(others) == 1 else None)
             return
     yield _write(target, "last", node, value)
 

@@ -355,7 +355,7 @@ class _Move:
         parent = [g for g in groups if g.kind == "parent"]
         lines = [line for g in parent for line in self._indented(g)]
         self._keep_devices({n for g in groups if g.kind in ("kept", "parent") for n in g.bound})
-        start = [*self._head(lines), *lines, *(layout.unit + line for line in self._start(names))]
+        start = [*self._head(), *lines, *(layout.unit + line for line in self._start(names))]
         before, after = self._remaining()
         worker = self._worker(names, sorted((bound | set(names)) & shared), body)
         return "".join([*before, *self._gap(), *worker, *self._gap(), *start, *after])
@@ -401,7 +401,7 @@ class _Move:
     def _gap(self) -> list[str]:
         return [self.layout.newline] * 2
 
-    def _head(self, lines: list[str]) -> list[str]:
+    def _head(self) -> list[str]:
         if self.main is None:
             return [f'if __name__ == "__main__":{self.layout.newline}']
         line = self.layout.lines[self.main.lineno - 1]
@@ -550,9 +550,9 @@ class _Move:
         kept, after = self._remaining()
         (call,) = [g for g in (*self.groups, *self.inner) if g.kind == "worker"]
         return (
-            "".join([*kept, *self._gap(), *self._head([]), *self._indented(_Group(call.nodes, [], call.own, call.at)), *after])
+            "".join([*kept, *self._gap(), *self._head(), *self._indented(_Group(call.nodes, [], call.own, call.at)), *after])
             if (call in self.groups)
-            else "".join([*kept, *self._gap(), *self._head([]), *call.own, *after])
+            else "".join([*kept, *self._gap(), *self._head(), *call.own, *after])
         )
 
     # The set-up

@@ -13,6 +13,8 @@ def indexed(use: Use) -> Result:
     A slice with the scale of a count goes from one multiple of the batch's length to another: a block of what was put together.
     """
     x, entries = use.args[0], use.args[1:]
+    if not entries:  # `x[()]`
+        return Result(x.scale, x.shape)
     if x.scale not in ROWS:
         return _of_constant(x, entries) if x.scale is None else Result(x.scale if all(e.scale is None for e in entries) else "other")
     if shape_of(x).packed:
@@ -20,37 +22,48 @@ def indexed(use: Use) -> Result:
     tensors = [e for e in entries if e.scale in ROWS]
     if any(e.scale not in (None, "count", *ROWS) for e in entries):
         return NO_CLAIM
-    blocks = sum(e.scale == "count" and isinstance(e.literal, slice) for e in entries)
     if tensors:
-        return NO_CLAIM if blocks else _by_rows(use, shape_of(x), x, entries)
-    return _walked(use, shape_of(x), x, entries, blocks)
+        return NO_CLAIM if any(map(_is_block, entries)) else _by_rows(use, shape_of(x), x, entries)
+    return _along_dimensions(use, shape_of(x), x, entries)
+
+
+def _is_block(entry: Argument) -> bool:
+    """Whether an entry of an index takes as many entries as the batch has samples."""
+    return entry.scale == "count" and isinstance(entry.literal, slice)
 
 
 def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
-    """Entries of a constant that each sample chooses, or as many as there are samples: on each rank the first, whichever samples it has."""
+    """Entries of a constant: each sample's own, as many as there are samples, or the same on every rank."""
     rows = [e for e in entries if e.scale in ROWS]
-    if entries[0].scale == "count" and isinstance(entries[0].literal, slice) and not rows:
-        if x.shape is None or not x.shape.uniform or any(e.scale is not None for e in entries[1:]):
-            return COUPLED
-        return Result("sample", x.shape.resized()) if all(e.literal == slice(None) for e in entries[1:]) else NO_CLAIM
-    if not rows:
-        if any(e.scale is not None for e in entries):
-            return NO_CLAIM
-        literals = [e.literal for e in entries]
-        if x.shape is None or x.shape.base is not None or not all(n is None or n is ... or isinstance(n, (int, slice)) for n in literals):
-            return Result()
-        return Result(None, x.shape.resized(sum(n is None for n in literals) - sum(type(n) is int for n in literals)))
-    index = shape_of(rows[0])
+    if rows:
+        return _chosen_by_rows(x, entries, rows)
+    if _is_block(entries[0]):
+        return _one_for_each_sample(x, entries[1:])
+    if any(e.scale is not None for e in entries):
+        return NO_CLAIM
+    literals = [e.literal for e in entries]
+    if x.shape is None or x.shape.base is not None or not all(n is None or n is ... or isinstance(n, (int, slice)) for n in literals):
+        return Result()
+    return Result(None, x.shape.resized(sum(n is None for n in literals) - sum(type(n) is int for n in literals)))
+
+
+def _one_for_each_sample(x: Argument, others: Sequence[Argument]) -> Result:
+    """As many entries of a constant as there are samples: on each rank the first, whichever samples it has."""
+    if x.shape is None or not x.shape.uniform or any(e.scale is not None for e in others):
+        return COUPLED
+    return Result("sample", x.shape.resized()) if all(e.literal == slice(None) for e in others) else NO_CLAIM
+
+
+def _chosen_by_rows(x: Argument, entries: Sequence[Argument], rows: Sequence[Argument]) -> Result:
+    """Entries of a constant that each sample chooses."""
     if any(r.literal == PLACES for r in rows) and not (x.shape is not None and x.shape.uniform):
         return COUPLED
     if len({r.scale for r in rows}) > 1 or entries[0].scale not in ROWS or any(e.scale not in (None, *ROWS) for e in entries):
         return NO_CLAIM
-    ndim = x.shape.ndim if x.shape is not None else None
-    more = [e for e in entries if e.literal is None]
-    known = ndim is not None and index.base is None and len(entries) == 1 and not more
-    return Result(
-        rows[0].scale, Shape(None, index.dims + ndim - 1, index.axis) if known and ndim is not None else Shape(UNKNOWN, 0, index.axis)
-    )
+    index, ndim = shape_of(rows[0]), x.shape.ndim if x.shape is not None else None
+    if ndim is None or len(entries) > 1:
+        return Result(rows[0].scale, Shape(UNKNOWN, 0, index.axis))
+    return Result(rows[0].scale, index.resized(ndim - 1))
 
 
 def _by_rows(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -> Result:
@@ -80,51 +93,71 @@ def _side_by_side(use: Use, entries: Sequence[Argument]) -> int:
     return by if alike and known and all(e.literal == slice(None) for e in entries[by:]) else 0
 
 
-def _grown(entries: Sequence[Argument], tensors: Sequence[Argument]) -> int | None:
-    """By how many dimensions an index is larger than what it takes; None where the dimensions of its tensors are not known."""
-    if any(e.shape is None or e.shape.base is not None for e in tensors):
-        return None
-    return sum(e.literal is None for e in entries) + max(e.shape.dims for e in tensors if e.shape is not None) - len(tensors)
+def _keeps(entry: Argument) -> bool:
+    """Whether an entry of an index leaves the dimension that it takes from."""
+    return isinstance(entry.literal, slice) or entry.items is not None
 
 
-def _walked(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument], blocks: int) -> Result:
-    """The dimensions one by one: those that are left, and where the samples are among them; `blocks` are to be of samples."""
-    taken = [e for e in entries if e.literal is not None and e.literal is not ...]
-    at, new, axis, unsure = 0, 0, None, False
+def _takes_from(entry: Argument) -> bool:
+    """Whether an entry of an index takes from a dimension: None makes a new one, an ellipsis takes all of any number of them."""
+    return entry.literal is not None and entry.literal is not ...
+
+
+def _is_tensor(entry: Argument) -> bool:
+    """Whether an entry of an index may be a tensor, of as many dimensions as it likes."""
+    return _takes_from(entry) and not _keeps(entry) and type(entry.literal) is not int
+
+
+def _axis_left(use: Use, shape: Shape, entries: Sequence[Argument]) -> tuple[int, int | None] | None:
+    """The dimension of the result that is that of the samples, and which entry stands for it; None where not all of them are taken."""
+    at, new = 0, 0  # dimensions of the tensor and of the result
     for n, entry in enumerate(entries):
-        if entry.literal is None:
-            new += 1
-        elif entry.literal is ...:
-            skipped = max(shape.dims - len(taken), 0) if shape.base is None else 0
-            if axis is None and (shape.base is not None or at <= shape.axis < at + skipped):
-                if not use.at_least(shape, shape.axis + 1 + sum(e in taken for e in entries[n + 1 :])):
-                    return NO_CLAIM
-                axis = new + shape.axis - at
+        if entry.literal is ...:
+            behind = sum(map(_takes_from, entries[n + 1 :]))
+            skipped = max(shape.dims - at - behind, 0)
+            if shape.base is not None or shape.axis < at + skipped:
+                return (new + shape.axis - at, None) if use.at_least(shape, shape.axis + 1 + behind) else None
             at, new = at + skipped, new + skipped
+        elif entry.literal is None:
+            new += 1
+        elif at == shape.axis:
+            return (new, n) if entry.literal == slice(None) else None
+        elif _is_tensor(entry):
+            return None
         else:
-            keeps, drops = isinstance(entry.literal, slice) or entry.items is not None, type(entry.literal) is int
-            if axis is None and (at == shape.axis or not (keeps or drops)):
-                if at != shape.axis or entry.literal != slice(None):
-                    return NO_CLAIM
-                axis, blocks = new, blocks - (entry.scale is not None)
-            unsure |= not (keeps or drops)
-            at, new = at + 1, new + keeps
-    if shape.base is not None:
-        use.shows.append((shape.base, len(taken) - shape.dims))
-    if blocks:
+            at, new = at + 1, new + _keeps(entry)
+    return new + shape.axis - at, None
+
+
+def _along_dimensions(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -> Result:
+    """All of the samples, and entries along other dimensions."""
+    found = _axis_left(use, shape, entries)
+    if found is None:
         return NO_CLAIM
-    behind = axis is None
-    if axis is None:
-        axis = new + shape.axis - at
-    if unsure:
-        tensors = [i for i, e in enumerate(entries) if e.literal is not None and e.literal is not ... and not isinstance(e.literal, slice)]
-        if tensors[-1] - tensors[0] >= len(tensors):
-            return NO_CLAIM  # what stands apart comes first in the result
-        grown = None if behind else _grown(entries, [entries[i] for i in tensors])
-        return Result(x.scale, Shape(UNKNOWN, 0, axis) if grown is None else shape.resized(grown, axis))
-    more = sum(e.literal is None for e in entries) - sum(type(e.literal) is int for e in taken)
-    last = any(e.literal is ... for e in entries) or shape.ndim == len(taken)  # a new dimension at the end of the index is the last one
+    axis, own = found
+    taken = sum(map(_takes_from, entries))
+    if shape.base is not None:
+        use.shows.append((shape.base, taken - shape.dims))
+    if any(_is_block(e) for n, e in enumerate(entries) if n != own):
+        return NO_CLAIM
+    new = sum(e.literal is None for e in entries)
+    if any(map(_is_tensor, entries)):
+        return _by_constant_tensors(shape, x, entries, axis, new)
+    last = any(e.literal is ... for e in entries) or shape.ndim == taken  # a new dimension at the end of the index is the last one
+    more = new - sum(type(e.literal) is int for e in entries)
     return Result(x.scale, shape.resized(more, axis)._replace(single=last and entries[-1].literal is None))
+
+
+def _by_constant_tensors(shape: Shape, x: Argument, entries: Sequence[Argument], axis: int, new: int) -> Result:
+    """The same, by tensors that are no samples' own: their dimensions stand where they do, if they stand side by side."""
+    places = [i for i, e in enumerate(entries) if _takes_from(e) and not isinstance(e.literal, slice)]
+    if places[-1] - places[0] >= len(places):
+        return NO_CLAIM  # what stands apart comes first in the result
+    shapes = [entries[i].shape for i in places]
+    known = [s.dims for s in shapes if s is not None and s.base is None]
+    if len(known) < len(places):
+        return Result(x.scale, Shape(UNKNOWN, 0, axis))
+    return Result(x.scale, shape.resized(new + max(known) - len(places), axis))
 
 
 def size(use: Use) -> Result:

@@ -6,16 +6,17 @@ Reference: https://docs.pytorch.org/docs/stable/nn.functional.html
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, shape_of
-from ddpify.placement.transfer import elementwise, linear, of_last, together, without_rows
+from ddpify.placement.transfer import elementwise, linear, of_constants, of_last, together
 
 
 def layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:
     """A function of each sample alone, of tensors with so many dimensions, samples first: convolution, pooling, resizing."""
     rows = [a for a in use.operands() if a.scale in ROWS]
     if not rows:
-        return without_rows([a.scale for a in use.operands()]) or NO_CLAIM
+        return of_constants(use.operands())
     if any(a.scale not in (None, "sample", "count") for a in use.operands()):
         return NO_CLAIM
     shape = shape_of(rows[0])
@@ -31,7 +32,7 @@ def patches(ndim: int, out: int, use: Use) -> Result:
     """`unfold` and `fold` of images: with one dimension fewer, they take a single image."""
     x = use.get(0, "input")
     if x.scale not in ROWS or any(a.scale is not None for a in use.operands() if a is not x):
-        return without_rows([a.scale for a in use.operands()]) or NO_CLAIM
+        return of_constants(use.operands())
     shape = shape_of(x)
     return Result(x.scale, Shape(None, out, 0, shape.sure)) if shape.axis == 0 and use.at_least(shape, ndim) else COUPLED
 
@@ -39,7 +40,7 @@ def patches(ndim: int, out: int, use: Use) -> Result:
 def weighted_layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:
     """The same, with weights that must not come from the batch."""
     if any(a.scale is not None for a in use.operands() if a is not use.get(0, "input")):
-        return without_rows([a.scale for a in use.operands()]) or NO_CLAIM
+        return of_constants(use.operands())
     return layer(ndims, out, use)
 
 
@@ -62,7 +63,7 @@ def layer_norm(use: Use) -> Result:
     """Over the last dimensions, as many as `normalized_shape` has."""
     x, over = use.get(0, "input"), use.get(1, "normalized_shape")
     if x.scale not in ROWS or any(a.scale is not None for a in use.operands() if a is not x):
-        return without_rows([a.scale for a in use.operands()]) or NO_CLAIM
+        return of_constants(use.operands())
     shape = shape_of(x)
     return Result(x.scale, x.shape) if use.at_least(shape, shape.axis + 1 + (len(over.items) if over.items else 1)) else COUPLED
 
@@ -90,7 +91,7 @@ def embedding(use: Use) -> Result:
     x, table = use.get(0, "input"), use.get(1, "weight")
     if x.scale in ROWS and table.scale is None:
         return Result(x.scale, shape_of(x).resized(1))
-    return without_rows([x.scale, table.scale]) or NO_CLAIM
+    return of_constants((x, table))
 
 
 def one_hot(use: Use) -> Result:
@@ -110,12 +111,7 @@ def loss(rows: int, kind: str, default: str, use: Use) -> Result:
     more = [*use.args[rows:], *(v for k, v in use.keywords.items() if k in ("weight", "pos_weight"))]
     if any(a.scale not in (None, "sample") for a in more) or any(a.literal is False or isinstance(a.literal, str) for a in use.args[rows:]):
         return NO_CLAIM
-    if kind == "entries":
-        found = together(use, given)
-    else:
-        found = (
-            _of_features(use, given) if kind == "features" else _of_classes(use, given, use.at_least if kind == "labels" else use.proves)
-        )
+    found = _OF_EACH.get(kind, _of_classes)(use, given)
     if found.scale not in ROWS:
         return found
     if use.keywords.get("reduction", MISSING).literal == "batchmean" and found.shape is not None and found.shape.axis != 0:
@@ -123,31 +119,41 @@ def loss(rows: int, kind: str, default: str, use: Use) -> Result:
     how = _reduction_of(use, default)
     if how == "none":
         return found
-    if how == "sum":
-        return Result("sum", Shape())
-    by_weight = len(use.args) > 2 or any(use.keywords.get(k, MISSING).literal is not None for k in ("weight", "ignore_index"))
-    ragged = found.scale == "chosen" or (kind == "weights" and by_weight)
-    return NO_CLAIM if how is None else Result("weighted" if ragged else "mean", Shape())
+    if how != "mean":
+        return Result("sum", Shape()) if how == "sum" else NO_CLAIM
+    return Result("weighted" if found.scale == "chosen" or (kind == "weights" and _by_weights(use)) else "mean", Shape())
 
 
-def _of_classes(use: Use, given: list[Argument], has: Callable[[Shape, int], bool]) -> Result:
-    """One number for each sample, from scores in the second dimension."""
+def _by_weights(use: Use) -> bool:
+    """Whether targets have weights, or some of them are left out."""
+    return len(use.args) > 2 or any(use.keywords.get(k, MISSING).literal is not None for k in ("weight", "ignore_index"))
+
+
+def _of_classes(use: Use, given: list[Argument], one_sample: bool = False) -> Result:
+    """One number for each sample, from scores in the second dimension; `one_sample`: scores of one dimension would be a sample's."""
     rows = [a for a in given if a.scale in ROWS]
     if not rows or any(a.scale not in (None, *ROWS) for a in given):
-        return without_rows([a.scale for a in given]) or NO_CLAIM
-    shape = shape_of(given[0])
+        return of_constants(given)
+    shape, has = shape_of(given[0]), use.at_least if one_sample else use.proves
     if given[0].scale not in ROWS or len({r.scale for r in rows}) > 1 or not has(shape, 2) or shape.axis == 1:
         return NO_CLAIM
-    return Result(rows[0].scale, shape.resized(-1, max(shape.axis - 1, 0) if shape.axis > 1 else shape.axis))
+    return Result(rows[0].scale, shape.resized(-1, shape.axis - (shape.axis > 1)))
 
 
 def _of_features(use: Use, given: list[Argument]) -> Result:
     """One number for each sample, from tensors whose last dimension is that of features (targets have none)."""
     shapes = [a for a in given if a.scale in ROWS]
     if not shapes or any(a.scale not in (None, *ROWS) for a in given) or len({r.scale for r in shapes}) > 1:
-        return without_rows([a.scale for a in given]) or NO_CLAIM
+        return of_constants(given)
     shape = shape_of(shapes[0])
     return Result(shapes[0].scale, shape.resized(-1)) if shape.axis == 0 and use.at_least(shape, 2) else NO_CLAIM
+
+
+_OF_EACH: dict[str, Callable[[Use, list[Argument]], Result]] = {
+    "entries": together,
+    "features": _of_features,
+    "labels": partial(_of_classes, one_sample=True),
+}
 
 
 def ctc_loss(use: Use) -> Result:
@@ -155,7 +161,7 @@ def ctc_loss(use: Use) -> Result:
     scores, how = use.get(0, "log_probs"), _reduction_of(use, "mean")
     given = [use.get(i, n) for i, n in enumerate(("log_probs", "targets", "input_lengths", "target_lengths"))]
     if scores.scale != "sample" or any(a.scale not in (None, "sample", "chosen") for a in given):
-        return without_rows([a.scale for a in given]) or NO_CLAIM
+        return of_constants(given)
     if (shape_of(scores).sure and shape_of(scores).axis != 1) or not use.proves(shape_of(scores), 3) or how is None:
         return COUPLED
     return Result("sample", Shape(None, 1)) if how == "none" else Result("sum" if how == "sum" else "mean", Shape())
@@ -165,7 +171,7 @@ def padded(use: Use) -> Result:
     """`pad(x, widths)`: the last dimensions become longer, one for each two widths."""
     x, widths = use.get(0, "input"), use.get(1, "pad", "padding")
     if x.scale not in ROWS or any(a.scale is not None for a in (*use.args[1:], *(widths.items or ()))):
-        return without_rows([x.scale]) or NO_CLAIM
+        return of_constants((x,))
     shape = shape_of(x)
     dims = len(widths.items) // 2 if widths.items is not None else 1
     return Result(x.scale, shape.resized()) if use.at_least(shape, shape.axis + 1 + dims) else COUPLED
@@ -215,7 +221,7 @@ def _in_order(use: Use, x: Argument) -> Shape | None:
 def _sequences(use: Use, *operands: Argument) -> Result | Shape:
     """The dimensions that all sequences have, or what is so where they have none in common."""
     if not any(o.scale in ROWS for o in operands):
-        return without_rows([o.scale for o in operands]) or NO_CLAIM
+        return of_constants(operands)
     if any(o.scale not in (None, "sample") for o in operands):
         return NO_CLAIM
     shapes = [_in_order(use, o) for o in operands if o.scale == "sample"]
@@ -269,7 +275,7 @@ def embedding_bag(use: Use) -> Result:
     """A row for each sample: of its words, or of those between its offset and the next."""
     x, offsets = use.get(0, "input"), use.get(1, "offsets")
     if x.scale not in ROWS and offsets.scale not in ROWS:
-        return without_rows([x.scale, offsets.scale]) or NO_CLAIM
+        return of_constants((x, offsets))
     shape = shape_of(x)
     if offsets.scale is None and (shape.ndim == 1 or shape.axis != 0):
         return NO_CLAIM

@@ -6,7 +6,7 @@ Reference: https://einops.rocks/api/rearrange/
 from __future__ import annotations
 
 from ddpify.placement.shape import COUPLED, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Scale, Shape, Use, shape_of
-from ddpify.placement.transfer import TURNED, without_rows
+from ddpify.placement.transfer import TURNED, of_constants
 
 _Term = tuple[str, ...]  # the names that one dimension is made of
 _REST: _Term = ("...",)
@@ -31,7 +31,7 @@ def _patterned(use: Use, over_samples: Scale | None) -> Result:
         return NO_CLAIM
     counts = {k for k, v in sizes.items() if v.scale == "count"}
     if not isinstance(pattern, str) or x.items is not None:
-        return NO_CLAIM if counts or x.items is not None else without_rows([x.scale]) or NO_CLAIM
+        return NO_CLAIM if counts or x.items is not None else of_constants((x,))
     before, _, after = pattern.partition("->")
     left, right = _terms(before), _terms(after)
     if x.scale not in ROWS:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
-from ddpify.placement.transfer import TURNED, kept, together, without_rows
-
-LISTED = "unbind chunk split tensor_split hsplit vsplit".split()
+from ddpify.placement.transfer import TURNED, Rule, of_constants, together
 
 
 def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
@@ -16,24 +15,28 @@ def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
     return given[0].items if len(given) == 1 and given[0].items is not None else given
 
 
-def _unmoved(x: Argument) -> Result:
-    """What moving the entries of a number, or of a constant, gives."""
-    return Result(x.scale)
+def _of_rows(move: Callable[[Use, Argument, Shape], Result]) -> Rule:
+    """The rule for moving the entries of rows, of these dimensions; a number, or a constant, depends on the batch as it did."""
+
+    @functools.wraps(move)
+    def rule(use: Use) -> Result:
+        x = use.get(0, "input")
+        return move(use, x, shape_of(x)) if x.scale in ROWS else Result(x.scale)
+
+    return rule
 
 
-def _position(use: Use, shape: Shape, dim: object, more: int = 0) -> int | None:
+def _position(shape: Shape, dim: object, more: int = 0) -> int | None:
     """A dimension counted from the front; None where it is not known. `more`: of a tensor with so many more dimensions."""
     if type(dim) is not int or (dim < 0 and shape.base is not None):
         return None
     return dim + shape.dims + more if dim < 0 else dim
 
 
-def squeeze(use: Use) -> Result:
+@_of_rows
+def squeeze(use: Use, x: Argument, shape: Shape) -> Result:
     """Without one dimension, or all, of one entry."""
-    x, given = use.get(0, "input"), use.get(1, "dim", "axis")
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    shape = shape_of(x)
+    given = use.get(1, "dim", "axis")
     if given is MISSING:
         if shape.base is None and (shape.dims < 2 or (shape.dims == 2 and shape.single)):
             return Result(x.scale, Shape(None, 1))
@@ -65,7 +68,7 @@ def unsqueeze(use: Use) -> Result:
     shape = shape_of(x)
     if dim == -1:
         return Result(x.scale, shape.resized(1)._replace(single=True))
-    at = _position(use, shape, dim, 1)
+    at = _position(shape, dim, 1)
     if at is None:
         return Result(x.scale, shape.resized(1)) if type(dim) is int and use.at_least(shape, shape.axis - dim) else NO_CLAIM
     if shape.base is not None and at > 0:
@@ -73,12 +76,10 @@ def unsqueeze(use: Use) -> Result:
     return Result(x.scale, shape.resized(1, shape.axis + (at <= shape.axis))._replace(front=at == 0))
 
 
-def permuted(use: Use) -> Result:
+@_of_rows
+def permuted(use: Use, x: Argument, shape: Shape) -> Result:
     """`permute(...)`: the dimensions in another order, all of them named."""
-    x, dims = use.get(0, "input"), [a.literal for a in _numbers(use, "dims")]
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    shape = shape_of(x)
+    dims = [a.literal for a in _numbers(use, "dims")]
     if not all(type(d) is int for d in dims) or (shape.base is None and len(dims) != shape.dims):
         return NO_CLAIM
     places = [d % len(dims) for d in dims if isinstance(d, int)]
@@ -89,12 +90,10 @@ def permuted(use: Use) -> Result:
     return Result(x.scale, Shape(None, len(dims), places.index(shape.axis), shape.sure))
 
 
-def transposed(use: Use) -> Result:
+@_of_rows
+def transposed(use: Use, x: Argument, shape: Shape) -> Result:
     """Two dimensions change places."""
-    x, first, second = use.get(0, "input"), use.get(1, "dim0", "axis0"), use.get(2, "dim1", "axis1")
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    shape = shape_of(x)
+    first, second = use.get(1, "dim0", "axis0"), use.get(2, "dim1", "axis1")
     sides = [use.side(shape, a.literal) for a in (first, second)]
     if None in sides:
         return NO_CLAIM
@@ -103,16 +102,13 @@ def transposed(use: Use) -> Result:
     other = second if sides[0] == 0 else first
     if sides == [0, 0]:
         return Result(x.scale, shape)
-    at = _position(use, shape, other.literal)
+    at = _position(shape, other.literal)
     return NO_CLAIM if at is None else Result(x.scale, shape.resized(0, at))
 
 
-def turned_over(use: Use) -> Result:
+@_of_rows
+def turned_over(use: Use, x: Argument, shape: Shape) -> Result:
     """`x.t()`, `x.T`: all dimensions in reverse, two of them as a rule."""
-    x = use.get(0, "input")
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    shape = shape_of(x)
     if shape.base is not None:
         return Result(x.scale, Shape(None, 2, 1 - shape.axis)) if shape.axis < 2 and use.at_least(shape, 2) else NO_CLAIM
     return Result(x.scale, shape.resized(0, shape.dims - 1 - shape.axis))
@@ -120,18 +116,14 @@ def turned_over(use: Use) -> Result:
 
 def matrices_turned_over(use: Use) -> Result:
     """`x.mT`: the last two dimensions change places."""
-    x = use.get(0, "input")
-    minus = [Argument(literal=-1), Argument(literal=-2)]
-    return transposed(use.over(x, *minus)) if x.scale in ROWS else _unmoved(x)
+    return transposed(use.over(use.get(0, "input"), Argument(literal=-1), Argument(literal=-2)))
 
 
-def moved(use: Use) -> Result:
+@_of_rows
+def moved(use: Use, x: Argument, shape: Shape) -> Result:
     """`movedim(source, destination)`."""
-    x, first, second = use.get(0, "input"), use.get(1, "source"), use.get(2, "destination")
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    shape = shape_of(x)
-    one, other = _position(use, shape, first.literal), _position(use, shape, second.literal)
+    first, second = use.get(1, "source"), use.get(2, "destination")
+    one, other = _position(shape, first.literal), _position(shape, second.literal)
     if one is None or other is None:
         return NO_CLAIM
     places = [p for p in range(max(shape.dims, one, other, shape.axis) + 1) if p != one]
@@ -139,28 +131,14 @@ def moved(use: Use) -> Result:
     return Result(x.scale, shape.resized(0, places.index(shape.axis)))
 
 
-def flatten(use: Use) -> Result:
+@_of_rows
+def flatten(use: Use, x: Argument, shape: Shape) -> Result:
     """Several dimensions in one; of a sample alone, or the samples' with those of each."""
-    x, first, last = use.get(0, "input"), use.get(1, "start_dim"), use.get(2, "end_dim")
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    shape = shape_of(x)
+    first, last = use.get(1, "start_dim"), use.get(2, "end_dim")
     start, end = (0 if first is MISSING else first.literal), (-1 if last is MISSING else last.literal)
     if shape.base is not None:
-        if type(start) is not int or start < 0 or type(end) is not int:
-            return NO_CLAIM
-        if end >= start:
-            use.shows.append((shape.base, end + 1 - shape.dims))
-            lost, within = end - start, start <= shape.axis <= end
-            axis = start if within else shape.axis - (lost if end < shape.axis else 0)
-            return Result(x.scale, shape.resized(-lost, axis), TURNED if within and lost else frozenset())
-        if end != -1:
-            return NO_CLAIM
-        if start > shape.axis:
-            use.shows.append((shape.base, start + 1 - shape.dims))
-            return Result(x.scale, Shape(None, start + 1, shape.axis, shape.sure))
-        return Result(x.scale, Shape(None, start + 1, start, shape.sure), TURNED)
-    one, other = _position(use, shape, start), _position(use, shape, end)
+        return _flattened_from_front(use, x, start, end)
+    one, other = _position(shape, start), _position(shape, end)
     if one is None or other is None:
         return NO_CLAIM
     count = max(shape.dims - max(other - one, 0), 1)
@@ -169,51 +147,88 @@ def flatten(use: Use) -> Result:
     return Result(x.scale, Shape(None, count, shape.axis - (other - one if other < shape.axis else 0), shape.sure))
 
 
-def unflatten(use: Use) -> Result:
+def _flattened_from_front(use: Use, x: Argument, start: object, end: object) -> Result:
+    """Several dimensions in one, of nobody knows how many: all that lie behind one, or between two that are counted from the front."""
+    shape = shape_of(x)
+    if type(start) is not int or start < 0 or type(end) is not int or (end < start and end != -1):
+        return NO_CLAIM
+    if end >= start:
+        use.shows.append((shape.base, end + 1 - shape.dims))
+        within = start <= shape.axis <= end
+        axis = start if within else shape.axis - (end - start if end < shape.axis else 0)
+        return Result(x.scale, shape.resized(start - end, axis), TURNED if within and end > start else frozenset())
+    if start > shape.axis:
+        use.shows.append((shape.base, start + 1 - shape.dims))
+    return Result(x.scale, Shape(None, start + 1, min(start, shape.axis), shape.sure), TURNED if start <= shape.axis else frozenset())
+
+
+@_of_rows
+def unflatten(use: Use, x: Argument, shape: Shape) -> Result:
     """One dimension in several."""
-    x, dim, sizes = use.get(0, "input"), use.get(1, "dim").literal, use.get(2, "sizes", "unflattened_size").items
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    side = use.side(shape_of(x), dim)
+    dim, sizes = use.get(1, "dim").literal, use.get(2, "sizes", "unflattened_size").items
+    side = use.side(shape, dim)
     if side is None or sizes is None:
         return NO_CLAIM
     if side == 0:
-        return Result(x.scale, shape_of(x).resized(len(sizes) - 1), TURNED) if sizes[0].literal == -1 or sizes[0].scale else NO_CLAIM
-    return Result(x.scale, shape_of(x).resized(len(sizes) - 1, shape_of(x).axis + (len(sizes) - 1 if side < 0 else 0)))
+        return Result(x.scale, shape.resized(len(sizes) - 1), TURNED) if sizes[0].literal == -1 or sizes[0].scale else NO_CLAIM
+    return Result(x.scale, shape.resized(len(sizes) - 1, shape.axis + (len(sizes) - 1 if side < 0 else 0)))
 
 
 def reshaped(use: Use) -> Result:
     """`view(...)`, `reshape(...)`: into sizes that are given; `(-1, n)` is taken to cut samples into parts, not to put several in one."""
     x, sizes = use.get(0, "input"), _numbers(use, "shape", "size")
     if x.scale not in ROWS:
-        if any(s.scale for s in sizes):
-            return NO_CLAIM
-        plain = x.scale is None and len(sizes) > 0 and all(s.items is None and s.shape is None for s in sizes)
-        return Result(x.scale, Shape(None, len(sizes)) if plain and (len(sizes) > 1 or sizes[0].literal == -1) else None)
-    shape, n = shape_of(x), len(sizes)
+        return _constant_reshaped(x, sizes)
     if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None:
         return as_other(use.over(x, Argument("sample", use.args[1].shape)))  # x.view(y.shape)
-    if any(s.scale not in (None, "count") for s in sizes) or not sizes or (n == 1 and sizes[0].literal is UNKNOWN and not sizes[0].scale):
+    unknown = len(sizes) == 1 and sizes[0].literal is UNKNOWN and sizes[0].scale is None
+    if not sizes or unknown or any(s.scale not in (None, "count") for s in sizes):
         return NO_CLAIM
-    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
-    rest = [i for i, s in enumerate(sizes) if s.literal == -1 and s.scale is None]
-    ones = 0
-    while ones < n and sizes[ones].literal == 1:
-        ones += 1
-    new = Shape(None, n, 0, shape.sure, n > 1 and sizes[-1].literal == 1)
-    if shape.axis == 0 or (shape.axis == 1 and shape.front):
-        if counts:
-            ok = counts[0] == ones and len(counts) == 1
-            return Result(x.scale, new._replace(axis=ones, front=ones > 0)) if ok else NO_CLAIM
-        if rest and rest[0] == ones:
-            alone = ones == n - 1 and (shape.ndim == 1 or (shape.ndim == 2 and shape.single))
-            return Result(x.scale, new._replace(axis=ones), frozenset() if alone else TURNED)
-        fixed = all(type(s.literal) is int for s in sizes[: rest[0] if rest else n])
-        return NO_CLAIM if rest and fixed else Result(x.scale, new, TURNED)  # a batch size that is written out
+    shape = shape_of(x)
+    new = Shape(None, len(sizes), 0, shape.sure, len(sizes) > 1 and sizes[-1].literal == 1)
+    first = shape.axis == 0 or (shape.axis == 1 and shape.front)
+    return _samples_first(x, sizes, new) if first else _samples_behind(use, x, sizes, new)
+
+
+def _constant_reshaped(x: Argument, sizes: Sequence[Argument]) -> Result:
+    if any(s.scale for s in sizes):
+        return NO_CLAIM
+    plain = x.scale is None and all(s.items is None and s.shape is None for s in sizes)
+    known = len(sizes) > 1 or (len(sizes) == 1 and sizes[0].literal == -1)
+    return Result(x.scale, Shape(None, len(sizes)) if plain and known else None)
+
+
+def _counts(sizes: Sequence[Argument]) -> list[int]:
+    """Which of some sizes are the number of samples."""
+    return [i for i, s in enumerate(sizes) if s.scale == "count"]
+
+
+def _rest(sizes: Sequence[Argument]) -> list[int]:
+    """Which of some sizes is whatever the others leave: -1."""
+    return [i for i, s in enumerate(sizes) if s.literal == -1 and s.scale is None]
+
+
+def _samples_first(x: Argument, sizes: Sequence[Argument], new: Shape) -> Result:
+    """Rows in other sizes, where nothing, or one entry, stands in front of the samples."""
+    shape, counts, rest = shape_of(x), _counts(sizes), _rest(sizes)
+    ones = next((i for i, s in enumerate(sizes) if s.literal != 1), len(sizes))
+    if counts:
+        return Result(x.scale, new._replace(axis=ones, front=ones > 0)) if counts == [ones] else NO_CLAIM
+    if rest and rest[0] == ones:
+        alone = ones == len(sizes) - 1 and (shape.ndim == 1 or (shape.ndim == 2 and shape.single))
+        return Result(x.scale, new._replace(axis=ones), frozenset() if alone else TURNED)
+    if rest and all(type(s.literal) is int for s in sizes[: rest[0]]):
+        return NO_CLAIM
+    return Result(x.scale, new, TURNED)  # a batch size that is written out
+
+
+def _samples_behind(use: Use, x: Argument, sizes: Sequence[Argument], new: Shape) -> Result:
+    """Rows in other sizes, where other dimensions stand in front of the samples."""
+    shape, counts, n = shape_of(x), _counts(sizes), len(sizes)
     if len(counts) == 1:  # what is in front is taken to be as large as it was
         kept_in_front = counts[0] == shape.axis and all(s.literal != 1 for s in sizes[: shape.axis])
         return Result(x.scale, new._replace(axis=counts[0])) if kept_in_front else NO_CLAIM
-    in_one = rest == [0] and (n == 1 or (n == 2 and use.at_least(shape, shape.axis + 2)))  # all, or what is in front and the samples
+    in_one = _rest(sizes) == [0] and (n == 1 or (n == 2 and use.at_least(shape, shape.axis + 2)))  # all, or those in front and the samples
     return Result(x.scale, new, TURNED) if in_one else NO_CLAIM
 
 
@@ -221,7 +236,7 @@ def as_other(use: Use) -> Result:
     """`view_as(other)`, `reshape_as(other)`: as many entries in another's shape."""
     x, other = use.get(0, "input"), use.get(1, "other")
     if x.scale not in ROWS or other.scale not in ROWS:
-        return _unmoved(x) if x.scale is None and other.scale is None else NO_CLAIM
+        return Result() if x.scale is None and other.scale is None else NO_CLAIM
     alike = x.scale == other.scale and shape_of(x).axis == shape_of(other).axis
     return Result(x.scale, shape_of(other)._replace(several=False)) if alike else NO_CLAIM
 
@@ -261,7 +276,7 @@ def expanded(use: Use) -> Result:
         return Result(x.scale, shape.resized())  # x.expand(y.shape)
     if not sizes or any(s.scale not in (None, "count") for s in sizes):
         return NO_CLAIM
-    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
+    counts = _counts(sizes)
     if shape.base is not None:
         use.at_least(shape, len(sizes))
         return Result(x.scale, shape.resized()) if counts in ([], [shape.axis]) else COUPLED
@@ -273,9 +288,9 @@ def expanded(use: Use) -> Result:
 
 def _spread(x: Argument, sizes: Sequence[Argument]) -> Result:
     """The same for each sample of a batch."""
-    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
+    counts = _counts(sizes)
     if not counts or any(s.scale not in (None, "count") for s in sizes):
-        return _unmoved(x) if not any(s.scale for s in sizes) else NO_CLAIM
+        return Result(x.scale) if not any(s.scale for s in sizes) else NO_CLAIM
     return Result("sample", Shape(None, len(sizes), counts[0])) if x.scale is None and len(counts) == 1 else NO_CLAIM
 
 
@@ -283,7 +298,7 @@ def each_repeated(use: Use) -> Result:
     """`repeat_interleave(times, dim)`: entries one after another, each as often."""
     x, times, dim = use.get(0, "input"), use.get(1, "repeats"), use.get(2, "dim")
     if x.scale not in ROWS or times.scale is not None:
-        return _unmoved(x) if times.scale is None else NO_CLAIM
+        return Result(x.scale) if times.scale is None else NO_CLAIM
     shape = shape_of(x)
     if dim is MISSING:
         return Result(x.scale, Shape(None, 1), TURNED) if shape.axis == 0 else NO_CLAIM
@@ -353,14 +368,13 @@ def _alike(items: Sequence[Argument]) -> Result:
     return Result(seen.pop()) if len(seen) == 1 else NO_CLAIM if seen != {None, "mean"} else Result("mean")
 
 
-def listed(use: Use) -> Result:
+@_of_rows
+def listed(use: Use, x: Argument, shape: Shape) -> Result:
     """`chunk`, `split`: parts along a dimension, in a tuple; along the samples, other rows on each rank."""
-    x, dim = use.get(0, "input"), use.get(2, "dim", "axis")
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    side, sizes = use.side(shape_of(x), 0 if dim is MISSING else dim.literal), use.get(1, "split_size_or_sections").items
+    dim = use.get(2, "dim", "axis")
+    side, sizes = use.side(shape, 0 if dim is MISSING else dim.literal), use.get(1, "split_size_or_sections").items
     each = side == 0 and sizes is not None and all(s.scale == "count" for s in sizes)  # blocks of as many rows as the batch has
-    return Result(x.scale, shape_of(x).resized()._replace(several=True)) if side in (1, -1) or each else NO_CLAIM
+    return Result(x.scale, shape.resized()._replace(several=True)) if side in (1, -1) or each else NO_CLAIM
 
 
 def unbound(use: Use) -> Result:
@@ -371,15 +385,14 @@ def unbound(use: Use) -> Result:
     return found if found.shape is None else found._replace(shape=found.shape._replace(several=True))
 
 
-def selected(use: Use) -> Result:
+@_of_rows
+def selected(use: Use, x: Argument, shape: Shape) -> Result:
     """`select(dim, index)`: one entry along a dimension."""
-    x, dim = use.get(0, "input"), use.get(1, "dim", "axis")
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    side = use.side(shape_of(x), dim.literal)
+    dim = use.get(1, "dim", "axis")
+    side = use.side(shape, dim.literal)
     if side is None or side == 0:
         return NO_CLAIM
-    return Result(x.scale, shape_of(x).resized(-1, shape_of(x).axis - (side < 0)))
+    return Result(x.scale, shape.resized(-1, shape.axis - (side < 0)))
 
 
 def picked(use: Use) -> Result:
@@ -388,7 +401,7 @@ def picked(use: Use) -> Result:
     more = [a for a in use.operands() if a is not x and a is not dim]
     rows = [a for a in (x, *more) if a.scale in ROWS]
     if not rows or any(a.scale not in (None, *ROWS) for a in more):
-        return without_rows([a.scale for a in (x, *more)]) or NO_CLAIM
+        return of_constants((x, *more))
     if x.scale not in ROWS:
         return NO_CLAIM
     side = use.side(shape_of(x), dim.literal)
@@ -437,89 +450,19 @@ def masked(use: Use) -> Result:
     return Result("chosen", Shape(None, 1), TURNED if found.shape.axis else frozenset())
 
 
-def diagonal(use: Use) -> Result:
+@_of_rows
+def diagonal(use: Use, x: Argument, shape: Shape) -> Result:
     """`diagonal(offset, dim1, dim2)`: of the matrices of each sample."""
-    x = use.get(0, "input")
-    if x.scale not in ROWS:
-        return _unmoved(x)
     dims = [use.get(2, "dim1", "axis1"), use.get(3, "dim2", "axis2")]
     places = [i if d is MISSING else d.literal for i, d in enumerate(dims)]
-    sides = [use.side(shape_of(x), p) for p in places]
+    sides = [use.side(shape, p) for p in places]
     if None in sides or 0 in sides:
         return COUPLED if 0 in sides else NO_CLAIM
-    return Result(x.scale, shape_of(x).resized(-1, shape_of(x).axis - sides.count(-1)))
+    return Result(x.scale, shape.resized(-1, shape.axis - sides.count(-1)))
 
 
-def windows(use: Use) -> Result:
+@_of_rows
+def windows(use: Use, x: Argument, shape: Shape) -> Result:
     """`x.unfold(dim, size, step)`: windows along a dimension, in a new last one."""
-    x = use.get(0, "input")
-    if x.scale not in ROWS:
-        return _unmoved(x)
-    side = use.side(shape_of(x), use.get(1, "dimension").literal)
-    return Result(x.scale, shape_of(x).resized(1)) if side in (1, -1) else NO_CLAIM
-
-
-def made(use: Use) -> Result:
-    """`zeros(...)`, `rand(...)`: of sizes that are given; as many rows as a batch has are rows of its samples."""
-    sizes = use.args[0].items if len(use.args) == 1 and use.args[0].items is not None else use.args
-    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
-    if any(s.scale not in (None, "count") for s in sizes) or len(counts) > 1:
-        return NO_CLAIM
-    if not counts:
-        plain = bool(sizes) and all(s.items is None and s.shape is None for s in sizes)
-        return Result(None, Shape(None, len(sizes)) if plain else None)
-    if len(sizes) == 1 and sizes[0].shape is not None:
-        return Result("sample", sizes[0].shape)  # as large as a tensor of samples: zeros(x.shape)
-    return Result("sample", Shape(None, len(sizes), counts[0]))
-
-
-def full(use: Use) -> Result:
-    """`full(size, value)`."""
-    return made(use.over(use.get(0, "size"))) if use.get(1, "fill_value").scale is None else NO_CLAIM
-
-
-def new_full(use: Use) -> Result:
-    """`x.new_full(size, value)`."""
-    return made(use.over(use.get(1, "size"))) if use.get(2, "fill_value").scale is None else NO_CLAIM
-
-
-def listed_numbers(use: Use) -> Result:
-    """`linspace(start, end, steps)`: numbers that no batch has a part in."""
-    return Result(None, Shape(None, 1)) if all(a.scale is None for a in use.operands()) else NO_CLAIM
-
-
-def eye(use: Use) -> Result:
-    """`eye(n)`: one row for each of `n`; of as many as the batch has samples, each stands for its place in this rank's batch."""
-    return Result(None, Shape(None, 2)) if all(a.scale is None for a in use.operands()) else NO_CLAIM
-
-
-def new(use: Use) -> Result:
-    """`x.new_zeros(...)`: as the function without `x`."""
-    return made(use.over(*use.args[1:], *(v for k, v in use.keywords.items() if k == "size")))
-
-
-def new_data(use: Use) -> Result:
-    """`x.new(3, 4)` of sizes, `x.new([1, 2])` of numbers."""
-    if len(use.args) == 2 and use.args[1].items is not None:
-        return without_rows([a.scale for a in use.args[1].items]) or NO_CLAIM
-    return new(use)
-
-
-def new_tensor(use: Use) -> Result:
-    """`x.new_tensor(data)`: what the data is, whatever `x` is."""
-    return kept(use.over(use.get(1, "data")))
-
-
-def drawn(use: Use) -> Result:
-    """`randint(low, high, size)`."""
-    size = next((a for a in (*use.args, *use.keywords.values()) if a.items is not None), MISSING)
-    others = [a for a in (*use.args, *use.keywords.values()) if a is not size]
-    return NO_CLAIM if size is MISSING or any(a.scale is not None for a in others) else made(use.over(size))
-
-
-def numbered(use: Use) -> Result:
-    """`arange(n)`: the places in this rank's batch, not those in all ranks'."""
-    ends = use.args[:3]
-    if all(e.scale is None for e in ends):
-        return Result(None, Shape(None, 1))
-    return Result("sample", Shape(None, 1, places=True)) if {e.scale for e in ends} <= {None, "count"} else NO_CLAIM
+    side = use.side(shape, use.get(1, "dimension").literal)
+    return Result(x.scale, shape.resized(1)) if side in (1, -1) else NO_CLAIM

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from ddpify.placement import indexing, layers, patterns, reshaping, transfer
+from ddpify.placement import creation, indexing, layers, patterns, reshaping, transfer
 from ddpify.placement.layers import layer, loss, weighted_layer
-from ddpify.placement.shape import NO_CLAIM, Argument, Result, Use
+from ddpify.placement.shape import Argument, Result, Use
 from ddpify.placement.transfer import Rule, along, of_last, reduction
 
 _ELEMENTWISE = """
@@ -78,16 +78,16 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(_FILLED, transfer.filled),
     **dict.fromkeys(("log_prob", "cdf", "icdf", "entropy"), transfer.elementwise),  # of a distribution
     **dict.fromkeys(("rsample", "sample"), transfer.drawn_once),
-    **dict.fromkeys(_MADE, reshaping.made),
-    **dict.fromkeys(("new_zeros", "new_ones", "new_empty"), reshaping.new),
-    "new": reshaping.new_data,
-    "new_tensor": reshaping.new_tensor,
-    "randint": reshaping.drawn,
-    "full": reshaping.full,
-    "new_full": reshaping.new_full,
-    "linspace": reshaping.listed_numbers,
-    "logspace": reshaping.listed_numbers,
-    "eye": reshaping.eye,
+    **dict.fromkeys(_MADE, creation.of_sizes),
+    **dict.fromkeys(("new_zeros", "new_ones", "new_empty"), creation.new),
+    "new": creation.new_data,
+    "new_tensor": creation.new_tensor,
+    "randint": creation.integers,
+    "full": creation.full,
+    "new_full": creation.new_full,
+    "linspace": creation.spaced,
+    "logspace": creation.spaced,
+    "eye": creation.eye,
     **dict.fromkeys(("add",), transfer.added),
     **dict.fromkeys(("neg", "negative"), transfer.negated),
     **dict.fromkeys(("mul", "multiply"), transfer.multiplied),
@@ -100,7 +100,7 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("mean",), partial(reduction, "mean")),
     "nanmean": partial(reduction, "weighted"),
     **dict.fromkeys(("sum", "nansum", "count_nonzero"), partial(reduction, "sum")),
-    **dict.fromkeys(("max", "min"), partial(reduction, None, several=True, binary=True)),
+    **dict.fromkeys(("max", "min"), transfer.largest),
     **dict.fromkeys(("amax", "amin", "all", "any", "logsumexp", "argmax", "argmin"), partial(reduction, None)),
     **dict.fromkeys(("prod",), partial(reduction, None)),
     **dict.fromkeys(("median", "nanmedian"), partial(reduction, None, several=True)),
@@ -174,7 +174,7 @@ NAMES: dict[str, Rule] = {
     "masked_select": reshaping.masked,
     "diagonal": reshaping.diagonal,
     "unfold": reshaping.windows,
-    "arange": reshaping.numbered,
+    "arange": creation.numbered,
     # layers
     **_CONVOLUTIONS,
     **_POOLS,
@@ -311,7 +311,7 @@ def size(x: Argument, dim: Argument) -> Result:
 
 def unknown(use: Use) -> Result:
     """What a function without a row gives: nothing is known of it where it is given something of a batch."""
-    return transfer.without_rows([a.scale for a in use.operands()]) or NO_CLAIM
+    return transfer.of_constants(use.operands())
 
 
 def _claimed(rule: Rule, use: Use) -> Result:

@@ -6,7 +6,7 @@ Every row is checked against torch on whole tensors and on shares of them (tests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from ddpify.placement.shape import (
@@ -33,12 +33,9 @@ OFFSET = frozenset(("offset",))  # a total and a constant, which totals over ran
 _OF_ALL = frozenset(("mean", "sum", "total", "weighted", "count"))
 
 
-def without_rows(scales: Sequence[Scale | None]) -> Result | None:
-    """What any function of numbers none of which has a row for each sample gives; None where one has."""
-    seen = set(scales) - {None}
-    if not seen:
-        return Result()
-    return None if seen & set(ROWS) else NO_CLAIM
+def of_constants(operands: Iterable[Argument]) -> Result:
+    """What any function of constants gives; nothing is claimed where an operand depends on the batch."""
+    return Result() if all(a.scale is None for a in operands) else NO_CLAIM
 
 
 def together(use: Use, parts: Sequence[Argument]) -> Result:
@@ -46,10 +43,7 @@ def together(use: Use, parts: Sequence[Argument]) -> Result:
     rows = [p for p in parts if p.scale in ROWS]
     others = [p for p in parts if p.scale is None]
     if not rows:
-        tensors = [p for p in others if not isinstance(p.literal, (int, float))]
-        known = [p.shape for p in tensors if p.shape is not None and p.shape.base is None]
-        shape = max(known, key=lambda s: s.dims)._replace(several=False, uniform=False) if len(known) == len(tensors) and known else None
-        return (without_rows([p.scale for p in parts]) or NO_CLAIM) if len(others) < len(parts) else Result(None, shape)
+        return _entries_of_constants(others) if len(others) == len(parts) else NO_CLAIM
     if len(rows) + len(others) < len(parts):
         met = any(p.scale in ("mean", "sum", "total", "weighted") for p in parts)
         return COUPLED if met else NO_CLAIM
@@ -59,8 +53,17 @@ def together(use: Use, parts: Sequence[Argument]) -> Result:
     return COUPLED if shape is None else Result(rows[0].scale, shape)
 
 
+def _entries_of_constants(parts: Sequence[Argument]) -> Result:
+    """A function of each entry of some constants: of as many dimensions as the tensor that has the most."""
+    tensors = [p.shape for p in parts if not isinstance(p.literal, (int, float))]
+    known = [s for s in tensors if s is not None and s.base is None]
+    if not known or len(known) < len(tensors):
+        return Result()
+    return Result(None, max(known, key=lambda s: s.dims)._replace(several=False, uniform=False))
+
+
 def elementwise(use: Use) -> Result:
-    """Entry by entry, bent: rows stay rows, and a function of an average is not the average of it."""
+    """A function of each entry that need not be linear: rows stay rows, and a function of an average is not the average of it."""
     return together(use, [o for o in use.operands() if o.scale is not None or o.shape is not None])
 
 
@@ -192,38 +195,49 @@ def reduction(
     use: Use,
     default: object = None,
     several: bool = False,
-    binary: bool = False,
     dim_at: int = 1,
     keep_at: int = 2,
 ) -> Result:
     """Over the samples, what `over_batch` says (None: they meet); over other dimensions, a number for each sample.
 
-    `default` is the dimension that is meant where none is given (None: all), `several` whether a second tensor comes with the result,
-    `binary` whether another tensor may stand in the place of the dimension; `dim_at` and `keep_at` are where these are given by place.
+    `default` is the dimension that is meant where none is given (None: all), `several` whether a second tensor comes with the result;
+    `dim_at` and `keep_at` are where these are given by place.
     """
     x, given = use.get(0, "input"), use.get(dim_at, "dim", "axis")
-    if binary and given.is_tensor:
-        return elementwise(use)
+    if x.scale is None:
+        return Result(None, _constant_left(x.shape, given, use.get(keep_at, "keepdim"), several))
     if x.scale not in ROWS:
-        known = x.scale is None and x.shape is not None and type(given.literal) is int and use.get(keep_at, "keepdim").literal is None
-        left = x.shape.resized(-1)._replace(several=several) if known and x.shape is not None else None
-        return Result(x.scale, left) if x.scale is None or over_batch in ("mean", "sum") else NO_CLAIM
+        return Result(x.scale) if over_batch in ("mean", "sum") else NO_CLAIM
     dims = (default,) if given is MISSING or given.literal is None else literals(given)
     keep = use.get(keep_at, "keepdim", "keepdims").literal
-    shape = shape_of(x)
-    if dims in ((None,), ()):
-        left, sides = Shape(), [0]
-    else:
-        sides = [side for d in dims or (UNKNOWN,) if (side := use.side(shape, d)) is not None]
-        if dims is None or len(sides) < len(dims):
-            return NO_CLAIM
-        left = shape.resized(0 if keep else -len(sides), shape.axis - (0 if keep else sides.count(-1)))
+    shape, over_all = shape_of(x), dims in ((None,), ())
+    sides = [0] if over_all else [use.side(shape, d) for d in dims or (UNKNOWN,)]
+    if None in sides:
+        return NO_CLAIM
+    left = Shape() if over_all and keep is not UNKNOWN else _left(shape, sides, keep)
+    if 0 not in sides:
+        return Result(x.scale, left._replace(several=several, single=keep is True and -1 in (dims or ())))
+    if over_batch is None:
+        return COUPLED
+    return Result("weighted" if over_batch == "mean" and x.scale == "chosen" else over_batch, left._replace(axis=0))
+
+
+def _constant_left(shape: Shape | None, dim: Argument, keep: Argument, several: bool) -> Shape | None:
+    """The dimensions of a constant without one; None where it is not known that it is one."""
+    one = type(dim.literal) is int and keep.literal is None
+    return shape.resized(-1)._replace(several=several) if one and shape is not None else None
+
+
+def _left(shape: Shape, sides: Sequence[int | None], keep: object) -> Shape:
+    """The dimensions of a tensor without some, which lie on these sides of that of the samples; `keep`: they keep one entry."""
     if keep is UNKNOWN:
-        left = Shape(UNKNOWN)
-    if 0 in sides:
-        ragged = over_batch == "mean" and x.scale == "chosen"
-        return COUPLED if over_batch is None else Result("weighted" if ragged else over_batch, left._replace(axis=0))
-    return Result(x.scale, left._replace(several=several, single=keep is True and -1 in dims))
+        return Shape(UNKNOWN)
+    return shape.resized() if keep else shape.resized(-len(sides), shape.axis - sides.count(-1))
+
+
+def largest(use: Use) -> Result:
+    """`max`, `min`: over dimensions, or entry by entry of two tensors."""
+    return elementwise(use) if use.get(1, "dim", "axis").is_tensor else reduction(None, use, several=True)
 
 
 def along(use: Use, position: int = 1, default: object = UNKNOWN, grow: int = 0, several: bool = False) -> Result:
@@ -364,7 +378,7 @@ def added_product(use: Use) -> Result:
 def vecdot(use: Use) -> Result:
     """The product of two one-dimensional tensors, added up."""
     scales = {a.scale for a in use.args[:2]}
-    return Result("sum", Shape()) if scales == {"sample"} else without_rows([a.scale for a in use.args]) or NO_CLAIM
+    return Result("sum", Shape()) if scales == {"sample"} else of_constants(use.args)
 
 
 def inner(use: Use) -> Result:
@@ -375,7 +389,7 @@ def inner(use: Use) -> Result:
 
 def chosen_by(use: Use) -> Result:
     """`where(condition, one, other)`: entry by entry; `where(condition)`: the places of what is true, in this rank's batch."""
-    return elementwise(use) if len(use.args) + len(use.keywords) > 1 else without_rows([a.scale for a in use.args]) or NO_CLAIM
+    return elementwise(use) if len(use.args) + len(use.keywords) > 1 else of_constants(use.args)
 
 
 def linear(use: Use) -> Result:
@@ -383,7 +397,7 @@ def linear(use: Use) -> Result:
     x = use.get(0, "input")
     more = [a for a in use.operands() if a is not x]
     if x.scale not in ROWS or any(a.scale is not None for a in more):
-        return without_rows([a.scale for a in use.operands()]) or NO_CLAIM
+        return of_constants(use.operands())
     shape = shape_of(x)
     if not use.proves(shape, shape.axis + 2):
         return COUPLED
@@ -396,14 +410,14 @@ def outer(use: Use) -> Result:
     a, b = use.get(0, "input"), use.get(1, "vec2")
     if {a.scale, b.scale} == {"sample", None}:
         return Result("sample", Shape(None, 2, 0 if a.scale else 1))
-    return COUPLED if a.scale == b.scale == "sample" else without_rows([a.scale, b.scale]) or NO_CLAIM
+    return COUPLED if a.scale == b.scale == "sample" else of_constants((a, b))
 
 
 def cdist(use: Use) -> Result:
     """All distances between two sets of rows: of each sample, or between the samples."""
     a, b = use.get(0, "x1"), use.get(1, "x2")
     if a.scale not in ROWS and b.scale not in ROWS:
-        return without_rows([a.scale, b.scale]) or NO_CLAIM
+        return of_constants((a, b))
     if {a.scale, b.scale} == {"sample"}:
         return of_last(use.over(a, b), 2)
     shape = shape_of(a if a.scale else b)
@@ -420,25 +434,30 @@ def einsum(use: Use) -> Result:
     operands = [a for a in use.operands() if a.literal != equation or a.scale is not None]
     rows = [a for a in operands if a.scale in ROWS]
     if not rows or not isinstance(equation, str) or any(a.scale not in (None, "sample") for a in operands):
-        return without_rows([a.scale for a in operands]) or NO_CLAIM
-    inputs, arrow, output = equation.replace(" ", "").partition("->")
-    terms = inputs.split(",")
+        return of_constants(operands)
+    terms, output = _terms(equation)
     if len(terms) != len(operands):
         return NO_CLAIM
-    if not arrow:
-        letters = inputs.replace(",", "").replace(".", "")
-        output = ("..." if "..." in inputs else "") + "".join(sorted(x for x in set(letters) if letters.count(x) == 1))
     names = {_letter(use, term, shape_of(a)) for term, a in zip(terms, operands, strict=True) if a.scale in ROWS}
-    if len(names) != 1 or None in names:
+    name = names.pop() if len(names) == 1 else None
+    if name is None:
         return COUPLED
-    (name,) = names
     places = _letters(output)
     if name not in places:
         return Result("sum")
-    axis, known = places.index(name), "." not in places
-    if not known and axis > places.index("."):
+    axis = places.index(name)
+    if "." in places[:axis]:
         return NO_CLAIM
-    return Result("sample", Shape(None, len(places), axis) if known else Shape(UNKNOWN, 0, axis))
+    return Result("sample", Shape(UNKNOWN, 0, axis) if "." in places else Shape(None, len(places), axis))
+
+
+def _terms(equation: str) -> tuple[list[str], str]:
+    """What the operands of an equation are called, and its result: without an arrow, all letters that stand once."""
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    if not arrow:
+        letters = inputs.replace(",", "").replace(".", "")
+        output = ("..." if "..." in inputs else "") + "".join(sorted(x for x in set(letters) if letters.count(x) == 1))
+    return inputs.split(","), output
 
 
 def _letters(term: str) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import io
+from collections import Counter
 from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import TypeVar
@@ -13,9 +15,10 @@ from ddpify.facts import batch_source, library
 from ddpify.facts.assumed import AssumedEdits
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.initialize import Nowhere, Site
-from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Value
+from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
+from ddpify.facts.names import canonical
 from ddpify.facts.runs import run
-from ddpify.facts.tree import Forest, first_free, is_main_test, walked
+from ddpify.facts.tree import Forest, calls_in, first_free, is_main_test, walked
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE, Placement
 from ddpify.placement.values import placement
@@ -115,55 +118,48 @@ class Context:
     @cached_property
     def own_device(self) -> str | None:
         """The script's own name for its device, where it is bound once, at module level, to a torch.device."""
-        found: dict[str, int] = {}
-        for statement in self.main_body():
-            if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-                value = self.facts.after.value(statement.value)
-                if any(isinstance(o, New) and o.path == "torch.device" and not self.is_cpu(o) for o in value.objs):
-                    name = statement.targets[0].id
-                    found[name] = sum(
-                        1 for n in self.tree.nodes() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-                    )
-        return next((name for name, count in found.items() if count == 1), None)
+        return next((name for name, value in self._bound_once() if self._is_torch_device(value)), None)
+
+    def _is_torch_device(self, node: ast.expr) -> bool:
+        """Whether an expression may be a torch.device that is not the CPU."""
+        return any(o.path == "torch.device" and not self.is_cpu(o) for o in self.facts.after.value(node).instances())
 
     def device_at(self, node: ast.AST) -> tuple[str, tuple[str, ...]]:
         """This rank's device by its name at a place, the script's own where it has one, and what the runtime block needs for it."""
         away = self.facts.tree_of(node).name != "__main__"
         if not away and self.is_early(node):  # the script's own device has no name yet
             return f'torch.device("cuda", {self.names["local_rank"]}) if torch.cuda.is_available() else torch.device("cpu")', ()
-        if self.own_device is None or away:
-            function = self.tree.function(node)
-            before = [s for up in self.tree.path(node) for s in self._earlier(up)]
-            for statement in before if away or function is self.tree.root else [*before, *self._bound_once()]:
-                if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and self._is_device(statement.value):
-                    return statement.targets[0].id, ()
-            names = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
-            for inner in ast.walk(function):
-                if isinstance(inner, ast.Name) and inner.id in names and self._is_device(inner):
-                    return inner.id, ()
+        local = self._local_device(node, away) if self.own_device is None or away else ""
+        if local:
+            return local, ()
         return ("get_device()" if away and self.own_device is not None else self.names["device"]), ("device",)
+
+    def _local_device(self, node: ast.AST, away: bool) -> str:
+        """What this rank's device is called at a place: a name that is bound before it, or a parameter; empty where it has no name."""
+        function = self.tree.function(node)
+        bound = [pair for up in self.tree.path(node) for s in self._earlier(up) for pair in _binding(s)]
+        if not away and function is not self.tree.root:
+            bound += self._bound_once()
+        parameters = {a.arg for a in walked(function) if isinstance(a, ast.arg)}
+        bound += [(n.id, n) for n in walked(function) if isinstance(n, ast.Name) and n.id in parameters]
+        return next((name for name, value in bound if self._is_device(value)), "")
 
     def is_early(self, node: ast.AST) -> bool:
         """Whether a place of the module comes before the script's own device is bound."""
         if self.own_device is None or not self.facts.in_main(node) or not isinstance(self.tree.function(node), ast.Module):
             return False
-        targets = [t for s in self.main_body() if isinstance(s, ast.Assign) for t in s.targets]
-        bound = [t for t in targets if isinstance(t, ast.Name) and t.id == self.own_device]
-        return not any(self.tree.after(node, self.tree.statement(t)) for t in bound)
+        bound = (s for s in self.main_body() for name, _ in _binding(s) if name == self.own_device)
+        return not any(self.tree.after(node, statement) for statement in bound)
 
     def _earlier(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements before another one in its block, nearest first."""
         block = self.tree.block(statement)
         return block[: block.index(statement)][::-1]
 
-    def _bound_once(self) -> list[ast.stmt]:
-        """The module's assignments of names that are bound nowhere else."""
-        stores = [n.id for n in self.tree.nodes() if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        return [
-            s
-            for s in self.main_body()
-            if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and stores.count(s.targets[0].id) == 1
-        ]
+    def _bound_once(self) -> list[tuple[str, ast.expr]]:
+        """The names that the module binds, and that are bound nowhere else, with what they are bound to."""
+        stores = Counter(n.id for n in self.tree.of(ast.Name) if isinstance(n.ctx, ast.Store))
+        return [(name, value) for s in self.main_body() for name, value in _binding(s) if stores[name] == 1]
 
     def _is_device(self, node: ast.expr) -> bool:
         """Whether an expression is this rank's device: torch.device(...) or its name, that of a GPU where there is one."""
@@ -239,9 +235,24 @@ class Context:
     def broadcasts(self, node: ast.AST) -> bool:
         """Whether a function of the project, or a call of one, broadcasts an object: ranks agree on what it is about."""
         run = self.facts.after
-        functions = [o.node for o in run.value(node.func).objs if isinstance(o, Func)] if isinstance(node, ast.Call) else [node]
-        parts = (n for f in functions if isinstance(f, ast.FunctionDef) for n in walked(f) if isinstance(n, ast.Call))
-        return any("torch.distributed.broadcast_object_list" in run.value(n.func).paths() for n in parts)
+        functions = run.value(node.func).functions() if isinstance(node, ast.Call) else {node}
+        calls = (call for f in functions if isinstance(f, ast.FunctionDef) for call in calls_in(f))
+        return any("torch.distributed.broadcast_object_list" in run.value(call.func).paths() for call in calls)
+
+    def asks_for_rank(self, node: ast.AST) -> bool:
+        """Whether an expression is computed from the rank, in one of its parts."""
+        return any(self.facts.after.value(n).of_kind("rank") for n in walked(node))
+
+    def library_path(self, file: str, node: ast.expr) -> str:
+        """The function of a library that an expression names in a file, in functions that were not run, too; empty for anything else."""
+        paths = self.facts.after.value(node).paths()
+        if isinstance(node, ast.Attribute) and not paths:
+            base = self.library_path(file, node.value)
+            return canonical(f"{base}.{node.attr}") if base else ""
+        if isinstance(node, ast.Name) and not paths:
+            paths = self.facts.after.attribute(file, node.id).paths()  # type: ignore[arg-type]
+            return next(iter(paths), node.id if hasattr(builtins, node.id) and node.id not in self.facts.trees[file].bound else "")
+        return next(iter(paths), "")
 
     def differs(self, value: Value) -> bool:
         """Whether a value is not replicated: it, or the choice of it, may differ between ranks."""
@@ -264,13 +275,12 @@ class Context:
         """The functions of the project that run inside a training forward."""
         forwards = {n for m in self.facts.models for n in m.forwards}
         called = (c for c in self.facts.after.trace.calls if not c.no_grad and not forwards.isdisjoint(c.stack))
-        inside = {o.node for c in called for o in c.func.objs if isinstance(o, Func)}
+        inside = {node for c in called for node in c.func.functions()}
         return frozenset(inside | {f for m in self.facts.models for o in m.objs for f in self._forwards_of(o)})
 
-    def _forwards_of(self, obj: Obj) -> list[ast.AST]:
-        interpreter = self.facts.after.interpreter
-        found = interpreter.find(obj.cls, "forward") if isinstance(obj, New) and obj.cls is not None else None
-        return [o.node for o in found.objs if isinstance(o, Func)] if found is not None else []
+    def _forwards_of(self, obj: Obj) -> frozenset[ast.AST]:
+        forward = self.facts.after.interpreter.find(obj.cls, "forward") if isinstance(obj, New) and obj.cls is not None else None
+        return forward.functions() if forward is not None else frozenset()
 
     @cached_property
     def backwards(self) -> frozenset[ast.AST]:
@@ -283,18 +293,26 @@ class Context:
     def collective_call_sites(self) -> set[ast.AST]:
         """The calls under which a collective runs, of the script or of the conversion: ranks wait for one another there."""
         run = self.facts.after
-        loops = [n for n in self.tree.nodes() if isinstance(n, ast.For) and run.value(n).batches() & self.sharded_loaders]
-        inside = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
+        loops = [loop for loop in self.tree.of(ast.For) if run.value(loop).batches() & self.sharded_loaders]
+        inside = {call for loop in loops for statement in loop.body for call in calls_in(statement)}
         out = set(self.training)
-        cut = any(o.path == batch_source.CUT for o in self.facts.feeding)  # then the order is broadcast
         for call in run.trace.calls:
-            synced = call.method == "compute" and any(o.path.startswith("torchmetrics.") for o in call.receiver.instances())
-            ordered = bool(call.loops) and cut and bool(call.func.paths() & (batch_source.ORDERS | library.SHUFFLES))
-            collective = synced or ordered or call.func.paths() & library.COLLECTIVES
-            averaged = call.method == "step" and any(o in self.facts.averaged for v in (call.receiver, *call.args) for o in v.objs)
-            if collective or averaged or call.node in inside:
-                out |= {call.node, *call.stack} if collective or averaged else set(call.stack)
+            if self._is_collective(call):
+                out |= {call.node, *call.stack}
+            elif call.node in inside:
+                out |= set(call.stack)
         return out
+
+    def _is_collective(self, call: Call) -> bool:
+        """Whether ranks wait for one another in a call: a collective, a metric over all ranks, an order that is broadcast, a step."""
+        paths = call.func.paths()
+        if call.method == "compute":
+            return any(o.path.startswith("torchmetrics.") for o in call.receiver.instances()) or bool(paths & library.COLLECTIVES)
+        if call.method == "step" and any(o in self.facts.averaged for v in (call.receiver, *call.args) for o in v.objs):
+            return True
+        ordered = call.loops and paths & (batch_source.ORDERS | library.SHUFFLES)
+        cut = ordered and any(o.path == batch_source.CUT for o in self.facts.feeding)  # then the order is broadcast
+        return bool(cut or paths & library.COLLECTIVES)
 
     @property
     def whole_batch_calls(self) -> set[ast.AST]:
@@ -360,7 +378,7 @@ class Context:
     def source(self, node: ast.expr) -> str:
         """The text of an expression as its file has it, its further lines moved to the left with its statement."""
         name = self.facts.tree_of(node).name
-        file = self.facts.project.entry if name == "__main__" else self.facts.project.files[name]
+        file = self.facts.project.file(name)
         key, memo = ("lines", file.tree), self.facts.project.memo
         if key not in memo:
             memo[key] = list(io.StringIO(file.source.text, newline=""))  # as Python counts lines, which str.splitlines does not
@@ -372,6 +390,13 @@ class Context:
         line = lines[node.lineno - 1]
         indent = len(line) - len(line.lstrip())
         return "\n".join([first, *(part[indent:] if not part[:indent].strip() else part.lstrip() for part in rest)])
+
+
+def _binding(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
+    """The name that a statement `name = value` binds, with its value; empty for other statements."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        return [(statement.targets[0].id, statement.value)]
+    return []
 
 
 def argument(call: ast.Call, position: int | None, keyword: str) -> ast.expr | None:

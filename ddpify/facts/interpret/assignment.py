@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, sources, tensors, uniform
+from ddpify.facts import library, sources, tensor_entries, uniform
 from ddpify.facts.interpret.literals import literal, literal_keys
+from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
     NOTHING,
@@ -20,6 +21,7 @@ from ddpify.facts.model import (
 )
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import same
+from ddpify.facts.writes import viewed
 
 
 def as_said(run: Interpreter, value: Value) -> Value:
@@ -100,7 +102,8 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
                 run.asks("keys", obj)
                 run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
     elif isinstance(target, ast.Subscript):
-        receiver, index = run.expression(target.value), run.expression(target.slice)
+        of = viewed(target.value, run.expression)
+        receiver, index = run.expression(of), run.expression(target.slice)
         filled_with(run, target, False)
         run.store(target, receiver, value)
         run.events.append((Kind.WRITE, target, receiver, value))
@@ -118,18 +121,17 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
                 run.asks("keys", obj)
                 run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
                 continue
-            run.set_attribute(obj, ELEMENT, value, False)
-            run.set_attribute(obj, UNNAMED, value, False)
+            part = run.element(value) if isinstance(target.slice, ast.Slice) else value
+            run.set_attribute(obj, ELEMENT, part, False)
+            run.set_attribute(obj, UNNAMED, part, False)
         origins = library.mixed([value, index], {}).origins
         if not any(o.kind == "batch" for o in origins):  # rows of all ranks, put where all ranks have them
             origins = frozenset(o for o in origins if o.kind != "whole")
-        if not receiver.objs and origins and isinstance(target.value, ast.Name):
-            run.bind(target.value.id, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape))
-        elif not receiver.objs and origins and isinstance(target.value, ast.Attribute):
-            for obj in run.expression(target.value.value).objs:
-                run.set_attribute(
-                    obj, target.value.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False
-                )
+        if not receiver.objs and origins and isinstance(of, ast.Name):
+            run.bind(of.id, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape))
+        elif not receiver.objs and origins and isinstance(of, ast.Attribute):
+            for obj in run.expression(of.value).objs:
+                run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
 
 
 def filled_with(run: Interpreter, node: ast.expr, one_number: bool) -> None:
@@ -208,10 +210,13 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     """`a += value`."""
     old, value = run.expression(node.target), run.expression(node.value)
     run.note(node.target, old)
-    new = run.binary(node.op, old, value, node)
-    if isinstance(node.op, ast.Add) and any(o.path == "list" for o in old.instances()):
+    given = by_class(run, node.op, old, value, node, "i")
+    new = run.binary(node.op, old, value, node) if given is None else given
+    if any(o.path in library.COLLECTIONS for o in old.instances()):
         for obj in old.instances():
-            run.set_attribute(obj, ELEMENT, run.element(value), False)
+            if run.is_a(obj, *library.DICTS):
+                run.update(obj, value)
+            library.put(run, obj, run.element(value), "extend")
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, new))
     return True
@@ -246,7 +251,10 @@ def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Valu
             parts = [*obj.items, *([obj.rest or NOTHING] * (len(targets) - len(obj.items)))]
         elif isinstance(obj, New) and all((obj, str(i)) in run.memory for i in range(len(targets))):
             parts = [run.memory[obj, str(i)] for i in range(len(targets))]
-        elif obj is None and star is None and (taken := tensors.unpacked(run, value, len(targets), targets[0])) is not None:
+        elif obj is None and value.of_kind("labelled"):
+            parts = [library.output_of(value, "")] * len(targets)
+            parts[0] = library.first_output_of(value) if star != 0 else parts[0]
+        elif obj is None and star is None and (taken := tensor_entries.unpacked(run, value, len(targets), targets[0])) is not None:
             parts = [library.agreed(t) if t.scale is None else t for t in taken]
         elif obj is None and value.scale == "count" and star is None and len(targets) > 1:
             length = library.agreed(Value(frozenset(), value.origins))

@@ -83,7 +83,7 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
     if isinstance(obj, Ext):
         if obj.path in library.SETTINGS:
             return run.memory.get((obj, name)) or just(run.objects.part(obj, name))
-        return just(Ext(canonical(f"{obj.path}.{name}")))
+        return run.of_library(canonical(f"{obj.path}.{name}"))
     if isinstance(obj, Pick):
         return named.attribute(run, obj, name)
     if isinstance(obj, Module):
@@ -103,7 +103,7 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
     if isinstance(obj, New) and obj.cls is not None:
         return _instance_attribute(run, obj, obj.cls, name)
     if isinstance(obj, (New, Part)):
-        held = run.memory.get((obj, name)) if name != "batch_size" or not run.is_a(obj, library.DATALOADER) else None
+        held = run.memory.get((obj, name)) if name != "batch_size" or not run.is_a(obj, *library.LOADERS) else None
         if held is not None:
             return held
         if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in run.memory:
@@ -114,7 +114,7 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
                 return NOTHING
             if inner:
                 return attribute(run, Value(frozenset(inner)), name)
-        if name == "batch_size" and run.is_a(obj, library.DATALOADER):
+        if name == "batch_size" and run.is_a(obj, *library.LOADERS):
             return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
         given = run.memory.get((obj, library.GIVEN), NOTHING)
         return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))), base.origins | given.origins, given.scale)
@@ -145,7 +145,7 @@ def _parameters_in(run: Interpreter, value: Value, depth: int = 0) -> frozenset[
     """Whose parameters a value holds, in lists and dicts, too."""
     out = frozenset(o for o in value.origins if o.kind in ("parameters", "weight"))
     inner = [run.memory.get((o, key), NOTHING) for o in value.objs for key in (ELEMENT, "params", "iterable")] if depth < 4 else []
-    inner += [item for o in value.objs if isinstance(o, Tup) for item in o.items]
+    inner += [item for o in value.objs if isinstance(o, Tup) for item in o.entries]
     return out.union(*(_parameters_in(run, v, depth + 1) for v in inner))
 
 

@@ -44,7 +44,7 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
 def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
     """What a function of the script made of a batch with the rank's number: this rank's rows of it."""
     cuts = frozenset(o for a in args for o in a.batches() if isinstance(o, New) and o.path in PATHS)
-    if not cuts or not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.items)):
+    if not cuts or not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.entries)):
         return result
     run.sharded_by_script |= cuts
     return Value(frozenset(), frozenset(o for o in result.origins if o.kind not in ("rank", "world", "index", "from")), "sample")

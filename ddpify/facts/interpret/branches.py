@@ -34,7 +34,7 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
     if node in run.replicated_branches:
         test = library.agreed(test)
     decide(run, node, test)
-    known = truth(run, node.test, test)
+    known = truth(run, node.test)
     expected = known_flag(run, node.test, settings=True) if known is None else None
     before, idle, ends = run.fork(), run.frame.idle, list[tuple[State, bool]]()
     for branch, taken in ((node.body, True), (node.orelse, False)):
@@ -65,7 +65,7 @@ def decide(run: Interpreter, node: ast.If | ast.While | ast.IfExp | ast.Try, tes
     run.trace.decisions.append(Decision(node, run.frame.file, run.stack, test, run.loops))
 
 
-def truth(run: Interpreter, node: ast.expr, value: Value) -> bool | None:
+def truth(run: Interpreter, node: ast.expr) -> bool | None:
     """Whether a condition is known."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
         left, right = run.expression(node.left), run.expression(node.comparators[0])
@@ -81,10 +81,10 @@ def truth(run: Interpreter, node: ast.expr, value: Value) -> bool | None:
     if isinstance(node, ast.Call) and run.trace.values.get(node.func, NOTHING).paths() & library.JOINED:
         return True  # once the script is converted
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = truth(run, node.operand, run.trace.values.get(node.operand, NOTHING))
+        inner = truth(run, node.operand)
         return None if inner is None else not inner
     if isinstance(node, ast.BoolOp):
-        parts = [truth(run, v, run.trace.values.get(v, NOTHING)) for v in node.values]
+        parts = [truth(run, v) for v in node.values]
         ends = isinstance(node.op, ast.Or)
         return ends if ends in parts else None if None in parts else not ends
     told = known_flag(run, node)
@@ -169,7 +169,7 @@ def _classes_of(obj: Obj) -> frozenset[str] | None:
 
 def is_known(run: Interpreter, node: ast.expr, value: Value) -> Value:
     """The outcome of a test as a flag, where it is known."""
-    return _as_flag(truth(run, node, value), node, value)
+    return _as_flag(truth(run, node), node, value)
 
 
 def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
@@ -260,7 +260,7 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
     """`a if test else b`."""
     test = run.expression(node.test)
     decide(run, node, test)
-    known = truth(run, node.test, test)
+    known = truth(run, node.test)
     parts = [run.expression(n) for n, runs in ((node.body, known is not False), (node.orelse, known is not True)) if runs]
     expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) else None
     if expected is not None and len(parts) == 2:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.flags import flags
+from ddpify.facts.interpret import starred
 from ddpify.facts.interpret.assignment import filled_with
 from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import rows_of_rank
@@ -39,6 +40,7 @@ from ddpify.facts.recording import Recording, Seen, merge
 from ddpify.placement.shape import Shape
 
 _DEPTH = 24
+_RECURSIONS = 40  # in so many places a function is followed that is running already
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # what losses average is told by
 
 
@@ -55,8 +57,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     for a in node.args:
         value = _filled(run, run.expression(a))
         if isinstance(a, ast.Starred):
-            (only,) = value.objs if len(value.objs) == 1 else (None,)
-            args += only.items if isinstance(only, Tup) else [run.element(value)]
+            args += starred.entries(run, a, value, func, len(args))
         else:
             args.append(value)
     keywords: dict[str, Value] = {}
@@ -71,7 +72,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Name) and func.paths() == {"isinstance"}:
         result = is_known(run, node, result)
     if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
-        changed_in_place(run, node.func, receiver, result)
+        changed_in_place(run, node.func, receiver, result, uniform.keeps_rows_alike(node.func.attr, receiver, args))
     call.result = call.result | result
     run.events.append((Kind.CALL, node, receiver, result))
     run.order += 1
@@ -80,10 +81,16 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     return result
 
 
-def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result: Value) -> None:
-    """`x.copy_(rows)`, `x.resize_(n, 8).normal_()`, `run.x.data.copy_(rows)`: what holds the tensor holds the result from here on."""
-    if result.scale is not None or result.shape is None or not result.shape.uniform:
+def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result: Value, alike: bool = False) -> None:
+    """`x.copy_(rows)`, `x.resize_(n, 8).normal_()`, `run.x.data.copy_(rows)`: what holds the tensor holds the result from here on.
+
+    Rows that were `alike` before are so afterwards.
+    """
+    if not alike and (result.scale is not None or result.shape is None or not result.shape.uniform):
         uniform.written(run, was)
+    resized = any(isinstance(n, ast.Attribute) and n.attr.startswith("resize") for n in ast.walk(method))  # else it stays as long as it was
+    sized = frozenset(o for o in was.origins if o.kind == "sized" and not resized)
+    result = Value(result.objs, result.origins | sized, result.scale, result.shape) if sized else result
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
     if isinstance(inner, ast.Name) and (inner is method.value or filled):
         run.bind(inner.id, result)
@@ -137,7 +144,7 @@ def _record(
 def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
     """What calling `func` gives."""
     if not func.objs:
-        return library.call_tensor(run, call, args, keywords, run.no_grad > 0)
+        return library.call_tensor(run, call, args, keywords)
     methods = any(isinstance(o, Method) for o in func.objs)
     objs = [o for o in ordered(func.objs) if not (methods and isinstance(o, Part))]
     if len(objs) == 1 and not isinstance(objs[0], New):
@@ -240,10 +247,11 @@ def _call_instance(
     if known is not None:
         return _forwarded(run, obj, call, flow, known, alike)
     scale = flow.scale if flow.scale in (None, "sample") else "other"
-    labelled = isinstance(obj, New) and ("labels" in keywords or "**" in keywords) and library.averages(obj.path)
-    shape = Shape(call.node, several=None) if scale else None
+    labelled = library.labelled(obj.path, call.node, frozenset(keywords)) if isinstance(obj, New) else None
+    known_shape = library.output_shape(obj) if isinstance(obj, New) else None
+    shape = (known_shape or Shape(call.node, several=None)) if scale else None
     out = _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins, scale, shape), alike)
-    return Value(out.objs, out.origins | {Origin("labelled", call.node)}, out.scale, out.shape) if labelled else out
+    return Value(out.objs, out.origins | {labelled}, out.scale, out.shape) if labelled is not None else out
 
 
 def _of_copy(run: Interpreter, obj: New, call: Call, args: list[Value], keywords: dict[str, Value]) -> Value | None:
@@ -259,13 +267,10 @@ def _of_library(run: Interpreter, obj: New, call: Call, args: list[Value], keywo
     """What a module of torch gives, or modules one after another; None of what has no row."""
     if obj.path != library.SEQUENTIAL or not args:
         return tensors.module(run, obj, call.node, args, keywords, flow.origins)
-    places = 0
-    while (obj, str(places)) in run.memory:
-        places += 1
-    value = args[0]
-    if places and (obj, "[many]") not in run.memory:
-        for at in range(places):
-            value = _step(run, run.memory[obj, str(at)], call, value)
+    value, steps = args[0], run.memory.numbered(obj)
+    if steps and (obj, "[many]") not in run.memory:
+        for step in steps:
+            value = _step(run, step, call, value)
         return value
     each = [_step(run, just(child), call, value) for child in ordered(run.memory.get((obj, ELEMENT), NOTHING).objs)]
     same = each and all(v.scale == "sample" and v.shape == each[0].shape for v in each)
@@ -310,23 +315,23 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
     at = next((o.of[1] for o in mark), None)  # type: ignore[index]
     for obj in value.objs:
         if isinstance(obj, Tup):
-            made = outputs(run, at, dict(enumerate(obj.items)), flow)
-            rest = None if obj.rest is None else _part_of(run, obj.rest, mark, flow)
-            objs.add(Tup(tuple(_part_of(run, item, mark | made[n], flow) for n, item in enumerate(obj.items)), obj.names, rest))
+            made = outputs(at, dict(enumerate(obj.items)), flow)
+            rest = None if obj.rest is None else _part_of(obj.rest, mark, flow)
+            objs.add(Tup(tuple(_part_of(item, mark | made[n], flow) for n, item in enumerate(obj.items)), obj.names, rest))
         elif isinstance(obj, New) and obj.path in ("dict", "list"):
             held = dict(run.memory.of(obj))
-            made = outputs(run, at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
+            made = outputs(at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
             for name, item in held.items():
                 run.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale, item.shape)
             objs.add(obj)
     return Value(frozenset(objs), value.origins, value.scale, value.shape)
 
 
-def _part_of(run: Interpreter, item: Value, mark: frozenset[Origin], flow: Value) -> Value:
+def _part_of(item: Value, mark: frozenset[Origin], flow: Value) -> Value:
     return Value(item.objs, (item.origins - _inner_forwards(item, flow)) | mark, item.scale, item.shape)
 
 
-def outputs(run: Interpreter, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
+def outputs(at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
     """The marks of a forward's several outputs: which one it is, and which parts of the model each of them comes from."""
     if at is None:
         return {name: frozenset() for name in items}
@@ -374,8 +379,10 @@ def call_function(
     """Run a function of the project at this call; as a method of any of `owners`, where there are more than its own."""
     if isinstance(run.memory.watch, Recording):
         run.memory.watch.functions.add((func.node, func.made))
-    again = sum(1 for f in run.frames if f.node is func.node and f.made == func.made)
-    if len(run.stack) >= _DEPTH or again > 1 or run.trace.exhausted:
+    if len(run.stack) >= _DEPTH or run.trace.exhausted:
+        run.memory.doubt()  # called from elsewhere, it is followed
+        return library.mixed(args, keywords)
+    if not _followed(run, func):
         return library.mixed(args, keywords)
     bound = (
         [Value(owners or frozenset((func.owner,)))]
@@ -407,6 +414,16 @@ def call_function(
         run.memory[made, ELEMENT] = frame.yielded
         return just(made)
     return rows_of_rank(run, args, frame.returned) if run.batch_sources else frame.returned
+
+
+def _followed(run: Interpreter, func: Func) -> bool:
+    """Whether a function is followed that may be running already: once more, and not on ever new ways that lead back to it."""
+    running = [f.made == func.made for f in run.frames if f.node is func.node]
+    if running:
+        ways = run.recursions.setdefault(func.node, set())
+        ways.add((func, run.stack))
+        return sum(running) <= 1 and len(ways) <= _RECURSIONS
+    return True
 
 
 def refilled(node: ast.expr) -> ast.expr:

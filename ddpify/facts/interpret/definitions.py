@@ -52,7 +52,7 @@ def _decorated(run: Interpreter, decorators: list[tuple[ast.expr, Value]], value
     if any(isinstance(d, ast.Name) and d.id in ("property", "staticmethod", "classmethod") for d, _ in decorators):
         return value
     for node, decorator in reversed(decorators):
-        drivers.adopt(run, node, decorator, value)
+        drivers.adopt(run, decorator, value)
         given = [apply(run, o, node, [value], {}) for o in ordered(decorator.objs) if isinstance(o, (Func, Class, New)) and is_own(o)]
         value = drivers.grouped(run, node, decorator, next((v for v in [join(given)] if v.objs), value))
     return value
@@ -98,7 +98,9 @@ def carry_out(run: Interpreter, func: Func, frame: Frame) -> None:
         run_body(run, func, frame)
         return
     tests = () if run.loops else tuple(test for test, _ in run.tests)
-    key = func, run.stack, frame.owners, run.no_grad > 0, bool(run.loops), tests, run.deciding, _given_values(run, func.node, frame.local)
+    forward = run.is_module(func.owner) and getattr(func.node, "name", "") == "forward"
+    stack = () if forward else run.stack
+    key = func, stack, frame.owners, run.no_grad > 0, bool(run.loops), tests, run.deciding, _given_values(run, func.node, frame.local)
     known: Outcomes = run.project.memo.setdefault(("outcomes", run.project.entry.tree), {})  # type: ignore[assignment]
     outcome = find(run, known, key)
     if outcome is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, named, tensors
+from ddpify.facts import library, named, tensor_entries, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, literal_keys, sources_of
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
@@ -54,7 +54,7 @@ def _starred(run: Interpreter, node: ast.Tuple, items: tuple[Value, ...]) -> Val
     parts: list[Value] = []
     for e, item in zip(node.elts, items, strict=True):
         sizes = isinstance(e, ast.Starred) and item.shape is not None and item.shape.ndim
-        taken = tensors.unpacked(run, item, sizes, node) if sizes else None
+        taken = tensor_entries.unpacked(run, item, sizes, node) if sizes else None
         if taken is None and isinstance(e, ast.Starred):
             elements = [run.element(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True)]
             return _container(run, "list", node, elements)

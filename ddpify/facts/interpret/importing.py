@@ -41,7 +41,7 @@ def execute_from(run: Interpreter, node: ast.ImportFrom) -> bool:
         if not value.objs and base is not None and run.project.is_local(f"{base}.{alias.name}"):
             value = import_module(run, f"{base}.{alias.name}", f"{base}.{alias.name}")
         if not value.objs and file is None and base:
-            value = just(Ext(canonical(f"{base}.{alias.name}")))
+            value = of_library(run, canonical(f"{base}.{alias.name}"))
         run.bind(alias.asname or alias.name, value)
     return True
 
@@ -82,6 +82,16 @@ def import_module(run: Interpreter, name: str, bound: str) -> Value:
     """Import `name`, give what `bound` (itself or its first part) is."""
     _packages(run, name)
     return just(Module(bound)) if run.project.is_local(bound) else just(Ext(canonical(bound)))
+
+
+def of_library(run: Interpreter, path: str) -> Value:
+    """What a dotted path of a library is: the class or function that is known as source, else what its rows say."""
+    package, _, name = path.rpartition(".")
+    file = run.project.library(package.partition(".")[0]) if package else None
+    if file is None:
+        return just(Ext(path))
+    run.run_module(file)
+    return run.memory.get((file.name, name)) or just(Ext(path))
 
 
 def _packages(run: Interpreter, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, named, tensors
+from ddpify.facts import library, named, tensor_entries, tensors, uniform
 from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
@@ -41,11 +41,10 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
 
 def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
     """What `base[index]` is."""
-    if not base.objs and (calls := base.of_kind("labelled")):
-        first = literal(index) == 0
-        part = library.output_of(base, first)
-        sure = not first or all(any(k.arg == "labels" for k in call.keywords) for call in calls)  # else it may be the scores
-        return Value(frozenset(), part.origins | index.origins, part.scale if sure else "other", part.shape)
+    if not base.objs and base.of_kind("labelled"):
+        key = literal(index)
+        part = library.first_output_of(base) if key == 0 else library.output_of(base, str(key))
+        return Value(frozenset(), part.origins | index.origins, part.scale, part.shape)
     if not base.objs:
         if base.scale == "sample" and _steps_through(run, node.slice):
             return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
@@ -54,7 +53,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
             whole: Scale = "sample" if isinstance(rows, ast.Slice) else "other"
             return Value(frozenset(), base.origins | frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index"), whole)
-        found = tensors.item(run, base, index, node)
+        found = tensor_entries.item(run, base, index, node)
         return library.agreed(found) if base.scale == "count" and found.scale is None else found
     out = []
     for obj in base.objs:
@@ -69,7 +68,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             elif (some := _sliced(run, obj, node.slice)) is not None:
                 out.append(just(some))
             else:
-                out.append(join(entries(obj)))
+                out.append(join(obj.entries))
         elif isinstance(obj, Part) and obj.name == named.SPACE:
             out.append(named.in_space(run, obj, literal_keys(index)))
         elif isinstance(obj, Ext) and obj.path == "sys.modules" and literal_keys(index):
@@ -87,11 +86,12 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         elif isinstance(obj, (New, Part)):
             held = [run.memory[obj, key] for key in literal_keys(index) if (obj, key) in run.memory]
             if not held and (obj, ELEMENT) in run.memory:
-                held = [run.memory[obj, ELEMENT]]
+                other = literal_keys(index) and run.is_a(obj, *library.DICTS) and (obj, UNNAMED) in run.memory  # no key that is known
+                held = [run.memory[obj, UNNAMED if other else ELEMENT]]
             if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
                 held = [_several(v) for v in held]
             if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
-                held = [tensors.item(run, Value(frozenset(), base.origins), index, node)]
+                held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]
             if not held and isinstance(obj, (New, Part)):
                 keys = literal_keys(index)
                 held = (
@@ -99,7 +99,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
                     if keys
                     else [Value(frozenset(), base.origins | index.origins, base.scale, base.shape)]
                 )
-                if run.is_a(obj, library.DATALOADER):
+                if run.is_a(obj, *library.LOADERS):
                     held = [NOTHING]
             out += held
     origins = base.origins
@@ -120,11 +120,6 @@ def _sliced(run: Interpreter, obj: Tup, index: ast.expr) -> Tup | None:
     if obj.rest is not None and (step is not None or (lower or 0) < 0 or not 0 <= (upper or 0) <= len(obj.items)):
         return None
     return Tup(obj.items[lower:upper:step], (), obj.rest if upper is None else None)
-
-
-def entries(obj: Tup) -> tuple[Value, ...]:
-    """The entries of a tuple, and what may follow them."""
-    return obj.items if obj.rest is None else (*obj.items, obj.rest)
 
 
 def _several(value: Value) -> Value:
@@ -172,9 +167,9 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
             return Value(frozenset(), over.origins, over.scale, over.shape._replace(several=False))
         if over.scale == "sample" and node is not None:
             return Value(frozenset(), over.origins, "other")  # one sample at a time
-        return over
+        return uniform.part(over, node)
     rest = over.origins
-    if all(run.is_a(o, library.DATALOADER) for o in over.objs):  # data made from the batches of another loader is data of its own
+    if all(run.is_a(o, *library.LOADERS) for o in over.objs):  # data made from the batches of another loader is data of its own
         rest = frozenset(o for o in rest if o.kind not in ("batch", "forward"))
     made = [o for o in over.objs if o not in run.iterated]  # `names = chain(names, more)` in a loop holds itself
     run.iterated.update(made)
@@ -185,9 +180,10 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
 
 def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -> Value:
     if isinstance(obj, Tup):
-        return join(entries(obj))
-    if run.is_a(obj, library.DATALOADER):
-        return batch_of(run, obj)
+        return join(obj.entries)
+    if run.is_a(obj, *library.LOADERS):
+        graphs = library.batch_of_graphs(run, obj) if isinstance(obj, New) else None
+        return batch_of(run, obj) if graphs is None else graphs
     if isinstance(obj, New) and obj.path in library.WRAPPERS:
         return element(run, run.memory.get((obj, "module"), NOTHING), node)
     if isinstance(obj, New):
@@ -200,7 +196,7 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
         if obj.path == library.PARTS:
             return run.memory[obj, ELEMENT]
         if obj.path == "zip":
-            return just(Tup(tuple(element(run, i, node) for i in zipped(run, obj))))
+            return just(Tup(tuple(element(run, i, node) for i in run.memory.numbered(obj))))
         if inner is not None:
             return element(run, inner, node)
         if run.is_a(obj, *library.DICTS) and (obj, ELEMENT) in run.memory and own_method(run, obj, "__iter__") is None:
@@ -229,11 +225,3 @@ def _keys_of(run: Interpreter, obj: New) -> Value:
     if (obj, UNNAMED) in run.memory or not run.keys.get(obj):
         return Value(frozenset(), run.memory[obj, ELEMENT].origins)
     return Value(frozenset(Lit(key) for key in run.keys[obj]))
-
-
-def zipped(run: Interpreter, obj: New) -> list[Value]:
-    """The parts that an object holds by their numbers."""
-    out: list[Value] = []
-    while (obj, str(len(out))) in run.memory:
-        out.append(run.memory[obj, str(len(out))])
-    return out

@@ -27,13 +27,13 @@ def is_number(value: Value) -> bool:
 
 def marked_as_sized(value: Value, node: ast.AST) -> Value:
     """A value made for so many samples, marked as such; parts of tuples, too."""
-    objs = frozenset(Tup(tuple(marked_as_sized(i, node) for i in o.items), o.names) if isinstance(o, Tup) else o for o in value.objs)
+    objs = frozenset(o.each(lambda i: marked_as_sized(i, node)) if isinstance(o, Tup) else o for o in value.objs)
     return Value(objs, value.origins | {Origin("sized", node)}, value.scale, value.shape)
 
 
 def told(value: Value) -> Value:
     """A name or flag that the script spells out, marked as such; parts of tuples, too."""
-    objs = frozenset(Tup(tuple(told(i) for i in o.items), o.names) if isinstance(o, Tup) else o for o in value.objs)
+    objs = frozenset(o.each(told) if isinstance(o, Tup) else o for o in value.objs)
     literal = len(objs) == 1 and isinstance(next(iter(objs)), Lit)
     return Value(objs, value.origins | {Origin("told")} if literal else value.origins, value.scale, value.shape)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from ddpify.facts import library
 from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.branches import decide
-from ddpify.facts.interpret.items import zipped
 from ddpify.facts.interpret.literals import literal, literal_keys, told
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import (
@@ -35,12 +34,15 @@ def _loop(
     zero = run.fork()
     run.breaks.append([])
     outer, around, idle = run.loops, run.memory.watch, run.frame.idle
-    first, carries = run.record.current + 1, True
+    first, left, carries = run.record.current + 1, len(run.frame.exits), True
     for again in (False, True):
         if not carries:
             break
         if again:
-            run.record.go_on([version.point for _, version in run.breaks[-1]])
+            run.record.run_again(first)
+            run.memory.go_on()
+            run.breaks[-1].clear()
+            del run.frame.exits[left:]
         before = None if run.frame.local is None else dict(run.frame.local)
         run.memory.watch = reads = Recording(len(run.driven))
         loop = enter()
@@ -140,7 +142,7 @@ def _spelled(run: Interpreter, node: ast.expr, body: list[ast.stmt]) -> list[tup
         return []
     keys = [k for k in made.node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
     values = [run.memory.get((made, str(k.value)), NOTHING) for k in keys]
-    loaders = len(keys) == len(made.node.keys) and all(any(run.is_a(o, library.DATALOADER) for o in v.objs) for v in values)
+    loaders = len(keys) == len(made.node.keys) and all(any(run.is_a(o, *library.LOADERS) for o in v.objs) for v in values)
     loaders |= len(keys) == len(made.node.keys) and _makes_loaders(run, body)
     return [(k, told(just(Tup((run.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
 
@@ -165,7 +167,7 @@ def _makes_loaders(run: Interpreter, body: list[ast.stmt]) -> bool:
     """Whether a loop makes loaders, each its own."""
     calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
     names = [f for f in calls if isinstance(f, ast.Name) or (isinstance(f, ast.Attribute) and f.attr == "DataLoader")]
-    return any(library.DATALOADER in run.expression(f).paths() for f in names)
+    return any(not library.LOADERS.isdisjoint(run.expression(f).paths()) for f in names)
 
 
 def _phases(run: Interpreter, node: ast.For, phases: list[tuple[ast.AST, Value]]) -> bool:
@@ -259,7 +261,7 @@ def per_sample(run: Interpreter, over: Value) -> bool:
     if not over.objs:
         return over.scale == "sample"
     inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
-    inner += [v for o in over.instances() if o.path == "zip" for v in zipped(run, o)]
+    inner += [v for o in over.instances() if o.path == "zip" for v in run.memory.numbered(o)]
     return any(per_sample(run, v) for v in inner)
 
 

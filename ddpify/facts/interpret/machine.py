@@ -57,6 +57,7 @@ class Machine(Interpreter):
     assign = assignment.assign
     imports = importing.imports
     import_module = importing.import_module
+    of_library = importing.of_library
     attribute = attributes.attribute
     of_batches = items.of_batches
     own_length = items.own_length
@@ -76,10 +77,11 @@ class Machine(Interpreter):
         """Run the entry as `__main__`."""
         self.run_module(self.project.entry)
         self.memory.settle()
+        self.record = self.record.without_replaced()
         forget_unions()
         self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
         self.trace.stores = sorted(self.stores.values(), key=lambda s: s.order)
-        tensors.settle(self)
+        tensors.withdraw(self)
         return self.trace
 
     def run_module(self, file: SourceFile) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ddpify.facts import library, named, tensors
+from ddpify.facts import library, named, tensor_entries, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
 from ddpify.facts.interpret.state import Interpreter
 from ddpify.facts.model import (
@@ -29,8 +29,26 @@ def evaluate_binop(run: Interpreter, node: ast.BinOp) -> Value:
     return value
 
 
+_METHODS = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.BitOr: "or", ast.BitAnd: "and", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
+}  # fmt: skip
+
+
+def by_class(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST, kind: str = "") -> Value | None:
+    """What an operator makes where classes of the project define it, by `__add__`, or another kind, as `__iadd__`; None where none does."""
+    name = f"__{kind}{_METHODS[type(op)]}__"
+    given = {o: v for o in left.instances() if o.cls is not None and (v := run.invoke_named(o, name, node, [right])) is not None}
+    rest = Value(left.objs - given.keys(), left.origins, left.scale, left.shape)
+    if not given or not (rest.objs or rest.origins or rest.scale):
+        return join(list(given.values())) if given else None
+    return join([*given.values(), binary(run, op, *((right, rest) if kind == "r" else (rest, right)), node)])
+
+
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """What an operator makes of two values."""
+    if (given := by_class(run, op, left, right, node) or by_class(run, op, right, left, node, "r")) is not None:
+        return given
     texts = [o for o in (literal(left), literal(right)) if isinstance(o, str)]
     if isinstance(op, ast.Add) and (joined := joined_texts([left, right])):
         return Value(joined, left.origins | right.origins)
@@ -45,7 +63,7 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
                 return just(Tup(first.items + second.items, (), second.rest))
             return just(Tup(first.items, (), join([first.rest, *second.items])))
         lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
-        if (tuples or lists) and (sizes := tensors.sizes_joined(run, left, right, node)) is not None:
+        if (tuples or lists) and (sizes := tensor_entries.sizes_joined(run, left, right, node)) is not None:
             return sizes
         if len(tuples) == len(left.objs) == 1 and tuples[0] in left.objs and not right.objs and right.scale != "count":
             rest = Value(frozenset(), right.origins, right.scale and "other")  # the entries of a tuple that is not known

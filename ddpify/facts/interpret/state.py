@@ -106,7 +106,9 @@ class Interpreter(ABC):
         self.sharded_by_script: set[New] = set()
         self.iterated: set[Obj] = set()  # whose elements are being asked for
         self.said = ""  # what a comment says of the statement that runs
+        self.repeated: dict[tuple[object, Stack], list[Call]] = {}  # what earlier calls called that were repeated, and where
         self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
+        self.recursions: dict[ast.AST, set[tuple[Func, Stack]]] = {}  # where functions were called that were running
         self.heads: list[int] = []  # of the loops that run: the point at which a pass begins
         self.claims = Claims()
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
@@ -217,7 +219,7 @@ class Interpreter(ABC):
 
     def file_of(self, name: str) -> SourceFile:
         """The file of a module that runs."""
-        return self.project.entry if name == self.project.entry.name else self.project.files[name]
+        return self.project.file(name)
 
     def feed(self, batch: Value) -> None:
         """Let the innermost loop that runs be one over batches."""
@@ -263,21 +265,22 @@ class Interpreter(ABC):
             return False
         return obj.path in paths or (obj.cls is not None and any(b in paths for b in self.library_bases(obj.cls)))
 
-    def called(self, seen: Seen, tests: tuple[tuple[ast.expr, Value], ...]) -> None:
+    def called(self, seen: Seen, tests: tuple[tuple[ast.expr, Value], ...]) -> Call:
         """Note a call that another run has seen."""
         like = seen.call
-        call = self.calls.get((like.node, like.stack))
+        call = self.calls.get((like.node, seen.stack))
         if call is None:
             call = Call(
-                *(like.node, like.file, like.stack, seen.order, seen.func, seen.args, dict(seen.keywords), seen.loops, tests),
+                *(like.node, like.file, seen.stack, seen.order, seen.func, seen.args, dict(seen.keywords), seen.loops, tests),
                 seen.no_grad,
                 seen.receiver,
             )
-            self.calls[like.node, like.stack] = call
+            self.calls[like.node, seen.stack] = call
             call.now = seen.now
         else:
             merge(call, seen)
         call.result, call.last = call.result | seen.result, seen.last
+        return call
 
     def hooks_of(self, obj: Obj) -> Mapping[ast.AST, tuple[str, Value]]:
         """What a module was given to call at its forward or backward."""
@@ -372,6 +375,10 @@ class Interpreter(ABC):
     @abstractmethod
     def import_module(self, name: str, bound: str) -> Value:
         """Import `name`, give what `bound` (itself or its first part) is."""
+
+    @abstractmethod
+    def of_library(self, path: str) -> Value:
+        """What a dotted path of a library is."""
 
     @abstractmethod
     def expression(self, node: ast.expr) -> Value:

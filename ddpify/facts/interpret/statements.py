@@ -6,17 +6,46 @@ import ast
 
 from ddpify.facts import library
 from ddpify.facts.interpret.literals import is_number, literal
-from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import (
     NOTHING,
+    Origin,
+    Value,
     join,
 )
+from ddpify.facts.record import Kind
 
 
 def execute_expr(run: Interpreter, node: ast.Expr) -> bool:
     """An expression as a statement; nothing follows a call that does not return."""
     run.expression(node.value)
+    if isinstance(node.value, ast.Call):
+        changed_by_library(run, node.value)
     return not (isinstance(node.value, ast.Call) and run.trace.values.get(node.value.func, NOTHING).paths() & library.NO_RETURN)
+
+
+def changed_by_library(run: Interpreter, node: ast.Call) -> None:
+    """A library's function whose result nobody takes changes what it is given: lists and arrays may hold the rest of it from here on.
+
+    What collectives change has rules of its own.
+    """
+    call = run.calls.get((node, run.stack))
+    paths = call.func.paths() if call is not None else frozenset()
+    if call is None or not paths or paths & library.COLLECTIVES or any(library.row_of(library.EFFECTS, path) is not None for path in paths):
+        return
+    given = [*zip(node.args, call.args, strict=False), *((k.value, call.keywords.get(k.arg or "", NOTHING)) for k in node.keywords)]
+    for expression, value in given:
+        rest = library.mixed([v for e, v in given if e is not expression], {})
+        kept = Origin("kept", node)
+        if not rest.of_kind("batch") or (value.of_kind("batch") and kept not in value.origins):
+            continue
+        put = Value(frozenset(), rest.origins | {kept}, "other")
+        run.events.append((Kind.CHANGE, expression, None, value))
+        for obj in value.instances():
+            if obj.path in library.COLLECTIONS:
+                run.set_attribute(obj, ELEMENT, put, False)
+        if isinstance(expression, ast.Name) and not value.objs and any(path.startswith("numpy.") for path in paths):
+            run.bind(expression.id, Value(frozenset(), value.origins | put.origins, "other", value.shape))
 
 
 def execute_return(run: Interpreter, node: ast.Return) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts.model import New
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import sampler
-from ddpify.rules.data.loader_call import CODE, LoaderCall
+from ddpify.rules.data.loader_call import LoaderCall, escaped
 
 TORCHS = "torch.utils.data.BatchSampler"
 _FIX = "give each rank its share of each batch: batch[rank::world_size]"
@@ -20,71 +19,55 @@ _SHARES = (
 )
 
 
-def shard(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     """Give each rank its share of each batch."""
-    context, run = site.context, site.context.facts.after
-    if any(k.arg is None for k in site.node.keywords) or site.when:
-        yield site.refuse("the loader's arguments cannot be seen")
-        return
-    found = run.value(given)
-    abouts = frozenset(n.about for n in site.discharges)
-    problem, fork, imports = sampler.same_draws(context, found, abouts)
-    if problem:
-        yield site.refuse(problem.replace("sampler", "batch sampler"), _FIX, given)
-        return
-    edits, needs = site.divided()
-    if found.instances() and all(o.path == TORCHS for o in found.instances()):
-        inside = _inside(context, found.instances(), abouts)
-        if inside is None:
-            yield site.refuse("the training loader draws by a batch sampler that is used in another way, too", _FIX, given)
-            return
-        yield Change(
-            CODE,
-            site.why,
-            context.tree.shown,
-            site.node,
-            tuple(edits + inside[0]),
-            imports,
-            site.level,
-            discharges=site.discharges,
-            needs=("rank_sampler", *inside[1], *needs, *fork),
-        )
-        return
+    context, value = site.context, site.context.facts.after.value(expression)
+    samplers = value.instances()
+    if site.spread or site.when:
+        return site.refuse("the loader's arguments cannot be seen")
+    if problem := sampler.differing_draws(site, value):
+        return site.refuse(problem.replace("sampler", "batch sampler"), _FIX, expression)
+    if samplers and all(o.path == TORCHS for o in samplers):
+        return _shared_inside(site, expression, samplers)
     if context.options.batch_size == "per-rank":
-        yield site.refuse("this batch sampler makes batches that all ranks share: they cannot be each rank's own", _FIX, given)
-        return
-    key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in found.instances()) else "rank_batch_sampler"
-    edits.append(Replace(given, f"{site.name(key)}({{0}})", (given,)))
-    yield Change(
-        CODE,
-        _SHARES,
-        context.tree.shown,
-        site.node,
-        (*edits, *sampler.inner_reads(site, "batch_sampler", "batches")),
-        imports,
-        Safety.NOTE,
-        discharges=site.discharges,
-        needs=(key, *needs, *fork),
-    )
+        return site.refuse("this batch sampler makes batches that all ranks share: they cannot be each rank's own", _FIX, expression)
+    key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in samplers) else "rank_batch_sampler"
+    forks, imports = sampler.forks(context, value)
+    divided, needs = site.divided()
+    share = Replace(expression, f"{site.name(key)}({{0}})", (expression,))
+    reads = sampler.inner_reads(site, "batch_sampler", "batches")
+    return site.change([*divided, share, *reads], (key, *needs, *forks), imports, _SHARES, Safety.NOTE)
 
 
-def _inside(context: Context, instances: frozenset[New], loaders: frozenset[ast.AST]) -> tuple[list[Edit], set[str]] | None:
-    """The edits of `BatchSampler(inner, batch_size, drop_last)` and what they need; None where they cannot be made."""
-    run, edits, needs = context.facts.after, list[Edit](), set[str]()
-    others = {o.node for call in run.trace.calls for o in call.result.instances() if run.is_loader(o)} - loaders
-    for other in others:
-        if any(run.attribute(o, "batch_sampler").instances() & instances for c in run.calls(other) for o in c.result.instances()):
-            return None
-    for node in {o.node for o in instances}:
-        if not isinstance(node, ast.Call) or not context.facts.is_edited(node) or any(k.arg is None for k in node.keywords):
-            return None
-        inner, size, drop = argument(node, 0, "sampler"), argument(node, 1, "batch_size"), argument(node, 2, "drop_last")
-        if inner is None or size is None or drop is None or any(o.path == TORCHS for o in run.value(inner).instances()):
-            return None
-        no = isinstance(drop, ast.Constant) and drop.value is False
-        dropping = "" if no else f", drop_last={context.source(drop)}".replace("{", "{{").replace("}", "}}")
-        edits.append(Replace(inner, f"{context.names['rank_sampler']}({{0}}{dropping})", (inner,)))
-        share, helpers = context.divided(size)
-        edits += share
-        needs.update(helpers)
-    return edits, needs
+def _shared_inside(site: LoaderCall, expression: ast.expr, samplers: frozenset[New]) -> Change | Finding:
+    """Give torch's `BatchSampler(inner, batch_size, drop_last)` this rank's share of the inner sampler, and its batch size."""
+    context, calls = site.context, {o.node for o in samplers}
+    shares = [share for call in calls if (share := _share_of_inner(context, call)) is not None]
+    if len(shares) < len(calls) or _serves_others(site, samplers):
+        return site.refuse("the training loader draws by a batch sampler that is used in another way, too", _FIX, expression)
+    forks, imports = sampler.forks(context, context.facts.after.value(expression))
+    edits, needs = site.divided()
+    for inner, helpers in shares:
+        edits += inner
+        needs += helpers
+    return site.change(edits, ("rank_sampler", *needs, *forks), imports)
+
+
+def _serves_others(site: LoaderCall, samplers: frozenset[New]) -> bool:
+    """Whether a loader that does not train draws by a batch sampler, too."""
+    run, trained = site.context.facts.after, {o.node for o in site.loaders}
+    loaders = (o for call in run.trace.calls for o in call.result.instances() if o.node not in trained and run.is_loader(o))
+    return any(run.attribute(o, "batch_sampler").instances() & samplers for o in loaders)
+
+
+def _share_of_inner(context: Context, node: ast.AST) -> tuple[list[Edit], list[str]] | None:
+    """The edits of a call of `BatchSampler`, and what they need; None where they cannot be made."""
+    if not isinstance(node, ast.Call) or not context.facts.is_edited(node) or any(k.arg is None for k in node.keywords):
+        return None
+    inner, size, drop = argument(node, 0, "sampler"), argument(node, 1, "batch_size"), argument(node, 2, "drop_last")
+    if inner is None or size is None or drop is None or any(o.path == TORCHS for o in context.facts.after.value(inner).instances()):
+        return None
+    keeps = isinstance(drop, ast.Constant) and drop.value is False
+    dropping = "" if keeps else f", drop_last={escaped(context.source(drop))}"
+    share, needs = context.divided(size)
+    return [Replace(inner, f"{context.names['rank_sampler']}({{0}}{dropping})", (inner,)), *share], list(needs)

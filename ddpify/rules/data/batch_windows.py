@@ -6,17 +6,20 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from ddpify.facts import batch_source, manual_batches
-from ddpify.facts.model import Call, Class, Func, Lit, New, Origin, Part, Tup, Value, join, paths_of
+from ddpify.facts.manual_batches import parts_of
+from ddpify.facts.model import Call, Class, Func, Lit, New, Obj, Origin, Part, Tup, Value, join, paths_of
 from ddpify.facts.tree import Tree, last_name, same, structure
 from ddpify.rules.context import Context
-from ddpify.rules.data import batch_size
+from ddpify.rules.data import batch_shapes
 
 SIDE_BY_SIDE = ("columns", "lines")
+RECIPE = "give each rank other rows of each batch, as many on all: x[i : i + B][rank::world_size]"
+COLUMNS = "give each rank its columns, data[:, rank::world_size], a hidden state of that many, and leave the steps through time whole"
+_REPEATS = frozenset(("tile", "repeat", "repeat_interleave", "linspace", "eye", "expand"))
+_COUNTING = frozenset("range xrange trange tqdm print format len int float min max round str isinstance info debug update log".split())
 _PICKS = frozenset(("narrow", "index_select", "select", "take", "gather"))
 _TIME_FIRST = ("torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.Transformer", "torch.nn.MultiheadAttention")
-RECIPE = "give each rank other rows of each batch, as many on all: x[i : i + B][rank::world_size]"
 _ORDER = "draw the order with torch.randperm, and let all ranks use rank 0's"
-COLUMNS = "give each rank its columns, data[:, rank::world_size], a hidden state of that many, and leave the steps through time whole"
 
 
 def other_than_samples(context: Context, trained: list[New]) -> tuple[str, str] | None:
@@ -24,22 +27,12 @@ def other_than_samples(context: Context, trained: list[New]) -> tuple[str, str] 
     known = context.facts.batch_sources
     if all(known[o.node].kind in SIDE_BY_SIDE for o in trained):
         return _states(context)
-    found = _through_time(context, set(trained)) or _other_draws(context, trained)
-    if found is not None:
-        return found
-    entry = _one_by_one(context, trained)
-    if entry is not None:
-        return (
-            f"`{ast.unparse(entry)}` is as long as a batch, of which every rank now has its share",
-            "use the rank's part of the batch size there",
-        )
-    found = _slices(context, trained)
-    if found is not None or not any(o.path == batch_source.DRAW for o in trained):
-        return found
+    reason = _through_time(context, set(trained)) or _other_draws(context, trained)
+    reason = reason or _one_by_one(context, trained) or _slices(context, trained)
     sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
-    if len(sizes) > 1:
+    if reason is None and len(sizes) > 1 and any(o.path == batch_source.DRAW for o in trained):
         return "what is drawn has several sizes, or another than a batch: which of them counts samples was not seen", RECIPE
-    return None
+    return reason
 
 
 def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None:
@@ -47,10 +40,8 @@ def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None
     run = context.facts.after
     for call in run.trace.calls:
         if call.node in context.training and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
-            return (
-                "the model takes up what it returned for the batch before: these slices are windows of time, not rows of samples",
-                COLUMNS,
-            )
+            why = "the model takes up what it returned for the batch before: these slices are windows of time, not rows of samples"
+            return why, COLUMNS
         if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & trained and a.scale == "sample" for a in call.args[:1]):
             return "the first dimension of this layer's input is time, not the batch", COLUMNS
         if call.method in batch_source.JOINS and any(_joined(context, a, trained) for a in call.args):
@@ -68,13 +59,11 @@ def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None
         if manual_batches.is_other_draw(run, node, known):
             return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", RECIPE
     drawn_from = manual_batches.drawn_at_steps(run, known)
-    for node in [n for n in known if isinstance(n, ast.Subscript) and any(o.node is n and o.path == batch_source.CUT for o in trained)]:
-        if drawn_from & {str(o) for o in run.value(node.value).of_kind("random")}:
-            return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
-    for call in run.trace.calls:
-        if "frac" in call.keywords and call.loops:
-            return f"`{ast.unparse(call.node)}` draws an order, and each rank may draw one of its own", _ORDER
-    return None
+    cut = [o.node for o in trained if o.path == batch_source.CUT and isinstance(o.node, ast.Subscript)]
+    if any(drawn_from & {str(o) for o in run.value(node.value).of_kind("random")} for node in cut):
+        return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
+    sampled = next((c for c in run.trace.calls if "frac" in c.keywords and c.loops), None)
+    return (f"`{ast.unparse(sampled.node)}` draws an order, and each rank may draw one of its own", _ORDER) if sampled is not None else None
 
 
 def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:
@@ -92,36 +81,39 @@ def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:
                 for n in ast.walk(around)
                 if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and structure(n.value) == data and _varies(n.slice)
             }
-        if any(_transposes(context, n) for n in (node.value, *_assigned_expressions(context, node.value))):
+        if any(_transposes(n) for n in (node.value, *_assigned_expressions(context, node.value))):
             return "the data is turned round: its columns are the batch, its rows are steps through time", COLUMNS
         paths = paths_of(run.value(node.value))
         if any(p.startswith("pandas.") for p in paths):
             return "this slices a table of pandas", "take the rows as a tensor first: torch.tensor(table.values)"
         if any(p.startswith("torch.utils.data.") for p in paths):
             return "this slices a data set", "let a DataLoader with a DistributedSampler make the batches"
-    if any(len(found) > 1 for found in bounds.values()):
+    if any(len(slices) > 1 for slices in bounds.values()):
         return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", COLUMNS
     return None
 
 
 def _states(context: Context) -> tuple[str, str] | None:
     """Why what is made for the samples of a batch, such as a hidden state, cannot be made for this rank's."""
-    run = context.facts.after
+    facts, run = context.facts, context.facts.after
     sized = set(calls_sized_by_batch(context))
     for call in run.trace.calls:
-        runs = context.facts.model_of(call.func) is not None
         passed = (*call.args, *call.keywords.values())
-        taken = [v for v in passed if _carried(context, v, call)] if call.node in context.training else []
-        if any(not any(o.of in sized for o in _all_origins(context, v) if o.kind == "sized") and not _may_be_none(v) for v in taken):
-            return "the state that the model carries on was not seen to be made for as many samples as a batch has", COLUMNS
-        given = [o.of for v in passed for o in _all_origins(context, v) if o.kind == "sized"]
-        if runs and call.node not in context.training and any(n in sized for n in given):
+        if call.node in context.training:
+            if any(not _may_be_none(v) and not _makers(context, v) & sized and _carried(context, v, call) for v in passed):
+                return "the state that the model carries on was not seen to be made for as many samples as a batch has", COLUMNS
+        elif facts.model_of(call.func) is not None and any(_makers(context, v) & sized for v in passed):
             return "a state made for the batches of the training is used elsewhere, too", COLUMNS
     for node in sized:
-        stacks = [c.stack for c in run.calls(node)]
-        if any(not any(t.backward.stack[: len(s)] == s for t in context.facts.loops) for s in stacks) or not context.facts.is_edited(node):
+        trains = all(any(t.backward.stack[: len(c.stack)] == c.stack for t in facts.loops) for c in run.calls(node))
+        if not trains or not facts.is_edited(node):
             return f"`{ast.unparse(node)}` is made for the batches of the training, and elsewhere", COLUMNS
     return None
+
+
+def _makers(context: Context, value: Value) -> set[object]:
+    """The calls, handed a number of samples, that made a value or what it holds."""
+    return {o.of for o in _all_origins(context, value) if o.kind == "sized"}
 
 
 def _may_be_none(value: Value) -> bool:
@@ -131,75 +123,66 @@ def _may_be_none(value: Value) -> bool:
 def calls_sized_by_batch(context: Context) -> list[ast.AST]:
     """The calls of the entry, handed the number of samples of a batch, whose result reaches a loss."""
     known = context.facts.batch_sources
-    found = {n for t in context.facts.loops for n in t.loss.of_kind("sized") if n in known and known[n].kind == "state"}
-    inner = {n for n in found for c in context.facts.after.calls(n) if found & set(c.stack)}
-    return sorted(found - inner, key=lambda n: getattr(n, "lineno", 0))
+    calls = {n for t in context.facts.loops for n in t.loss.of_kind("sized") if n in known and known[n].kind == "state"}
+    inner = {n for n in calls for c in context.facts.after.calls(n) if calls & set(c.stack)}
+    return sorted(calls - inner, key=lambda n: getattr(n, "lineno", 0))
 
 
 def _all_origins(context: Context, value: Value, depth: int = 0) -> frozenset[Origin]:
     """The origins of a value and of what it holds."""
-    run, out = context.facts.after, set(value.origins)
+    run, out = context.facts.after, value.origins
     for obj in value.objs if depth < 5 else ():
-        held = (
-            obj.items
-            if isinstance(obj, Tup)
-            else (run.attribute(obj, "[]"), run.attribute(obj, "iterable"))
-            if isinstance(obj, New)
-            else ()
-        )
-        for inner in held:
+        parts = [run.attribute(obj, name) for name in ("[]", "iterable")] if isinstance(obj, New) else []
+        for inner in obj.items if isinstance(obj, Tup) else parts:
             out |= _all_origins(context, inner, depth + 1)
-    return frozenset(out)
+    return out
 
 
 def _varies(rows: ast.Slice) -> bool:
-    return any(isinstance(n, ast.Name) for bound in (rows.lower,) if bound is not None for n in ast.walk(bound))
+    return rows.lower is not None and any(isinstance(n, ast.Name) for n in ast.walk(rows.lower))
 
 
 def _otherwise(context: Context) -> ast.expr | None:
     """What else in a loss is picked from data by the number of the step, or by chance."""
-    run = context.facts.after
-    steps = context.facts.training_loops
+    run, steps = context.facts.after, context.facts.training_loops
     moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind == "random" or (o.kind == "index" and o.of in steps)}
     for tree in context.facts.trees.values() if moving else ():
-        for node in tree.nodes():
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-                bounds = [b.lower or b if isinstance(b, ast.Slice) else b for b in getattr(node.slice, "elts", [node.slice])]
-                index = join([run.value(b) for b in bounds])
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PICKS:
-                index = join([run.value(a) for a in node.args])
-            else:
-                continue
-            if _in_module(context, tree, node):
-                continue
-            if index.origins & moving and not index.batches() and not run.value(node).batches() and node not in context.facts.batch_sources:
+        for node in tree.of(ast.Subscript, ast.Call):
+            index = join([run.value(n) for n in _picked_by(node)])
+            own = index.origins & moving and not index.batches() and not run.value(node).batches()
+            if own and node not in context.facts.batch_sources and not _in_module(context, tree, node):
                 return node
     return None
 
 
-_REPEATS = frozenset(("tile", "repeat", "repeat_interleave", "linspace", "eye", "expand"))
+def _picked_by(node: ast.expr) -> list[ast.expr]:
+    """The places at which an expression reads data: its index, the starts of its slices, or the arguments of a method that picks."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        return [index.lower or index if isinstance(index, ast.Slice) else index for index in parts_of([node.slice])]
+    picks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PICKS
+    return node.args if picks and isinstance(node, ast.Call) else []
 
-_COUNTING = frozenset("range xrange trange tqdm print format len int float min max round str isinstance info debug update log".split())
 
-
-def _one_by_one(context: Context, trained: list[New]) -> ast.expr | None:
-    """What is made with the batch size of a draw, outside of the training step."""
+def _one_by_one(context: Context, trained: list[New]) -> tuple[str, str] | None:
+    """Whether something else is made with the batch size of a draw: by a comprehension, or by a call that may make as many."""
     run = context.facts.after
-    sources = {
-        o for cut in trained if cut.path == batch_source.DRAW for o in run.attribute(cut, "batch_size").objs if isinstance(o, (Part, Lit))
-    }
-    for tree in context.facts.trees.values() if sources else ():
-        for node in tree.nodes():
-            if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and node not in context.facts.batch_sources:
-                over = node.generators[0].iter
-                sizes = over.args if isinstance(over, ast.Call) and "range" in run.value(over.func).paths() else []
-            elif isinstance(node, ast.Call) and node not in context.facts.batch_sources and _may_size_by_argument(context, node):
-                sizes = manual_batches.size_arguments(node)
-            else:
-                continue
-            if any(run.value(s).objs & sources and not run.value(s).of_kind("world") for s in sizes):
-                return node
+    drawn = [run.attribute(o, "batch_size") for o in trained if o.path == batch_source.DRAW]
+    numbers = {o for size in drawn for o in size.objs if isinstance(o, (Part, Lit))}
+    for tree in context.facts.trees.values() if numbers else ():
+        for node in tree.of(ast.ListComp, ast.GeneratorExp, ast.Call):
+            sizes = _sizes_in(context, node) if node not in context.facts.batch_sources else []
+            if any(run.value(s).objs & numbers and not run.value(s).of_kind("world") for s in sizes):
+                why = f"`{ast.unparse(node)}` is as long as a batch, of which every rank now has its share"
+                return why, "use the rank's part of the batch size there"
     return None
+
+
+def _sizes_in(context: Context, node: ast.expr) -> list[ast.expr]:
+    """The numbers that what a call or a comprehension makes may be as long as."""
+    if isinstance(node, ast.Call):
+        return manual_batches.size_arguments(node) if _may_size_by_argument(context, node) else []
+    over = node.generators[0].iter if isinstance(node, (ast.ListComp, ast.GeneratorExp)) else None
+    return over.args if isinstance(over, ast.Call) and "range" in context.facts.after.value(over.func).paths() else []
 
 
 def _may_size_by_argument(context: Context, node: ast.Call) -> bool:
@@ -210,7 +193,7 @@ def _may_size_by_argument(context: Context, node: ast.Call) -> bool:
     if name in _COUNTING or any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs):
         return False
     steps = {t.batch.node for t in context.facts.loops if t.batch is not None}
-    return name not in batch_size.SHAPES and any(loop.node in steps for call in run.calls(node) for loop in call.loops)
+    return name not in batch_shapes.SHAPES and any(loop.node in steps for call in run.calls(node) for loop in call.loops)
 
 
 def _in_module(context: Context, tree: Tree, node: ast.AST) -> bool:
@@ -224,32 +207,28 @@ def _carried(context: Context, value: Value, call: Call) -> bool:
     """Whether a forward's argument is what it returned the time before: by its origin, or by a name that a loop carries round."""
     if any(isinstance(o.of, tuple) and o.of[0] is call.node for o in _all_origins(context, value) if o.kind == "output"):
         return True
-    for node in (call.node, *call.stack):
-        tree = next((t for t in context.facts.trees.values() if node in t.parent), None)
-        statement = tree.statement(node) if tree is not None else None
-        loop = next((up for up in tree.path(node) if isinstance(up, (ast.For, ast.While))), None) if tree is not None else None
-        if not isinstance(node, ast.Call) or not isinstance(statement, ast.Assign) or loop is None:
-            continue
-        run = context.facts.after
-        written = [e for t in statement.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
-        taken = [a for a in (*node.args, *(k.value for k in node.keywords)) if run.value(a) == value]
-        again = [e for e in written if any(run.scopes.same(e, a) for a in taken)]
-        if any(run.definitions.exposed(loop, run.definitions.variable(e)) for e in again):
-            return True
-    return False
+    return any(_by_name(context, value, node) for node in (call.node, *call.stack) if isinstance(node, ast.Call))
 
 
-def _time_first(obj: object) -> bool:
-    made = obj.node if isinstance(obj, New) else None
-    return (
-        isinstance(obj, New)
-        and obj.path.startswith(_TIME_FIRST)
-        and not (isinstance(made, ast.Call) and any(k.arg == "batch_first" and not _is_false(k.value) for k in made.keywords))
-    )
+def _by_name(context: Context, value: Value, node: ast.Call) -> bool:
+    """Whether a call is handed a value by a name that it is assigned to, and a loop carries the name round."""
+    run = context.facts.after
+    tree = run.scopes.tree(node)
+    statement = tree.statement(node) if tree is not None else None
+    loop = next((up for up in tree.path(node) if isinstance(up, (ast.For, ast.While))), None) if tree is not None else None
+    if loop is None or not isinstance(statement, ast.Assign):
+        return False
+    passed = [a for a in (*node.args, *(k.value for k in node.keywords)) if run.value(a) == value]
+    again = (name for name in parts_of(statement.targets) if any(run.scopes.same(name, a) for a in passed))
+    return any(run.definitions.exposed(loop, run.definitions.variable(name)) for name in again)
 
 
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
+def _time_first(obj: Obj) -> bool:
+    """Whether an object is a layer whose input has time as its first dimension."""
+    if not isinstance(obj, New) or not obj.path.startswith(_TIME_FIRST):
+        return False
+    keywords = obj.node.keywords if isinstance(obj.node, ast.Call) else []
+    return not any(k.arg == "batch_first" and not (isinstance(k.value, ast.Constant) and k.value.value is False) for k in keywords)
 
 
 def _joined(context: Context, value: Value, mine: set[New]) -> bool:
@@ -259,28 +238,24 @@ def _joined(context: Context, value: Value, mine: set[New]) -> bool:
     return any(v.scale == "sample" and v.batches() & mine and not v.of_kind("forward") for v in entries)
 
 
-def _transposes(context: Context, node: ast.expr) -> bool:
-    return any((isinstance(n, ast.Attribute) and n.attr in ("t", "T", "mT", "transpose", "permute")) for n in ast.walk(node))
+def _transposes(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr in ("t", "T", "mT", "transpose", "permute") for n in ast.walk(node))
 
 
 def _assigned_expressions(context: Context, node: ast.expr) -> Iterator[ast.expr]:
     """What the name of some data was given, anywhere, and what the function returns that made it."""
     if not isinstance(node, ast.Name):
         return
-    run = context.facts.after
-    for tree in context.facts.trees.values():
-        for other in tree.nodes():
-            if not (isinstance(other, ast.Assign) and any(same(t, node) for t in other.targets)):
-                continue
-            yield other.value
-            called = run.value(other.value.func).objs if isinstance(other.value, ast.Call) else ()
-            for func in called:
-                if isinstance(func, Func):
-                    yield from (n for n in ast.walk(func.node) if isinstance(n, ast.expr))
+    assigned = [s for tree in context.facts.trees.values() for s in tree.of(ast.Assign) if any(same(t, node) for t in s.targets)]
+    for value in (s.value for s in assigned):
+        yield value
+        for func in context.facts.after.value(value.func).objs if isinstance(value, ast.Call) else ():
+            if isinstance(func, Func):
+                yield from (n for n in ast.walk(func.node) if isinstance(n, ast.expr))
 
 
 def _number(context: Context, size: ast.expr) -> object:
     """What makes two sizes the same."""
     objs = context.facts.after.value(size).objs
-    only = next(iter(objs)) if len(objs) == 1 else None
-    return only.value if isinstance(only, Lit) else only if only is not None else ast.unparse(size)
+    only = next(iter(objs)) if len(objs) == 1 else structure(size)
+    return only.value if isinstance(only, Lit) else only

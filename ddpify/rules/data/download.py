@@ -1,6 +1,6 @@
 """Let one rank of each node download, the others wait.
 
-What it does: a statement that makes a data set with `download=True` goes under `with first_on_node():`.
+What it does: a statement that makes a data set with `download=True` goes under `with first_on_node():`, with the `with` around it.
 Why: all ranks would write the same files at once, and read them half-written.
 Safety: safe; the barrier is passed once by every rank.
 References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier
@@ -11,10 +11,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, Under
+from ddpify.edits import Under
+from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.model import Class, Func
+from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data.turns import in_turns
 
 CODE = "DDP302"
 TITLE = "download once per node"
@@ -45,66 +48,49 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+_WHY = "one rank of each node downloads, the others wait for it"
+_AT_ONCE = "every rank would download these files at once"
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Guard downloads in the entry, report them elsewhere."""
-    header = f"with {context.names['first_on_node']}()"
+    """Guard downloads in the edited files, report them elsewhere."""
+    loaders = (o.node for o in context.facts.loaders if isinstance(o.node, ast.Call))
+    given = (argument(node, 0, "dataset") for node in loaders)
+    named = {n for dataset in given if dataset is not None and before_loader(context, dataset) for n in ast.walk(dataset)}
     done: set[ast.stmt] = set()
-    extracted = {
-        n
-        for loader in context.facts.loaders
-        if isinstance(loader.node, ast.Call)
-        for n in ast.walk(argument(loader.node, 0, "dataset") or loader.node)
-        if n is not loader.node
-    }
     for tree in context.facts.trees.values():
         for node in tree.of(ast.Call):
-            if not _downloads(node) or node in extracted or tree.statement(node) not in context.facts.after.trace.visited:
-                continue
-            statement = tree.statement(node)
-            own = [o for o in context.facts.after.value(node.func).objs if isinstance(o, (Class, Func))]
-            if own and not all(_hands_on(context, o) for o in own):
-                continue  # the project's own: the call inside it is the one to guard
-            if any(_guarded(up) for up in tree.ancestors(node)) or any(
-                _guarded(up)
-                for c in context.facts.after.calls(node)
-                for n in c.stack
-                if context.facts.is_edited(n)
-                for up in context.tree.ancestors(n)
-            ):
-                continue
-            if tree.name != "__main__":
-                callers = _callers(context, node)
-                for caller in callers:
-                    if caller not in done:
-                        done.add(caller)
-                        yield Change(
-                            CODE,
-                            "one rank of each node downloads, the others wait for it",
-                            context.tree.shown,
-                            caller,
-                            (Under(caller, header),),
-                            needs=("first_on_node",),
-                        )
-                if callers:
-                    continue
-                if tree not in context.tree.trees:
-                    fix = "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it"
-                    yield context.manual(CODE, node, "every rank would download these files at once", fix)
-                    continue
-            if statement not in done:
-                done.add(statement)
-                edits: tuple[Edit, ...] = (Under(statement, header),)
-                if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
-                    yield context.manual(
-                        CODE,
-                        node,
-                        "every rank would download these files at once",
-                        f"move it into a statement of its own under `{header}:`",
-                    )
-                    continue
-                yield Change(
-                    CODE, "one rank of each node downloads, the others wait for it", tree.shown, statement, edits, needs=("first_on_node",)
-                )
+            if node not in named and _is_unguarded(context, tree, node):
+                yield from _guard(context, tree, node, done)
+
+
+def _is_unguarded(context: Context, tree: Tree, node: ast.Call) -> bool:
+    """Whether a call downloads, itself, on all ranks at once."""
+    run = context.facts.after
+    if not _downloads(node) or tree.statement(node) not in run.trace.visited or one_rank_ahead(run, tree, node):
+        return False
+    own = [o for o in run.value(node.func).objs if isinstance(o, (Class, Func))]
+    if own and not all(_hands_on(context, o) for o in own):
+        return False  # the project's own: the call inside it is the one to guard
+    return not any(one_rank_ahead(run, context.tree, n) for c in run.calls(node) for n in c.stack if context.facts.is_edited(n))
+
+
+def _guard(context: Context, tree: Tree, node: ast.Call, done: set[ast.stmt]) -> Iterator[Change | Finding]:
+    """Let one rank go ahead in the statement of a download, or, in another module, in the statements that lead to it."""
+    header = f"with {context.names['first_on_node']}()"
+    callers = _callers(context, node) if tree.name != "__main__" else []
+    statements = callers or [tree.statement(node)]
+    if not callers and tree not in context.tree.trees:
+        fix = "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it"
+        yield context.manual(CODE, node, _AT_ONCE, fix)
+        return
+    for statement in dict.fromkeys(turn for s in statements for turn in in_turns(context, s) if turn not in done):
+        done.add(statement)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.With)):
+            shown = context.tree.shown if callers else tree.shown
+            yield Change(CODE, _WHY, shown, statement, (Under(statement, header),), needs=("first_on_node",))
+        else:
+            yield context.manual(CODE, node, _AT_ONCE, f"move it into a statement of its own under `{header}:`")
 
 
 def _downloads(node: ast.Call) -> bool:
@@ -124,6 +110,14 @@ def downloads(node: ast.expr) -> bool:
     return any(isinstance(n, ast.Call) and _downloads(n) for n in ast.walk(node))
 
 
+def before_loader(context: Context, dataset: ast.expr) -> bool:
+    """Whether a data set that a loader is given is downloaded in a statement before the loader, which is made by the loader's rule."""
+    if not downloads(dataset) or not context.facts.is_edited(dataset):
+        return False
+    statement = context.tree.statement(dataset)
+    return in_turns(context, statement) == [statement]
+
+
 def _callers(context: Context, node: ast.AST) -> list[ast.stmt]:
     """The statements of the entry that lead to a download in another module and do nothing that all ranks must do together."""
     statements: dict[ast.stmt, None] = {}
@@ -132,9 +126,9 @@ def _callers(context: Context, node: ast.AST) -> list[ast.stmt]:
         if not calls or calls[-1] in context.training or _wraps(context, calls[-1]):
             return []
         statements[context.tree.statement(calls[-1])] = None
-    plain = all(isinstance(s, (ast.Assign, ast.Expr, ast.AnnAssign)) for s in statements)
-    guarded = any(_guarded(up) for s in statements for up in context.tree.ancestors(s))
-    return list(statements) if plain and not guarded else []
+    run, tree = context.facts.after, context.tree
+    free = (isinstance(s, (ast.Assign, ast.Expr, ast.AnnAssign)) and not one_rank_ahead(run, tree, s) for s in statements)
+    return list(statements) if all(free) else []
 
 
 def _wraps(context: Context, node: ast.AST) -> bool:
@@ -148,10 +142,3 @@ def _wraps(context: Context, node: ast.AST) -> bool:
                 if isinstance(obj, Class) and functions & set(obj.node.body):
                     return True
     return False
-
-
-def _guarded(up: ast.AST) -> bool:
-    return isinstance(up, ast.With) and any(
-        isinstance(i.context_expr, ast.Call) and isinstance(i.context_expr.func, ast.Name) and "first" in i.context_expr.func.id
-        for i in up.items
-    )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Under
+from ddpify.facts import library
 from ddpify.facts.model import NOTHING, Class, Ext, Func, Module, New, Obj
 from ddpify.facts.names import canonical
 from ddpify.records import dataclass, field
@@ -19,7 +20,6 @@ _TORCH = frozenset(
         RandomSampler SubsetRandomSampler WeightedRandomSampler
     """.split()
 )
-_IN_PLACE = frozenset(("random_", "normal_", "uniform_", "exponential_", "bernoulli_", "geometric_", "cauchy_", "log_normal_"))
 _SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"numpy.random.{n}" for n in _OWN), "random.Random"))
 _UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
 _COMPUTES = (
@@ -57,21 +57,20 @@ class Draws:
                 for inner in value.objs:
                     self.instance(inner)
 
-    def _definition(self, found: Class | Func) -> None:
-        if found.node in self.seen:
+    def _definition(self, code: Class | Func) -> None:
+        if code.node in self.seen:
             return
-        self.seen.add(found.node)
-        self.code(found.node, found.file)
-        for base in found.bases if isinstance(found, Class) else ():
-            for b in base.objs:
-                if isinstance(b, Class):
-                    self._definition(b)
+        self.seen.add(code.node)
+        self.code(code.node, code.file)
+        for base in (o for value in code.bases for o in value.objs) if isinstance(code, Class) else ():
+            if isinstance(base, Class):
+                self._definition(base)
 
     def code(self, root: ast.AST, file: str) -> None:
         """Follow a piece of code: what it names, and the project's own that it names."""
         inner: set[ast.AST] = set()
         for node in _outermost(root):
-            if isinstance(node, ast.Attribute) and node.attr in _IN_PLACE:
+            if isinstance(node, ast.Attribute) and node.attr in library.FILLS:
                 self.generators.add("torch")
             if not isinstance(node, (ast.Name, ast.Attribute)) or node in inner:
                 continue
@@ -94,12 +93,10 @@ class Draws:
                     out.add(Ext(canonical(f"{obj.path}.{node.attr}")))
                 elif isinstance(obj, Module):
                     out |= self.context.facts.after.memory.get((obj.name, node.attr), NOTHING).objs
-                elif isinstance(obj, New):
-                    return frozenset((obj,))  # a method of an object of the module
             return frozenset(out)
         if isinstance(node, ast.Name):
-            found = self.context.facts.after.value(node).objs or self.context.facts.after.memory.get((file, node.id), NOTHING).objs
-            return frozenset(o for o in found if isinstance(o, (Ext, Class, Func, Module)))
+            objs = self.context.facts.after.value(node).objs or self.context.facts.after.memory.get((file, node.id), NOTHING).objs
+            return frozenset(o for o in objs if isinstance(o, (Ext, Class, Func, Module)))
         return frozenset()
 
     def _path(self, path: str, node: ast.AST) -> None:
@@ -129,10 +126,8 @@ class Draws:
     def _call(self, node: ast.AST) -> ast.Call | None:
         if isinstance(node, ast.Call):
             return node
-        try:
-            up = self.context.facts.tree_of(node).parent.get(node)
-        except KeyError:
-            return None
+        tree = self.context.facts.after.scopes.tree(node)
+        up = tree.parent.get(node) if tree is not None else None
         return up if isinstance(up, ast.Call) and up.func is node else None
 
 
@@ -162,6 +157,13 @@ def bound(context: Context, root: str) -> str:
     return ""
 
 
+def generator_name(context: Context, root: str) -> str | None:
+    """What names a library's generator in the entry: its own import, or else the usual one; None where that is a name of something else."""
+    usual = {"numpy": "np.random"}.get(root, root)
+    own = "torch" if root == "torch" else bound(context, root)
+    return own or (None if usual.partition(".")[0] in context.tree.bound else usual)
+
+
 def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
     """Whether all ranks draw what rank 0 draws where one of some calls, each of which is made by the one before, stands."""
     for node in nodes:
@@ -176,10 +178,10 @@ def under_rank_zero(context: Context, code: str, why: str, statement: ast.stmt, 
     """Let all ranks draw in a statement what rank 0 draws, by generators of some libraries; None where one has no name in the entry."""
     needs = ["drawn_by_rank_zero"]
     for root in sorted({"sklearn": "numpy"}.get(root, root) for root in roots):
-        name = "torch" if root == "torch" else bound(context, root)
-        if not name and ("np" if root == "numpy" else root) in context.tree.bound:
+        name = generator_name(context, root)
+        if name is None:
             return None
-        needs.append(f"draws:{root}:{name or ('np.random' if root == 'numpy' else root)}")
+        needs.append(f"draws:{root}:{name}")
     edit = Under(statement, f"with {context.names['drawn_by_rank_zero']}()", along=True)
     return Change(code, why, context.tree.shown, statement, (edit,), needs=tuple(needs))
 
@@ -198,7 +200,7 @@ def redrawn(context: Context) -> dict[ast.Call, Draws]:
             o for o in call.func.objs if isinstance(o, Func) and o.owner in drawn_from and getattr(o.owner, "node", None) not in call.stack
         )  # not those that the making of the object runs
         if call.node not in out and around & training and not around & batches and methods:
-            found = of(context, methods)
-            if found.generators and not by_rank_zero(context, [call.node]):
-                out[call.node] = found
+            drawn = of(context, methods)
+            if drawn.generators and not by_rank_zero(context, [call.node]):
+                out[call.node] = drawn
     return out

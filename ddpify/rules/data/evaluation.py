@@ -12,18 +12,19 @@ References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Samp
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.effects import of_run
-from ddpify.facts.model import New
+from ddpify.facts.model import Call, New
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, is_none, is_number
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data.evaluation_loops import normalised_models, obstacle
-from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.data.evaluation_loops import normalised_models, obstacle, only_shown
+from ddpify.rules.data.loader_call import POSITIONS, escaped
+from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.live_out import live_out
 
 CODE = "DDP304"
@@ -90,66 +91,62 @@ _HARMLESS = frozenset(("enumerate", "len", "tqdm.tqdm", "print", "isinstance", "
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Give the loaders that are sharded their sampler, and say why others are not."""
-    tree, names = context.tree, context.names
-    done: set[ast.AST] = set()
-    for loader in sorted(context.sharded_evaluation, key=lambda o: getattr(o.node, "lineno", 0)):
-        node = loader.node
-        if node in done or _is_sharded(context, loader) or not isinstance(node, ast.Call):
-            continue
-        done.add(node)
-        dataset, size = argument(node, 0, "dataset"), argument(node, 1, "batch_size")
-        assert dataset is not None
-        name, edits = context.source(dataset), list[Edit]()
-        if not isinstance(dataset, (ast.Name, ast.Attribute)):
-            fresh = FreshName(("val_dataset", "test_dataset", "eval_dataset"), node)
-            name = str(fresh)
-            edits += [InsertBefore(tree.statement(node), f"{name} = {{0}}", (dataset,), (fresh,)), Replace(dataset, name)]
-        batch = context.source(size) if size is not None else "1"
-        sampler = f"{names['batches_of_rank']}({name}, {batch})".replace("{", "{{").replace("}", "}}")
-        edits.append(SetArgument(node, "sampler", sampler))
-        workers = argument(node, 5, "num_workers")
-        needs = ["batches_of_rank"]
-        if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
-            edits.append(Replace(workers, f"{names['workers_per_rank']}({{0}})", (workers,)))
-            needs.append("workers_per_rank")
-        yield Change(CODE, "each rank evaluates every N-th batch, and none twice", tree.shown, node, tuple(edits), needs=tuple(needs))
+    loaders = sorted(context.sharded_evaluation, key=lambda o: getattr(o.node, "lineno", 0))
+    for node in dict.fromkeys(o.node for o in loaders if not _is_sharded(context, o)):
+        if isinstance(node, ast.Call):
+            yield _given_sampler(context, node)
     yield from _loops(context)
     yield from _replicated_loops(context)
 
 
+def _given_sampler(context: Context, node: ast.Call) -> Change:
+    """The change of a loader to one that draws every N-th batch."""
+    names = context.names
+    dataset, size, workers = argument(node, 0, "dataset"), argument(node, 1, "batch_size"), argument(node, 5, "num_workers")
+    assert dataset is not None
+    name, edits, needs = context.source(dataset), list[Edit](), ["batches_of_rank"]
+    if not isinstance(dataset, (ast.Name, ast.Attribute)):
+        fresh = FreshName(("val_dataset", "test_dataset", "eval_dataset"), node)
+        name = str(fresh)
+        edits += [InsertBefore(context.tree.statement(node), f"{name} = {{0}}", (dataset,), (fresh,)), Replace(dataset, name)]
+    batch = context.source(size) if size is not None else "1"
+    edits.append(SetArgument(node, "sampler", escaped(f"{names['batches_of_rank']}({name}, {batch})")))
+    if workers is not None and not is_number(workers, 0):
+        edits.append(Replace(workers, f"{names['workers_per_rank']}({{0}})", (workers,)))
+        needs.append("workers_per_rank")
+    why = "each rank evaluates every N-th batch, and none twice"
+    return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=tuple(needs))
+
+
 def _replicated_loops(context: Context) -> Iterator[Finding]:
     """Why loops that only evaluate run over all of the data on every rank."""
-    run = context.facts.after
-    if context.options.eval == "replicate":
+    run, asked = context.facts.after, context.options.eval
+    if asked == "replicate":
         return
-    trial = Context(
-        context.facts,
-        context.options,
-        frozenset(o for o in _others(context) if _default_sampling(context, o)) | context.sharded_evaluation,
-    )
+    trial = _trial(context, {o for o in _others(context) if _default_sampling(context, o)} | context.sharded_evaluation)
     effects = of_run(context.facts)
-    for loop in context.tree.nodes():
-        over = run.value(loop).batches() if isinstance(loop, ast.For) else frozenset()
-        if (
-            isinstance(loop, ast.For)
-            and over
-            and not over & context.sharded_loaders
-            and any(map(run.is_loader, over))
-            and not _iterates_results(run, loop)
-        ):
-            why = obstacle(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
-            asked = context.options.eval == "shard"
-            text = f"every rank evaluates all of this, not a share, since {why}"
-            yield context.manual(CODE, loop, text, level=Safety.REVIEW if asked else Safety.NOTE)
-            metric = next((x for x in live_out(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.instances())), None)
-            if metric is not None:
-                yield context.manual(
-                    CODE,
-                    metric.node,
-                    f"`{metric.name}` adds up what all ranks saw, and here each saw all of the data",
-                    "make this metric with sync_on_compute=False",
-                    level=Safety.REVIEW,
-                )
+    for loop, over in _evaluations(context):
+        if over & context.sharded_loaders or not any(map(run.is_loader, over)):
+            continue
+        why = obstacle(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
+        text = f"every rank evaluates all of this, not a share, since {why}"
+        yield context.manual(CODE, loop, text, level=Safety.REVIEW if asked == "shard" else Safety.NOTE)
+        metric = next((x for x in live_out(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.instances())), None)
+        if metric is not None:
+            why = f"`{metric.name}` adds up what all ranks saw, and here each saw all of the data"
+            yield context.manual(CODE, metric.node, why, "make this metric with sync_on_compute=False", level=Safety.REVIEW)
+
+
+def _trial(context: Context, sharded: Iterable[New]) -> Context:
+    """The context of the same script with some loaders sharded."""
+    return Context(context.facts, context.options, frozenset(sharded))
+
+
+def _evaluations(context: Context) -> list[tuple[ast.For, frozenset[New]]]:
+    """The loops that draw batches, other than those through a dict of results, and what makes these batches."""
+    run = context.facts.after
+    loops = [(loop, run.value(loop).batches()) for loop in context.tree.of(ast.For)]
+    return [(loop, over) for loop, over in loops if over and not _iterates_results(run, loop)]
 
 
 def _others(context: Context) -> set[New]:
@@ -162,67 +159,46 @@ def _others(context: Context) -> set[New]:
 
 def _loops(context: Context) -> Iterator[Change]:
     """Before a loop over sharded batches the model's buffers are broadcast; after it, the number of batches is summed."""
-    run, tree, names = context.facts.after, context.tree, context.names
-    for loop in tree.nodes():
-        if not isinstance(loop, ast.For):
-            continue
-        loaders = {o for o in run.value(loop).batches() if o in context.sharded_evaluation}
-        if not loaders or all(_is_sharded(context, o) for o in loaders):
+    tree, names = context.tree, context.names
+    for loop in tree.of(ast.For):
+        loaders = context.facts.after.value(loop).batches() & context.sharded_evaluation
+        if all(_is_sharded(context, o) for o in loaders):
             continue
         for model in normalised_models(context, loop) or ():
-            yield Change(
-                CODE,
-                "batch norm statistics differ between ranks after a step: all evaluate rank 0's",
-                tree.shown,
-                loop,
-                (
-                    InsertBefore(
-                        loop, f"for buffer in {model}.buffers():  # batch norm's statistics\n    {names['dist']}.broadcast(buffer, 0)"
-                    ),
-                ),
-                (f"import torch.distributed as {names['dist']}",),
-            )
+            why = "batch norm statistics differ between ranks after a step: all evaluate rank 0's"
+            text = f"for buffer in {model}.buffers():  # batch norm's statistics\n    {names['dist']}.broadcast(buffer, 0)"
+            yield Change(CODE, why, tree.shown, loop, (InsertBefore(loop, text),), (f"import torch.distributed as {names['dist']}",))
         lengths = list(_lengths(context, loop, loaders))
         if lengths:
             first = min((tree.statement(n) for n in lengths), key=lambda s: s.lineno)
             name = FreshName(("num_batches", "batches_of_all", "total_batches"), loop)
             line = f"{name} = {names['sum_over_ranks']}({context.source(lengths[0])})"
-            yield Change(
-                CODE,
-                "a rank's loader has its own batches only; the average is over those of all",
-                tree.shown,
-                first,
-                (InsertAfter(loop, line, (name,)), *(Replace(n, str(name)) for n in lengths)),
-                needs=("sum_over_ranks",),
-            )
+            why = "a rank's loader has its own batches only; the average is over those of all"
+            edits: tuple[Edit, ...] = (InsertAfter(loop, line, (name,)), *(Replace(n, str(name)) for n in lengths))
+            yield Change(CODE, why, tree.shown, first, edits, needs=("sum_over_ranks",))
 
 
 def sharded_loaders(context: Context) -> frozenset[New]:
     """The loaders of evaluation that are sharded over the ranks: by the script, or by this rule, with all that share a loop with them."""
-    run = context.facts.after
-    trained = set(context.facts.loaders)
     others = _others(context)
     already = {o for o in others if _is_sharded(context, o)}
     if context.options.eval == "replicate":
         return frozenset(already)
-    candidates = {o for o in others - already if _default_sampling(context, o)}
-    nodes = {n for n in (o.node for o in others | trained) if any(o.node is n and o not in candidates for o in others | trained)}
-    candidates = {o for o in candidates if o.node not in nodes}
-    through = [n for n in context.tree.nodes() if isinstance(n, ast.For) and not _iterates_results(run, n)]
-    loops = {n: over for n in through if (over := run.value(n).batches()) & others}
-    trial = Context(context.facts, context.options, frozenset(candidates | already))
-    effects = of_run(context.facts)
-    while candidates:
-        fine = {n for n, over in loops.items() if over <= candidates | already and not obstacle(trial, effects, n)}
-        remaining = {
-            o
-            for o in candidates
-            if all(n in fine for n, over in loops.items() if o in over) and any(o in over for over in loops.values()) and _seen(context, o)
-        }
-        if remaining == candidates:
-            break
-        candidates = remaining
+    candidates = _candidates(context, others - already, already.union(context.facts.loaders))
+    loops = {loop: over for loop, over in _evaluations(context) if over & others}
+    trial, effects = _trial(context, candidates | already), of_run(context.facts)
+    free = {n for n, over in loops.items() if over <= candidates | already and not obstacle(trial, effects, n)}
+    candidates = {o for o in candidates if any(o in over for over in loops.values()) and _seen(context, o)}
+    while stuck := {o for n, over in loops.items() if n not in free or not over <= candidates | already for o in over} & candidates:
+        candidates -= stuck
     return frozenset(candidates | already)
+
+
+def _candidates(context: Context, loaders: set[New], others: set[New]) -> set[New]:
+    """Those of some loaders that draw in order, and whose call makes no others."""
+    plain = {o for o in loaders if _default_sampling(context, o)}
+    mixed = {o.node for o in others | loaders - plain}
+    return {o for o in plain if o.node not in mixed}
 
 
 def _iterates_results(run: Run, loop: ast.For) -> bool:
@@ -241,57 +217,50 @@ def _is_sharded(context: Context, loader: New) -> bool:
 def _default_sampling(context: Context, loader: New) -> bool:
     """Whether a loader is made by a plain call: in order, whole, with default sampling, over data with a length."""
     node, run = loader.node, context.facts.after
-    if not isinstance(node, ast.Call) or library.DATALOADER not in run.value(node.func).paths():
+    if not isinstance(node, ast.Call) or library.LOADERS.isdisjoint(run.value(node.func).paths()) or not _leaves_sampling(node):
         return False
-    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords) or len(node.args) > 3:
-        return False
-    if any(argument(node, p, k) is not None for p, k in ((3, "sampler"), (4, "batch_sampler"))):
-        return False
-    for position, keyword in ((2, "shuffle"), (8, "drop_last")):
-        given = argument(node, position, keyword)
-        if given is not None and not (isinstance(given, ast.Constant) and given.value is False):
-            return False
     dataset, size = argument(node, 0, "dataset"), argument(node, 1, "batch_size")
-    if dataset is None or (isinstance(size, ast.Constant) and size.value is None):
+    if dataset is None or is_none(size) or (size is not None and any(isinstance(n, ast.Call) for n in ast.walk(size))):
         return False
     statement = context.tree.statement(node)
     if not isinstance(dataset, (ast.Name, ast.Attribute)) and not (isinstance(statement, ast.Assign) and statement.value is node):
         return False
-    if any(isinstance(n, ast.Call) for n in ast.walk(size)) if size is not None else False:
+    iterable = any(ITERABLE in run.interpreter.library_bases(o.cls) for o in run.value(dataset).instances() if o.cls is not None)
+    return not iterable and not any(isinstance(up, (ast.DictComp, ast.ListComp, ast.Lambda)) for up in context.tree.ancestors(node))
+
+
+def _leaves_sampling(node: ast.Call) -> bool:
+    """Whether the arguments of a loader can all be seen, and leave it to draw every sample in order."""
+    arguments = dict(zip(POSITIONS, node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
+    hidden = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
+    if hidden or len(node.args) > 3 or {"sampler", "batch_sampler"} & arguments.keys():
         return False
-    comprehended = any(isinstance(up, (ast.DictComp, ast.ListComp, ast.Lambda)) for up in context.tree.ancestors(node))
-    iterable = any(
-        "torch.utils.data.IterableDataset" in run.interpreter.library_bases(o.cls)
-        for o in run.value(dataset).instances()
-        if o.cls is not None
-    )
-    return not comprehended and not iterable
+    switches = [arguments[name] for name in ("shuffle", "drop_last") if name in arguments]
+    return all(isinstance(s, ast.Constant) and s.value is False for s in switches)
 
 
 def _seen(context: Context, loader: New) -> bool:
     """Whether every use of a loader is a loop, a length, or handing it on within the entry."""
-    run = context.facts.after
-    for call in run.trace.calls:
-        paths = call.func.paths()
-        takes = any(loader in v.objs for v in (*call.args, *call.keywords.values()))
-        if takes and (not call.func.objs or (paths and not paths <= _HARMLESS)):
-            return False
-        if takes and not context.facts.is_edited(call.node):
-            return False
-        if takes and "len" in paths and not _divides(context, call.node, loader):
-            return False
-    for tree in context.facts.trees.values():
-        for node in tree.of(ast.Attribute, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp):
-            if isinstance(node, ast.Attribute) and loader in run.value(node.value).objs:
-                up = tree.parent[node]
-                measured = isinstance(up, ast.Call) and "len" in run.value(up.func).paths()
-                if not (node.attr == "dataset" and measured) and node.attr != "batch_size":
-                    return False
-            if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) and any(
-                loader in run.value(g.iter).objs for g in node.generators
-            ):
-                return False
-    return True
+    run, trees = context.facts.after, context.facts.trees.values()
+    calls = (c for c in run.trace.calls if any(loader in v.objs for v in (*c.args, *c.keywords.values())))
+    reads = (n for tree in trees for n in tree.of(ast.Attribute) if loader in run.value(n.value).objs)
+    comprehended = any(loader in run.value(g.iter).objs for tree in trees for g in tree.of(ast.comprehension))
+    return not comprehended and all(_may_take(context, c, loader) for c in calls) and all(_reads_size(context, n) for n in reads)
+
+
+def _may_take(context: Context, call: Call, loader: New) -> bool:
+    """Whether a call of the entry does nothing with a loader that it is passed but measure it, go through it or hand it on."""
+    paths = call.func.paths()
+    if not call.func.objs or not paths <= _HARMLESS or not context.facts.is_edited(call.node):
+        return False
+    return "len" not in paths or _divides(context, call.node, loader)
+
+
+def _reads_size(context: Context, node: ast.Attribute) -> bool:
+    """Whether an attribute of a loader is read for its batch size, or for the length of its data set."""
+    up = context.facts.tree_of(node).parent[node]
+    measured = isinstance(up, ast.Call) and "len" in context.facts.after.value(up.func).paths()
+    return node.attr == "batch_size" or (node.attr == "dataset" and measured)
 
 
 def _divides(context: Context, node: ast.Call, loader: New) -> bool:
@@ -300,11 +269,9 @@ def _divides(context: Context, node: ast.Call, loader: New) -> bool:
     up = tree.parent.get(node)
     if isinstance(up, ast.keyword) and up.arg == "total":
         return True
-    if context.options.eval == "shard" and context.facts.is_edited(node):
-        statements = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
-        if any(guards_of(context).only_outputs(s) for s in statements):
-            return True
-    loops = [n for n in tree.nodes() if isinstance(n, ast.For) and loader in run.value(n).batches()]
+    if context.options.eval == "shard" and context.facts.is_edited(node) and only_shown(context, tree, node):
+        return True
+    loops = [n for n in tree.of(ast.For) if loader in run.value(n).batches()]
     return len(loops) == 1 and _past(tree, node, loops[0])
 
 
@@ -316,12 +283,10 @@ def _past(tree: Tree, node: ast.Call, loop: ast.For) -> bool:
     return all(up in set(tree.ancestors(node)) for up in around)
 
 
-def _lengths(context: Context, loop: ast.For, loaders: set[New]) -> Iterator[ast.Call]:
+def _lengths(context: Context, loop: ast.For, loaders: frozenset[New]) -> Iterator[ast.Call]:
     """The reads of the number of a sharded loader's batches, after its loop."""
     run = context.facts.after
-    for node in context.tree.nodes():
-        if not (isinstance(node, ast.Call) and node.args and "len" in run.value(node.func).paths()):
-            continue
-        instances = run.value(node.args[0]).instances()
+    for node in context.tree.of(ast.Call):
+        instances = run.value(node.args[0]).instances() if node.args and "len" in run.value(node.func).paths() else frozenset()
         if instances and instances <= loaders and _past(context.tree, node, loop):
             yield node

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 
 from ddpify.facts import library
 from ddpify.facts.effects import Effects
-from ddpify.facts.model import Call, New
-from ddpify.facts.tree import Tree
+from ddpify.facts.model import Call, New, Store
+from ddpify.facts.tree import Tree, inside
 from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -65,37 +66,32 @@ def _in_what_is_live(context: Context, loop: ast.For) -> str:
             return f"`{ast.unparse(group[0].target)}` goes on from batch to batch"
     if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in context.facts.after.trace.calls):
         return "hooks may keep what they see"
-    loader = loader_of(context, loop)
-    for found in live:
-        instances = found.value.instances()
-        if _read_inside(context, loop, found.writes) or not _grows_evenly(context, loop, found):
-            return f"`{found.name}` was not seen to be only added up"
-        if "last" in found.hows or (found.hows == {"object"} and not any(_is_meter(context, o) for o in instances)):
-            return f"`{found.name}` was not seen to be added up"
+    return next(filter(None, (_not_added_up(context, loop, variable) for variable in live)), "")
+
+
+def _not_added_up(context: Context, loop: ast.For, variable: LiveOut) -> str:
+    """Why a variable that is live after a loop cannot be summed or gathered over the ranks; empty where it can."""
+    instances, loader = variable.value.instances(), loader_of(context, loop)
+    if _read_inside(context, loop, variable.writes) or not _grows_evenly(context, loop, variable):
+        return f"`{variable.name}` was not seen to be only added up"
+    if "last" not in variable.hows and (variable.hows != {"object"} or any(_is_meter(context, o) for o in instances)):
         if instances and all(o.path.startswith("torchmetrics.") for o in instances):
-            continue
-        answer = reduce(context, loop, found, loader, sharded=True)
-        if answer is None or answer.problem or answer.edits:
-            return f"`{found.name}` was not seen to be added up"
-        if found.hows == {"samples"} and not loader:
-            return "its loader has no name"
-    return ""
+            return ""
+        answer = reduce(context, loop, variable, loader, sharded=True)
+        if answer is not None and not answer.problem and not answer.edits:
+            return "its loader has no name" if variable.hows == {"samples"} and not loader else ""
+    return f"`{variable.name}` was not seen to be added up"
 
 
 def _in_calls(context: Context, loop: ast.For) -> str:
     """Whether a function that a loop calls changes an object from before the loop."""
-    run, within = context.facts.after, set(ast.walk(loop))
-    inside = {n for s in loop.body for n in ast.walk(s)}
-    changed: list[New] = []
-    for store in run.trace.stores:
-        if not isinstance(store.node, ast.Subscript) and store.node not in inside and any(each.node is loop for each in store.loops):
-            changed += [o for o in store.receiver.instances() if not _is_meter(context, o)]
-    for call in run.trace.calls:
-        if call.method in _GROWS and call.node not in inside and any(each.node is loop for each in call.loops):
-            changed += call.receiver.instances()
-    if any(not made_under(o, within) for o in changed):
-        return "a function that it calls changes what goes on from batch to batch"
-    return ""
+    trace, within = context.facts.after.trace, inside(loop)
+    body = {n for s in loop.body for n in ast.walk(s)}
+    changes: list[Call | Store] = [s for s in trace.stores if not isinstance(s.node, ast.Subscript)]
+    changes += [c for c in trace.calls if c.method in _GROWS]
+    called = [change for change in changes if change.node not in body and any(each.node is loop for each in change.loops)]
+    changed = [o for change in called for o in change.receiver.instances() if isinstance(change, Call) or not _is_meter(context, o)]
+    return "" if all(made_under(o, within) for o in changed) else "a function that it calls changes what goes on from batch to batch"
 
 
 def _is_carried(context: Context, loop: ast.For, group: list[Write]) -> bool:
@@ -114,8 +110,8 @@ def _read_inside(context: Context, loop: ast.For, writes: Sequence[Write]) -> bo
     tree, run = context.tree, context.facts.after
     own = {n for w in writes for n in ast.walk(w.target)}
     for write in writes:
-        if isinstance(write.node, ast.Assign):  # total = total + x
-            own |= {n for n in ast.walk(write.node.value) if n not in set(ast.walk(write.added or write.node))}
+        if isinstance(write.node, ast.Assign) and write.added is not None:  # total = total + x
+            own |= inside(write.node.value) - inside(write.added)
     base = container(writes[0].target)
     for node in (n for s in loop.body for n in ast.walk(s)):
         if not isinstance(node, (ast.Name, ast.Attribute)) or not run.scopes.same(node, base) or node in own:
@@ -126,33 +122,32 @@ def _read_inside(context: Context, loop: ast.For, writes: Sequence[Write]) -> bo
     return False
 
 
-def _grows_evenly(context: Context, loop: ast.For, found: LiveOut) -> bool:
+def _grows_evenly(context: Context, loop: ast.For, variable: LiveOut) -> bool:
     """Whether a list or array grows alike with each batch: one entry of it, or one for each of its samples."""
-    if not found.hows & {"entries", "samples", "rows"} and not any(o.path == "list" for o in found.value.instances()):
+    if not variable.hows & {"entries", "samples", "rows"} and not any(o.path == "list" for o in variable.value.instances()):
         return True
-    tree, run = context.tree, context.facts.after
-    if len(found.writes) != 1 or any(up is not loop and isinstance(up, _BRANCHES) for up in _within(tree, found.writes[0].node, loop)):
+    write = variable.writes[0]
+    around = itertools.takewhile(lambda up: up is not loop, context.tree.ancestors(write.node))
+    if len(variable.writes) != 1 or any(isinstance(up, _BRANCHES) for up in around):
         return False
-    if found.hows == {"entries"}:
+    if variable.hows == {"entries"}:
         return True
-    write = found.writes[0]
-    added: list[ast.expr] = [write.added] if write.added is not None else [a for a in ast.walk(write.node) if isinstance(a, ast.expr)]
-    names = {n.id for e in added for n in ast.walk(e) if isinstance(n, ast.Name)}
+    per_sample = write.added is None or context.facts.after.value(write.added).scale == "sample"
+    return per_sample and not _reshaped(loop, write.added or write.node)
+
+
+def _reshaped(loop: ast.For, node: ast.AST) -> bool:
+    """Whether what a loop adds is given other rows on its way there."""
+    parts, names = list(ast.walk(node)), _names(node)
     for statement in (n for s in reversed(loop.body) for n in ast.walk(s)):
-        if isinstance(statement, ast.Assign) and names & {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}:
-            added.append(statement.value)
-            names |= {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
-    reshaped = any(isinstance(n, ast.Attribute) and n.attr in _RESHAPES for e in added for n in ast.walk(e))
-    if write.added is not None and run.value(write.added).scale != "sample":
-        return False
-    return not reshaped
+        if isinstance(statement, ast.Assign) and any(names & _names(target) for target in statement.targets):
+            parts += ast.walk(statement.value)
+            names |= _names(statement.value)
+    return any(isinstance(n, ast.Attribute) and n.attr in _RESHAPES for n in parts)
 
 
-def _within(tree: Tree, node: ast.AST, loop: ast.For) -> Iterator[ast.AST]:
-    for up in tree.ancestors(node):
-        if up is loop:
-            return
-        yield up
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _is_meter(context: Context, obj: New) -> bool:
@@ -166,13 +161,13 @@ def _reads_batch_number(context: Context, loop: ast.For, asked: bool) -> bool:
         return not isinstance(loop.target, ast.Tuple) and any(
             isinstance(n, ast.Call) and "enumerate" in context.facts.after.value(n.func).paths() for n in ast.walk(loop.iter)
         )
-    tree, guards = context.tree, guards_of(context)
-    for node in ast.walk(tree.function(loop)):
-        if isinstance(node, ast.Name) and node.id == index.id and node is not index:
-            around = [n for n in (tree.statement(node), *tree.ancestors(node)) if isinstance(n, ast.stmt)]
-            if not asked or not any(guards.only_outputs(s) for s in around):
-                return True
-    return False
+    names = (n for n in ast.walk(context.tree.function(loop)) if isinstance(n, ast.Name) and n.id == index.id and n is not index)
+    return any(not asked or not only_shown(context, context.tree, n) for n in names)
+
+
+def only_shown(context: Context, tree: Tree, node: ast.expr) -> bool:
+    """Whether an expression stands in a statement that does nothing but output."""
+    return any(isinstance(up, ast.stmt) and guards_of(context).only_outputs(up) for up in tree.ancestors(node))
 
 
 def _index_node(context: Context, loop: ast.For) -> ast.Name | None:
@@ -193,7 +188,7 @@ def _outlives(context: Context, loop: ast.For, target: ast.expr) -> bool:
     value = run.value(target) if isinstance(target, ast.Name) else None
     if value is None or context.from_sharded_data(value) or any(o.path.startswith("tqdm") for o in value.instances()):
         return False
-    return any(not made_under(o, set(ast.walk(loop))) for o in value.instances()) or not value.objs
+    return any(not made_under(o, inside(loop)) for o in value.instances()) or not value.objs
 
 
 def _may_normalise(context: Context) -> bool:
@@ -218,21 +213,10 @@ def normalised_models(context: Context, loop: ast.For) -> list[str] | None:
     for call in run.trace.calls:
         if not any(each.node is loop for each in call.loops) or not _runs_trained_model(context, call):
             continue
-        objs = run.unwrap(call.func)
         places = [call.node.func, *(a for n in call.stack if isinstance(n, ast.Call) for a in n.args)]
-        name = next(
-            (
-                ast.unparse(p)
-                for p in places
-                if isinstance(p, (ast.Name, ast.Attribute))
-                and run.unwrap(run.value(p)) & objs
-                and context.facts.is_edited(p)
-                and context.tree.function(p) is context.tree.function(loop)
-            ),
-            None,
-        )
-        if name is None:
+        named = [p for p in places if isinstance(p, (ast.Name, ast.Attribute)) and run.unwrap(run.value(p)) & run.unwrap(call.func)]
+        here = [p for p in named if context.facts.is_edited(p) and context.tree.function(p) is context.tree.function(loop)]
+        if not here:
             return None
-        if name not in out:
-            out.append(name)
-    return out
+        out.append(ast.unparse(here[0]))
+    return list(dict.fromkeys(out))

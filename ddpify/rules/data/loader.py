@@ -16,12 +16,13 @@ References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.dist
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj
-from ddpify.facts.tree import last_name, structure
+from ddpify.facts.tree import Tree, inside, last_name, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -223,20 +224,19 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+_BOTH = "this call makes the training loader and an evaluation loader"
+_OF_OWN_CLASS = "the training loader is of a class of its own"
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Shard every loader that feeds a training loop."""
     for items in context.once(_sharding).values():
         yield from items
-    for loop in context.facts.loops:
-        if loop.batch is not None and len({getattr(o, "node", None) for o in loop.loaders}) > 1 and _in_turn(context, loop):
-            yield context.manual(
-                CODE,
-                loop.batch.node,
-                "this loop runs over several loaders in turn: one that only evaluates would count the samples that its sampler repeats",
-                "leave the loader that only evaluates without a sampler, and do not sum its numbers over the ranks",
-                level=Safety.REVIEW,
-            )
-            break
+    shared = next((node for loop in context.facts.loops if (node := _loop_in_turn(context, loop)) is not None), None)
+    if shared is not None:
+        why = "this loop runs over several loaders in turn: one that only evaluates would count the samples that its sampler repeats"
+        fix = "leave the loader that only evaluates without a sampler, and do not sum its numbers over the ranks"
+        yield context.manual(CODE, shared, why, fix, level=Safety.REVIEW)
     yield from loader_uses.findings(context)
 
 
@@ -250,64 +250,67 @@ def _sharding(context: Context) -> dict[ast.AST, tuple[Change | Finding | Proof,
 
 def _edited_call(context: Context, loader: New) -> ast.AST:
     """The call that is edited for a loader: the one that makes it, or the one that its class hands its arguments on by."""
-    run = context.facts.after.interpreter
+    find = context.facts.after.interpreter.find
     cls, node = loader.cls, loader.node
     while cls is not None:
-        found = run.find(cls, "__init__")
-        func = next((f for f in found.objs if isinstance(f, Func)), None) if found is not None else None
+        func = next((f for f in (find(cls, "__init__") or NOTHING).objs if isinstance(f, Func)), None)
         if func is None or func.cls is None:
             return node
-        inits = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
-        inherited = [n for n in inits if isinstance(n.func, ast.Attribute) and _is_super(n.func.value)]
-        if len(inits) == 1 and inherited and _hands_on(func.node, inherited[0], node):
-            return node
-        if len(inits) != 1 or not inherited:
+        calls = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
+        if len(calls) != 1 or not _is_super(calls[0].func):
             return func.node
-        node = inherited[0]
+        if _hands_on(func.node, calls[0], node):
+            return node
+        node = calls[0]
         above = [b for base in func.cls.bases for b in base.objs if isinstance(b, Class)]
-        cls = next((b for b in above if run.find(b, "__init__") is not None), None)  # a class of the project's own, between it and torch's
+        cls = next((b for b in above if find(b, "__init__") is not None), None)  # a class of the project's own, between it and torch's
     return node
 
 
 def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    """Whether an expression is a method of `super()`."""
+    base = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
 
 
-def _hands_on(function: ast.AST, init: ast.Call, made: ast.AST) -> bool:
-    """Whether a class hands its keyword arguments on as they are: then they are the loader's where it is made, too."""
-    if not isinstance(function, ast.FunctionDef) or not isinstance(made, ast.Call) or function.args.kwarg is None:
+def _hands_on(function: ast.AST, init: ast.Call, call: ast.AST) -> bool:
+    """Whether a class hands its keyword arguments on as they are: then they are the loader's where the class is called, too."""
+    if not isinstance(function, ast.FunctionDef) or not isinstance(call, ast.Call) or function.args.kwarg is None:
         return False
     unchanged = not init.args and [(k.arg, structure(k.value)) for k in init.keywords] == [(None, structure(function.args.kwarg))]
-    named = {k.arg for k in made.keywords}
-    return unchanged and all(name in named for name, position in POSITIONS.items() if position < len(made.args))
+    named = {k.arg for k in call.keywords}
+    return unchanged and all(name in named for name, position in POSITIONS.items() if position < len(call.args))
 
 
 def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Change | Finding | Proof]:
-    facts, run = context.facts, context.facts.after
+    """What is done about a call that makes training loaders."""
+    facts = context.facts
     obligations = tuple(dict.fromkeys(Obligation("inputs", loader.node) for loader in loaders))
     if all(sharded(context, loader) for loader in loaders):
-        for one in obligations:
-            yield Proof(one, "its sampler is distributed")
+        yield from (Proof(one, "its sampler is distributed") for one in obligations)
         return
     others = [o for o in _others(context) if _edited_call(context, o) is node]
-    problem = ""
-    if not isinstance(node, ast.Call):
-        problem = "the training loader is of a class of its own" if loaders[0].cls is not None else "this loader feeds training"
-        node = loaders[0].node
-    elif not facts.is_edited(node):
-        problem = "the training loader is made in a module that is not this project's, and every rank would load all of it"
-    elif loaders[0].cls is None and library.DATALOADER not in run.value(node.func).paths():
-        problem = "the training loader is of a class of its own"
-    elif any(_several(context, loader, node) and _evaluates(context, loader) for loader in loaders):
-        problem = "this call makes the training loader and an evaluation loader"
-    only = loader_factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and others and not problem else ""
-    if others and not only:
-        problem = problem or "this call makes the training loader and an evaluation loader"
-    joined = facts.is_edited(node) and not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)
+    problem, only = _obstacle(context, node, loaders), ""
+    if isinstance(node, ast.Call) and others and not problem:
+        only = loader_factory.condition(context, node, loaders, others)
+        problem = "" if only else _BOTH
     if problem or not isinstance(node, ast.Call):
-        yield context.manual(CODE, node, problem, RECIPE, obligations)
+        yield context.manual(CODE, node if isinstance(node, ast.Call) else loaders[0].node, problem, RECIPE, obligations)
     else:
-        yield from shard(LoaderCall(context, node, obligations, only, joined))
+        joined = not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)
+        yield shard(LoaderCall(context, node, obligations, only, joined))
+
+
+def _obstacle(context: Context, node: ast.AST, loaders: list[New]) -> str:
+    """Why a call that makes training loaders cannot be edited; empty where it can."""
+    own = loaders[0].cls is not None
+    if not isinstance(node, ast.Call):
+        return _OF_OWN_CLASS if own else "this loader feeds training"
+    if not context.facts.is_edited(node):
+        return "the training loader is made in a module that is not this project's, and every rank would load all of it"
+    if not own and library.LOADERS.isdisjoint(context.facts.after.value(node.func).paths()):
+        return _OF_OWN_CLASS
+    return _BOTH if any(_several(context, loader, node) and _evaluates(context, loader) for loader in loaders) else ""
 
 
 def _others(context: Context) -> list[New]:
@@ -331,23 +334,25 @@ def _read(context: Context) -> set[Obj]:
 def _several(context: Context, loader: New, node: ast.Call) -> bool:
     """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
     tree, run = context.tree, context.facts.after
-    if len(run.attribute(loader, "dataset").instances()) > 1:
-        return True
     if any(isinstance(n, ast.Call) and run.value(n.func).paths() & {"map", "filter"} for n in loader.stack):
         return True
     for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
-        statement = tree.statement(at)
-        kept = isinstance(statement, ast.Expr) or (
-            isinstance(statement, ast.Assign) and any(isinstance(t, ast.Subscript) for t in statement.targets)
-        )
-        for up in tree.ancestors(at):
-            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                break
-            over = up.generators[0].iter if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) else None
-            over = up.iter if isinstance(up, ast.For) and kept else over
-            if over is not None and not any(part in loader.stack for part in getattr(over, "elts", ())):
+        for over in _repeated_over(tree, at):
+            if not any(part in loader.stack for part in getattr(over, "elts", ())):
                 return True
     return False
+
+
+def _repeated_over(tree: Tree, node: ast.Call) -> Iterator[ast.expr]:
+    """What the comprehensions around a call go through, and, where its result is put into a list or dict, the loops."""
+    statement = tree.statement(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    kept = isinstance(statement, ast.Expr) or any(isinstance(t, ast.Subscript) for t in targets)
+    for up in itertools.takewhile(lambda n: not isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)), tree.ancestors(node)):
+        if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            yield up.generators[0].iter
+        elif isinstance(up, ast.For) and kept:
+            yield up.iter
 
 
 def _evaluates(context: Context, loader: New) -> bool:
@@ -364,29 +369,30 @@ def _evaluates(context: Context, loader: New) -> bool:
     return False
 
 
-def _in_turn(context: Context, loop: TrainingLoop) -> bool:
-    """Whether one name of a loop may hold batches of several loaders, and only some are trained on."""
-    if loop.batch is None or len(loop.batch.element.of_kind("batch") & set(context.facts.loaders)) < 2:
-        return False
-    inside = set(ast.walk(loop.batch.node))
-    return any(test in inside for test, _ in loop.backward.tests)
+def _loop_in_turn(context: Context, loop: TrainingLoop) -> ast.AST | None:
+    """The loop of a training whose batches may be of one loader or another, and are trained on under a condition only."""
+    if loop.batch is None or len({getattr(o, "node", None) for o in loop.loaders}) < 2:
+        return None
+    several = len(loop.batch.element.of_kind("batch") & set(context.facts.loaders)) > 1
+    within = inside(loop.batch.node)
+    return loop.batch.node if several and any(test in within for test, _ in loop.backward.tests) else None
 
 
 def sampler_name(context: Context, loaders: frozenset[New]) -> str:
     """The class of the samplers that training loaders have after the conversion; empty where they differ."""
     names: set[str] = set()
     for loader in loaders:
-        given = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
+        expression = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
         if epoch_of(context, loader) != "sampler":
             return ""
         if sharded(context, loader):
             names |= {"DistributedSampler" if o.cls is None else o.cls.node.name for o in samplers(context, loader)}
-        elif given is None or all(isinstance(o, Lit) for o in context.facts.after.value(given).objs):
+        elif expression is None or all(isinstance(o, Lit) for o in context.facts.after.value(expression).objs):
             names.add("DistributedSampler")
-        elif may_be_none(context, given):
+        elif may_be_none(context, expression):
             return ""
         else:
-            names.add(context.names[sampler.key(context, context.facts.after.value(given))])
+            names.add(context.names[sampler.key(context, context.facts.after.value(expression))])
     return names.pop() if len(names) == 1 else ""
 
 
@@ -404,9 +410,9 @@ def epoch_of(context: Context, loader: New) -> str:
 def samplers(context: Context, loader: New) -> frozenset[New]:
     """The samplers of a loader that give each rank its share."""
     run = context.facts.after
-    given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
-    given |= frozenset(o for b in given for o in run.attribute(b, "sampler").instances() if b.path == batch_sampler.TORCHS)
-    return frozenset(o for o in given if o.path == library.DISTRIBUTED_SAMPLER or _of_rank(context, o))
+    objs = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
+    objs |= frozenset(o for b in objs for o in run.attribute(b, "sampler").instances() if b.path == batch_sampler.TORCHS)
+    return frozenset(o for o in objs if o.path == library.DISTRIBUTED_SAMPLER or _of_rank(context, o))
 
 
 def sharded(context: Context, loader: New) -> bool:
@@ -423,10 +429,10 @@ def refused(context: Context, loader: New) -> bool:
     return not sharded(context, loader) and any(o.about is loader.node for item in stuck for o in item.discharges)
 
 
-def _of_rank(context: Context, given: New) -> bool:
+def _of_rank(context: Context, obj: New) -> bool:
     """Whether a sampler of the script's own class reads the rank."""
-    own = given.cls is not None and context.facts.after.interpreter.find(given.cls, "set_epoch") is not None
-    return own and _reads_rank(context, given)
+    own = obj.cls is not None and context.facts.after.interpreter.find(obj.cls, "set_epoch") is not None
+    return own and _reads_rank(context, obj)
 
 
 def _reads_rank(context: Context, obj: New) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Sequence
 
 from ddpify.edits import Edit, InsertBefore, Replace
-from ddpify.facts.model import Lit
+from ddpify.facts.model import Lit, New
 from ddpify.facts.tree import same
 from ddpify.records import dataclass
-from ddpify.rules.base import Finding, Obligation, Safety
+from ddpify.rules.base import Change, Finding, Obligation, Safety
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP301"
@@ -52,14 +53,25 @@ class LoaderCall:
         """The condition under which it makes a loader that trains on several ranks; empty where it always does."""
         return " and ".join(filter(None, (JOINED if self.joined else "", self.only)))
 
+    @property
+    def loaders(self) -> set[New]:
+        """The loaders it makes that train."""
+        nodes = {o.about for o in self.discharges}
+        return {o for o in self.context.facts.loaders if o.node in nodes}
+
+    @property
+    def spread(self) -> list[ast.keyword]:
+        """The dicts of options that it is passed as `**options`."""
+        return [k for k in self.node.keywords if k.arg is None]
+
     def argument(self, name: str) -> ast.expr | None:
         """The expression passed as `name`."""
         return argument(self.node, POSITIONS[name], name)
 
     def given(self, name: str) -> ast.expr | None:
         """The expression passed as `name`, unless it is None."""
-        found = self.argument(name)
-        return None if found is None or self.is_(found, None) else found
+        passed = self.argument(name)
+        return None if passed is None or self.is_(passed, None) else passed
 
     def is_(self, node: ast.expr, what: object) -> bool:
         """Whether an expression is one literal."""
@@ -78,10 +90,10 @@ class LoaderCall:
 
     def dropping(self) -> str:
         """The argument that lets a sampler drop what the loader drops."""
-        given = self.argument("drop_last")
-        if given is None or self.is_(given, False):
+        drop = self.argument("drop_last")
+        if drop is None or self.is_(drop, False):
             return ""
-        return f", drop_last={'True' if self.same(given) else self.source(given)}"
+        return f", drop_last={'True' if self.same(drop) else self.source(drop)}"
 
     def same(self, node: ast.expr) -> bool:
         """Whether an expression is the condition under which the loader trains, or says True where it holds and False elsewhere."""
@@ -100,8 +112,8 @@ class LoaderCall:
         size, workers = self.argument("batch_size"), self.argument("num_workers")
         if size is not None:
             share = self.training(size)
-            whole = f" if {escaped(self.only)} else {{0}}" if self.only and share is size else ""
-            shared, need = self.context.divided(share, whole)
+            otherwise = f" if {escaped(self.only)} else {{0}}" if self.only and share is size else ""
+            shared, need = self.context.divided(share, otherwise)
             edits += shared
             needs += need
         if self.context.options.batch_size == "per-rank":
@@ -129,6 +141,14 @@ class LoaderCall:
     def level(self) -> Safety:
         """How sure the change is: with the batch as large as it was, it trains as it did."""
         return Safety.NOTE if self.context.options.batch_size == "per-rank" else Safety.SAFE
+
+    def change(
+        self, edits: Sequence[Edit], needs: Iterable[str] = (), imports: tuple[str, ...] = (), why: str = "", level: Safety | None = None
+    ) -> Change:
+        """The change that gives each rank its share of what the loader draws."""
+        level = self.level if level is None else level
+        shown, wanted = self.context.tree.shown, tuple(needs)
+        return Change(CODE, why or self.why, shown, self.node, tuple(edits), imports, level, discharges=self.discharges, needs=wanted)
 
     def unbatched(self) -> Finding | None:
         """The finding for a loader without batches that could be divided."""

@@ -68,7 +68,8 @@ def _names(function: ast.FunctionDef) -> list[str]:
 def _literal_argument(context: Context, function: ast.FunctionDef, name: str, loader: New) -> _Literal | None:
     """The literal that a parameter has where a loader is made; None where it is not one."""
     run, find = context.facts.after, context.facts.after.interpreter.find
-    if loader.cls is not None and _may_be_function(find(loader.cls, "__init__"), function):
+    inits = (find(loader.cls, "__init__") or NOTHING).objs if loader.cls is not None else ()
+    if any(isinstance(o, Func) and o.node is function for o in inits):
         return next((_literal(function, name, c, True) for c in run.calls(loader.node) if c.stack == loader.stack), None)
     for depth in range(len(loader.stack) - 1, -1, -1):
         for call in run.calls(loader.stack[depth]):
@@ -76,10 +77,6 @@ def _literal_argument(context: Context, function: ast.FunctionDef, name: str, lo
             if mine and call.stack == loader.stack[:depth]:
                 return _literal(function, name, call, any(o.owner is not None for o in mine))
     return None
-
-
-def _may_be_function(found: object, function: ast.FunctionDef) -> bool:
-    return any(isinstance(o, Func) and o.node is function for o in getattr(found, "objs", ()))
 
 
 def _literal(function: ast.FunctionDef, name: str, call: Call, method: bool) -> _Literal | None:
@@ -91,9 +88,9 @@ def _literal(function: ast.FunctionDef, name: str, call: Call, method: bool) -> 
     defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)}
     passed = dict(zip(positional[1:] if method else positional, zip(call.node.args, call.args, strict=False), strict=False))
     passed |= {k.arg: (k.value, call.keywords[k.arg]) for k in call.node.keywords if k.arg is not None and k.arg in call.keywords}
-    given, value = passed.get(name, (defaults.get(name), NOTHING))
-    if isinstance(given, ast.Constant):
-        return given.value if isinstance(given.value, (str, bool)) else None
+    expression, value = passed.get(name, (defaults.get(name), NOTHING))
+    if isinstance(expression, ast.Constant):
+        return expression.value if isinstance(expression.value, (str, bool)) else None
     only = next(iter(value.objs)) if len(value.objs) == 1 else None
     return only.value if isinstance(only, Lit) and isinstance(only.value, (str, bool)) else None
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Call
+from ddpify.facts.model import NOTHING, Call
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import CODE
@@ -15,6 +15,7 @@ from ddpify.rules.data.stream import ITERABLE
 _HARMLESS = tuple(
     """
         enumerate len tqdm. iter zip print next isinstance itertools. range list torch.utils.data. type hasattr getattr prefetch_generator.
+        rich.progress.track alive_progress.alive_it
         reversed id str super
     """.split()
 )
@@ -25,33 +26,21 @@ _STATISTICS = frozenset(("torch.optim.swa_utils.update_bn",))  # what goes throu
 
 def findings(context: Context) -> Iterator[Change | Finding]:
     """Other uses of a training loader, which holds this rank's share only, and data sets that its indices do not reach."""
-    run = context.facts.after
-    loaders = set(context.facts.loaders)
-    seen: set[ast.AST] = set()
+    run, loaders = context.facts.after, set(context.facts.loaders)
+    takers: dict[ast.Call, Call] = {}
     for call in run.trace.calls:
-        paths = call.func.paths()
-        if call.node not in seen and paths and not any(p.startswith(_HARMLESS) for p in paths) and any(a.objs & loaders for a in call.args):
-            seen.add(call.node)
-            whole = _global_batches(context, call) if paths <= _STATISTICS else None
-            yield whole or context.manual(
-                CODE,
-                call.node,
-                f"`{ast.unparse(call.node.func)}` sees this rank's share of the data only",
-                "give it a loader over all of the data",
-                level=Safety.REVIEW,
-            )
-    for loader in context.facts.loaders:
-        for obj in run.attribute(loader, "dataset").instances():
-            found = run.interpreter.find(obj.cls, "__getitem__") if obj.cls is not None else None
-            for func in found.objs if found is not None else ():
-                node = getattr(func, "node", None)
-                if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1 and not _reads_index(node):
-                    yield context.manual(
-                        CODE,
-                        node,
-                        "this data set ignores the index it is asked for: a sampler cannot give each rank other samples",
-                        "draw the sample from the index, or from a generator seeded by rank",
-                    )
+        if call.func.paths() and not any(p.startswith(_HARMLESS) for p in call.func.paths()) and any(a.objs & loaders for a in call.args):
+            takers.setdefault(call.node, call)
+    for node, call in takers.items():
+        why = f"`{ast.unparse(node.func)}` sees this rank's share of the data only"
+        of_all = _global_batches(context, call) if call.func.paths() <= _STATISTICS else None
+        yield of_all or context.manual(CODE, node, why, "give it a loader over all of the data", level=Safety.REVIEW)
+    for data in (o for loader in context.facts.loaders for o in run.attribute(loader, "dataset").instances()):
+        methods = run.interpreter.find(data.cls, "__getitem__") if data.cls is not None else None
+        for method in (getattr(func, "node", None) for func in (methods or NOTHING).objs):
+            if isinstance(method, ast.FunctionDef) and len(method.args.args) > 1 and not _reads_index(method):
+                why = "this data set ignores the index it is asked for: a sampler cannot give each rank other samples"
+                yield context.manual(CODE, method, why, "draw the sample from the index, or from a generator seeded by rank")
 
 
 def _global_batches(context: Context, call: Call) -> Change | None:

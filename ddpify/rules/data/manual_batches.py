@@ -17,10 +17,14 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import batch_source, manual_batches
-from ddpify.facts.model import Lit, New, Part, Value, join
+from ddpify.facts.batch_source import BatchSource
+from ddpify.facts.model import Func, Lit, New, Part, Value, join
+from ddpify.facts.tree import inside
+from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.batch_windows import RECIPE, SIDE_BY_SIDE, calls_sized_by_batch, other_than_samples
+from ddpify.rules.data.loader_call import escaped
 
 CODE = "DDP307"
 TITLE = "this rank's rows of batches made by hand"
@@ -66,6 +70,40 @@ EXAMPLES: tuple[Example, ...] = (
 
 _PADDED = "each rank trains on its own rows of each batch; where the ranks cannot share a batch equally, its first rows are repeated"
 _DRAWN = "each rank draws its own part of each batch: together they draw as many samples as before, but others"
+_SEQUENCES = "each rank trains on its own sequences of the batch, all the way through time"
+
+
+@dataclass(frozen=True, eq=False)
+class _Maker:
+    """One expression that makes batches of the training, `trained`; it may make those of an evaluation, `others`, too."""
+
+    context: Context
+    node: ast.AST
+    trained: list[New]
+    others: list[New]
+
+    @property
+    def source(self) -> BatchSource:
+        """What is known of the expression."""
+        return self.context.facts.batch_sources[self.node]
+
+    @property
+    def obligations(self) -> tuple[Obligation, ...]:
+        """What its change discharges."""
+        return Obligation("inputs", self.node), Obligation("epoch", self.node)
+
+    def proofs(self, why: str) -> Iterator[Proof]:
+        """Its obligations, discharged."""
+        return (Proof(one, why) for one in self.obligations)
+
+    def refuse(self, message: str, fix: str = RECIPE, at: ast.AST | None = None) -> Finding:
+        """The finding that leaves the batches as they are."""
+        return self.context.manual(CODE, at or self.node, message, fix, self.obligations)
+
+    def change(self, at: ast.AST, edit: Edit, need: str) -> Change:
+        """The change by which each rank takes its share of the batches."""
+        why = _SEQUENCES if self.source.kind in SIDE_BY_SIDE else _DRAWN if self.trained[0].path == batch_source.DRAW else _PADDED
+        return Change(CODE, why, self.context.tree.shown, at, (edit,), (), Safety.NOTE, discharges=self.obligations, needs=(need,))
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -73,164 +111,146 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     trained = [o for o in context.facts.feeding if o.path in batch_source.PATHS]
     if not trained:
         return
-    run = context.facts.after
-    done = run.interpreter.sharded_by_script
     problem = other_than_samples(context, trained)
-    others = manual_batches.instances_of(run.trace) - set(trained)
-    nodes: dict[ast.AST, list[New]] = {}
-    for cut in trained:
-        nodes.setdefault(cut.node, []).append(cut)
+    others = manual_batches.instances_of(context.facts.after.trace) - set(trained)
     placed: set[ast.AST] = set()
-    for node, made in nodes.items():
-        obligations = (Obligation("inputs", node), Obligation("epoch", node))
-        if all(o in done for o in made):
-            yield from (Proof(o, "these are one rank's rows") for o in obligations)
+    for node in dict.fromkeys(o.node for o in trained):
+        maker = _Maker(context, node, [o for o in trained if o.node is node], [o for o in others if o.node is node])
+        if all(o in context.facts.after.interpreter.sharded_by_script for o in maker.trained):
+            yield from maker.proofs("these are one rank's rows")
         elif problem is not None:
-            yield context.manual(CODE, node, *problem, obligations)
+            yield maker.refuse(*problem)
+        elif context.options.batch_size == "per-rank":
+            yield from _whole_batches(maker)
+        elif maker.others or (maker.source.kind in SIDE_BY_SIDE and not context.facts.is_edited(node)):
+            yield from _share_where_received(maker, placed)
         else:
-            yield from _share(context, node, made, [o for o in others if o.node is node], obligations, placed)
+            yield from _share_where_made(maker)
     if problem is None and any(o.path == batch_source.CUT for o in trained):
         yield from _state_sizes(context, trained)
 
 
-# ------------------------------------------------------------------------------------------------ this rank's rows
+def _whole_batches(maker: _Maker) -> Iterator[Finding | Proof]:
+    """Each rank has whole batches, as is asked for: so it is with those that it draws for itself."""
+    if maker.trained[0].path == batch_source.DRAW:
+        yield from maker.proofs("each rank draws a batch of its own")
+    else:
+        fix = "leave --batch-size global here, or move the loop on by world_size batches at a time"
+        yield maker.refuse("batches made by hand are shared out among the ranks, and are not each rank's own", fix)
 
 
-def _share(
-    context: Context, node: ast.AST, instances: list[New], others: list[New], obligations: tuple[Obligation, ...], placed: set[ast.AST]
-) -> Iterator[Change | Finding | Proof]:
-    """One expression that makes batches: edited itself, or, where it also makes those of an evaluation, what training receives."""
-    draws = instances[0].path == batch_source.DRAW
-    why = _DRAWN if draws else _PADDED
-    if context.options.batch_size == "per-rank":
-        if draws:
-            yield from (Proof(o, "each rank draws a batch of its own") for o in obligations)
-        else:
-            fix = "leave --batch-size global here, or move the loop on by world_size batches at a time"
-            yield context.manual(
-                CODE, node, "batches made by hand are shared out among the ranks, and are not each rank's own", fix, obligations
-            )
+def _share_where_made(maker: _Maker) -> Iterator[Change | Finding]:
+    """Give each rank its share where the batches are made."""
+    context, node = maker.context, maker.node
+    if not context.facts.is_edited(node):
+        yield maker.refuse("batches are made by hand in another module, and every rank would train on all rows")
         return
-    side = context.facts.batch_sources[node].kind in SIDE_BY_SIDE
-    if side:
-        why = "each rank trains on its own sequences of the batch, all the way through time"
-    if not others and not (side and not context.facts.is_edited(node)):
-        if not context.facts.is_edited(node):
-            yield context.manual(
-                CODE, node, "batches are made by hand in another module, and every rank would train on all rows", RECIPE, obligations
-            )
-            return
-        kind = context.facts.batch_sources[node].kind
-        edit, need = _edit(context, node), {"draw": "per_rank", "columns": "columns_of_rank"}.get(kind, "rows_of_rank")
-        yield Change(CODE, why, context.tree.shown, node, (edit,), (), Safety.NOTE, discharges=obligations, needs=(need,))
-        if context.facts.batch_sources[node].kind == "parts" and context.facts.batch_sources[node].size is None:
-            yield context.manual(
-                CODE,
-                node,
-                "how many rows these parts have was not seen: where the ranks cannot share one equally, its first rows are repeated",
-                "split by a number of rows that the number of ranks divides",
-                level=Safety.REVIEW,
-            )
-        return
-    for one in instances:
-        call = next((c for c in reversed(one.stack) if not any(c in o.stack for o in others)), None)
+    yield maker.change(node, *_edit(context, node))
+    if maker.source.kind == "parts" and maker.source.size is None:
+        why = "how many rows these parts have was not seen: where the ranks cannot share one equally, its first rows are repeated"
+        yield context.manual(CODE, node, why, "split by a number of rows that the number of ranks divides", level=Safety.REVIEW)
+
+
+def _share_where_received(maker: _Maker, placed: set[ast.AST]) -> Iterator[Change | Finding | Proof]:
+    """Give each rank its share where training receives the batches: those of an evaluation stay whole. `placed` is where that is done."""
+    context = maker.context
+    for batches in maker.trained:
+        call = next((c for c in reversed(batches.stack) if not any(c in o.stack for o in maker.others)), None)
         if call is None or not context.facts.is_edited(call):
-            yield context.manual(CODE, node, "this makes the batches of the training and of an evaluation", RECIPE, obligations)
+            yield maker.refuse("this makes the batches of the training and of an evaluation")
             return
         if call in placed:
             continue
-        size = _handed(context, call, context.facts.batch_sources[node].size)
-        kind = context.facts.batch_sources[node].kind
-        edits = _received(context, call, size, kind) if size or kind == "columns" else None
-        if edits is None:
-            yield context.manual(CODE, call, "how training receives these batches was not seen", RECIPE, obligations)
+        size = _size_at(context, call, maker.source.size)
+        edit = _received(context, call, size, maker.source.kind) if size or maker.source.kind == "columns" else None
+        if edit is None:
+            yield maker.refuse("how training receives these batches was not seen", at=call)
             return
         placed.add(call)
-        need = "columns_of_rank" if kind == "columns" else "rows_of_rank"
-        yield Change(CODE, why, context.tree.shown, call, tuple(edits), (), Safety.NOTE, discharges=obligations, needs=(need,))
-    yield from (Proof(o, "taken where training receives them") for o in obligations)
+        yield maker.change(call, edit, "columns_of_rank" if maker.source.kind == "columns" else "rows_of_rank")
+    yield from maker.proofs("taken where training receives them")
 
 
-def _edit(context: Context, node: ast.AST) -> Edit:
-    cut, rows, tree = context.facts.batch_sources[node], context.names["rows_of_rank"], context.facts.tree_of(node)
-    if cut.kind == "draw":
-        assert cut.size is not None
-        return Replace(cut.size, f"{context.names['per_rank']}({{0}})", (cut.size,))
-    size = _text(context, cut.size)
-    if cut.kind == "columns":
-        return Replace(cut.node, f"{context.names['columns_of_rank']}({{0}})", (cut.node,))
-    if cut.kind in ("rows", "lines"):
-        return Replace(cut.node, f"{rows}({{0}}, {size})", (cut.node,))
-    up = tree.parent[cut.node]
-    iterated = (isinstance(up, (ast.For, ast.comprehension)) and up.iter is cut.node) or (
-        isinstance(up, ast.Call) and context.facts.after.value(up.func).paths() & {"zip", "enumerate"}
-    )
-    part = f"{rows}(part{', ' * bool(size)}{size}) for part in {{0}}"
-    return Replace(cut.node, f"({part})" if iterated else f"[{part}]", (cut.node,))
+def _edit(context: Context, node: ast.AST) -> tuple[Edit, str]:
+    """The edit of an expression that makes batches, and what it needs."""
+    source, names, tree = context.facts.batch_sources[node], context.names, context.facts.tree_of(node)
+    if source.kind == "draw":
+        assert source.size is not None
+        return Replace(source.size, f"{names['per_rank']}({{0}})", (source.size,)), "per_rank"
+    if source.kind == "columns":
+        return Replace(source.node, f"{names['columns_of_rank']}({{0}})", (source.node,)), "columns_of_rank"
+    size = "" if source.size is None else f", {escaped(context.source(source.size))}"
+    text = f"{names['rows_of_rank']}({{0}}{size})"
+    if source.kind == "parts":
+        up = tree.parent[source.node]
+        zipped = isinstance(up, ast.Call) and context.facts.after.value(up.func).paths() & {"zip", "enumerate"}
+        iterated = zipped or (isinstance(up, (ast.For, ast.comprehension)) and up.iter is source.node)
+        text = f"{names['rows_of_rank']}(part{size}) for part in {{0}}"
+        text = f"({text})" if iterated else f"[{text}]"
+    return Replace(source.node, text, (source.node,)), "rows_of_rank"
 
 
-def _text(context: Context, size: ast.expr | None) -> str:
-    """The size of a batch, as code; empty where only the number of parts is known."""
-    return "" if size is None else context.source(size).replace("{", "{{").replace("}", "}}")
-
-
-def _handed(context: Context, call: ast.AST, size: ast.expr | None) -> str:
+def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     """The size of a batch where a call of the function that makes it stands; empty where it has no name there."""
-    run, tree = context.facts.after, context.tree
-    names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)} if size is not None else set()
+    if size is None:
+        return ""
+    names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)}
     if isinstance(size, ast.Attribute) and names == {"self"}:
         return _of_object(context, call, size.attr)
-    if size is None or isinstance(size, ast.Constant) or all(isinstance(run.memory.get(("__main__", n), None), Value) for n in names):
-        return "" if size is None else context.source(size)
-    made_in = tree.function(size) if size in tree.parent else None
-    if isinstance(call, ast.Call) and isinstance(size, ast.Name) and isinstance(made_in, ast.FunctionDef):
-        names_of = [a.arg for a in made_in.args.args]
-        if size.id in names_of and any(getattr(o, "node", None) is made_in for o in run.value(call.func).objs):
-            at = names_of.index(size.id) - (names_of[:1] == ["self"])
-            given = argument(call, at, size.id)
-            defaults = dict(zip(reversed(names_of), reversed(made_in.args.defaults), strict=False))
-            given = given if given is not None else defaults.get(size.id)
-            return context.source(given) if given is not None else ""
-    return ""
+    if all(name in context.facts.after.of("__main__") for name in names):
+        return context.source(size)
+    function = context.tree.function(size) if size in context.tree.parent else None
+    passed = _argument(context, call, function, size.id) if isinstance(size, ast.Name) and isinstance(function, ast.FunctionDef) else None
+    return context.source(passed) if passed is not None else ""
+
+
+def _argument(context: Context, call: ast.AST, function: ast.FunctionDef, name: str) -> ast.expr | None:
+    """What a call of a function passes as one of its parameters, or its default."""
+    names = [a.arg for a in function.args.args]
+    if not isinstance(call, ast.Call) or name not in names:
+        return None
+    if not any(isinstance(o, Func) and o.node is function for o in context.facts.after.value(call.func).objs):
+        return None
+    passed = argument(call, names.index(name) - (names[0] == "self"), name)
+    return passed or dict(zip(reversed(names), reversed(function.args.defaults), strict=False)).get(name)
 
 
 def _of_object(context: Context, call: ast.AST, name: str) -> str:
     """An attribute of the object that a call makes, by the object's name."""
     up = context.tree.parent.get(call)
-    if isinstance(up, ast.Tuple) and isinstance(line := context.tree.parent.get(up), ast.Assign):
-        target: ast.AST = line.targets[0]
-        elements = target.elts if isinstance(target, ast.Tuple) and len(target.elts) == len(up.elts) else []
-        target = elements[[id(e) for e in up.elts].index(id(call))] if elements else target
-    else:
-        target = up.targets[0] if isinstance(up, ast.Assign) else ast.Pass()
+    line = context.tree.parent.get(up) if isinstance(up, ast.Tuple) else up
+    target = line.targets[0] if isinstance(line, ast.Assign) else None
+    if isinstance(up, ast.Tuple):
+        pairs = zip(target.elts, up.elts, strict=False) if isinstance(target, ast.Tuple) and len(target.elts) == len(up.elts) else ()
+        target = next((name for name, value in pairs if value is call), None)
     return f"{target.id}.{name}" if isinstance(target, ast.Name) else ""
 
 
-def _received(context: Context, call: ast.AST, size: str, kind: str) -> list[Edit] | None:
+def _received(context: Context, call: ast.AST, size: str, kind: str) -> Edit | None:
     """The names that take up what a call returns become this rank's rows of it; None where there are no such names."""
-    tree, run = context.tree, context.facts.after
-    statement = tree.statement(call)
-    if isinstance(statement, ast.For) and call in set(ast.walk(statement.iter)):
-        targets: list[ast.expr] = [statement.target]
-    elif isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1 and not _iterates(run.value(call)):
-        targets = list(statement.targets)
-    else:  # what the call made is gone through later
-        loops = [n for n in tree.nodes() if isinstance(n, ast.For) and _from(join([run.value(t) for t in ast.walk(n.target)]), call)]
-        if len(loops) != 1:
-            return None
-        statement, targets = loops[0], [loops[0].target]
-    found = [n for t in targets for n in ast.walk(t) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
-    mine = [n.id for n in found if isinstance(n, ast.Name) and run.value(n).scale == "sample" and _from(run.value(n), call)]
-    whole = all(
-        call in o.stack for n in found for o in run.value(n).of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS
-    )
-    if not mine or not whole or any(not isinstance(n, ast.Name) for n in found):
+    value, receiver = context.facts.after.value, _receiver(context, call)
+    if receiver is None:
         return None
-    rows, given = context.names["rows_of_rank"], f", {size}"
-    if kind == "columns":
-        rows, given = context.names["columns_of_rank"], ""
-    line = f"{', '.join(mine)} = {', '.join(f'{rows}({name}{given})' for name in mine)}"
-    return [InsertBefore(statement.body[0], line)] if isinstance(statement, ast.For) else [InsertAfter(statement, line)]
+    statement, target = receiver
+    names = [n for n in ast.walk(target) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
+    batches = [o for n in names for o in _by_hand(value(n))]
+    names_of_rows = [n.id for n in names if isinstance(n, ast.Name) and value(n).scale == "sample" and _from(value(n), call)]
+    if not names_of_rows or any(call not in o.stack for o in batches) or any(isinstance(n, ast.Attribute) for n in names):
+        return None
+    share, rest = (context.names["columns_of_rank"], "") if kind == "columns" else (context.names["rows_of_rank"], f", {size}")
+    line = f"{', '.join(names_of_rows)} = {', '.join(f'{share}({name}{rest})' for name in names_of_rows)}"
+    return InsertBefore(statement.body[0], line) if isinstance(statement, ast.For) else InsertAfter(statement, line)
+
+
+def _receiver(context: Context, call: ast.AST) -> tuple[ast.stmt, ast.expr] | None:
+    """The statement that takes up what a call returns, and its target: an assignment, or the loop that goes through it, here or later."""
+    run, statement = context.facts.after, context.tree.statement(call)
+    if isinstance(statement, ast.For) and call in inside(statement.iter):
+        return statement, statement.target
+    if isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1 and not _iterates(run.value(call)):
+        return statement, statement.targets[0]
+    loops = [n for n in context.tree.of(ast.For) if _from(join([run.value(t) for t in ast.walk(n.target)]), call)]
+    return (loops[0], loops[0].target) if len(loops) == 1 else None
 
 
 def _iterates(value: Value) -> bool:
@@ -238,7 +258,12 @@ def _iterates(value: Value) -> bool:
 
 
 def _from(value: Value, call: ast.AST) -> bool:
-    return any(isinstance(o, New) and o.path in batch_source.PATHS and call in o.stack for o in value.of_kind("batch"))
+    return any(call in o.stack for o in _by_hand(value))
+
+
+def _by_hand(value: Value) -> list[New]:
+    """The batches made by hand that a value is computed from."""
+    return [o for o in value.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS]
 
 
 def _state_sizes(context: Context, trained: list[New]) -> Iterator[Change]:

@@ -3,108 +3,100 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace
-from ddpify.facts.model import Class, Func, New, Value
-from ddpify.facts.tree import scope_nodes
+from ddpify.facts.manual_batches import size_arguments
+from ddpify.facts.model import NOTHING, Class, Func, New, Value
+from ddpify.facts.runs import Run
+from ddpify.facts.tree import last_name, scope_nodes
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
-from ddpify.rules.data.loader_call import CODE, LoaderCall
+from ddpify.rules.data.loader_call import LoaderCall
 from ddpify.rules.loop import loss
 
 _TORCH = frozenset(f"torch.utils.data.{name}Sampler" for name in ("Random", "SubsetRandom", "WeightedRandom", "Sequential", "Batch"))
 _LISTS = frozenset(("list", "range", "generator", "map", "filter", "zip", "itertools.chain"))
 _FIX = "give each rank every N-th index of the same draw: indices[rank::world_size]"
 _MOST = 10**7  # indices that a rank draws at once
+_ENDLESS = frozenset(("itertools.cycle", "itertools.count"))
+_LAZY = {  # the argument that they go through
+    **dict.fromkeys(("iter", "enumerate", *(f"itertools.{n}" for n in ("chain", "chain.from_iterable", "islice"))), 0),
+    **dict.fromkeys(("map", "filter", "itertools.starmap"), 1),
+}
 _ROOTS = {"numpy": "import numpy as np", "random": "import random"}
 
 
-def shard(site: LoaderCall, given: ast.expr) -> Iterator[Change | Finding]:
+def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     """Give each rank its share of what the sampler draws."""
-    if any(k.arg is None for k in site.node.keywords):
-        yield site.refuse("the loader's arguments cannot be seen")
-        return
-    problem, fork, imports = same_draws(site.context, site.context.facts.after.value(given), frozenset(n.about for n in site.discharges))
-    if problem:
-        yield site.refuse(problem, _FIX, given)
-        return
+    context, value = site.context, site.context.facts.after.value(expression)
+    if site.spread:
+        return site.refuse("the loader's arguments cannot be seen")
+    if problem := differing_draws(site, value):
+        return site.refuse(problem, _FIX, expression)
     if (finding := site.unbatched()) is not None:
-        yield finding
-        return
+        return finding
     divided, needs = site.divided()
-    piece = key(site.context, site.context.facts.after.value(given))
-    sampler = f"{site.name(piece)}({{0}}{site.dropping() if piece == 'rank_sampler' else ''})"
-    if site.when:
-        sampler = f"{sampler} if {site.when} else {{0}}"
-    edits: list[Edit] = [Replace(given, sampler, (given,)), *divided, *inner_reads(site, "sampler", "sampler")]
-    yield Change(
-        CODE,
-        site.why,
-        site.context.tree.shown,
-        site.node,
-        tuple(edits),
-        imports,
-        site.level,
-        discharges=site.discharges,
-        needs=(piece, *needs, *fork),
-    )
+    piece, (more, imports) = key(context, value), forks(context, value)
+    share = f"{site.name(piece)}({{0}}{site.dropping() if piece == 'rank_sampler' else ''})"
+    share += f" if {site.when} else {{0}}" if site.when else ""
+    edits: list[Edit] = [Replace(expression, share, (expression,)), *divided, *inner_reads(site, "sampler", "sampler")]
+    return site.change(edits, (piece, *needs, *more), imports)
 
 
-def same_draws(context: Context, given: Value, loaders: frozenset[ast.AST]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Whether all ranks can draw alike from a sampler: why not, else what its fork needs and imports."""
-    instances = given.instances()
-    unknown = [o for o in given.objs if not isinstance(o, (New, Func, Class))]
-    if context.differs(given):
-        return "this sampler is made from what each rank computes by itself", (), ()
-    if (
-        unknown
-        or any(o.cls is None and o.path not in _TORCH | _LISTS for o in instances)
-        or not (instances or given.origins or not given.objs)
-    ):
-        return "the training loader draws by a sampler that cannot be seen", (), ()
-    if any(_learns(context, o) for o in instances):
-        return "this sampler learns from what each rank computes by itself, and ranks would draw by different ones", (), ()
-    own = [o for o in instances if o.cls is not None or o.path == "generator"]
-    if own and (any(about in loaders for about in _coupled(context)) or _regrouped(context, loaders)):
-        return (
-            "this sampler may compose batches, and the loss was not seen to be an average over samples, so that a share would do",
-            (),
-            (),
-        )
-    found = draws.of(context, instances)
-    if found.unshared:
-        return "this sampler draws what no seed makes the same on all ranks", (), ()
-    if any(endless(context, o) for o in instances) and found.generators & _ROOTS.keys():
-        return "this sampler never ends, and draws by generators that training draws from, too", (), ()
-    fork, imports = [], []
-    for root in sorted(found.generators & _ROOTS.keys()):
-        name = draws.bound(context, root)
-        if not name and ("np" if root == "numpy" else root) in context.tree.bound:
-            return f"this sampler draws from `{root}`, which has no name in this file", (), ()
-        imports += [] if name else [_ROOTS[root]]
-        fork.append(f"fork:{root}:{name or ('np.random' if root == 'numpy' else root)}")
-    return "", tuple(fork), tuple(imports)
+def differing_draws(site: LoaderCall, value: Value) -> str:
+    """Why ranks would not draw alike from a sampler, or could not take their shares of it; empty where they can."""
+    context, samplers = site.context, value.instances()
+    if context.differs(value):
+        return "this sampler is made from what each rank computes by itself"
+    if not _is_seen(value):
+        return "the training loader draws by a sampler that cannot be seen"
+    if any(_learns(context, o) for o in samplers):
+        return "this sampler learns from what each rank computes by itself, and ranks would draw by different ones"
+    if any(o.cls is not None or o.path == "generator" for o in samplers) and _compares_samples(site):
+        return "this sampler may compose batches, and the loss was not seen to be an average over samples, so that a share would do"
+    drawn = draws.of(context, samplers)
+    roots = sorted(drawn.generators & _ROOTS.keys())
+    if drawn.unshared:
+        return "this sampler draws what no seed makes the same on all ranks"
+    if roots and any(endless(context, o) for o in samplers):
+        return "this sampler never ends, and draws by generators that training draws from, too"
+    unnamed = [root for root in roots if draws.generator_name(context, root) is None]
+    return f"this sampler draws from `{unnamed[0]}`, which has no name in this file" if unnamed else ""
 
 
-def _coupled(context: Context) -> set[ast.AST]:
-    """The calls that make the loaders of losses that are not averages over samples."""
+def forks(context: Context, value: Value) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The generators that a sampler draws from, as the runtime block needs them to let all ranks draw alike, and their imports."""
+    roots = sorted(draws.of(context, value.instances()).generators & _ROOTS.keys())
+    imports = tuple(_ROOTS[root] for root in roots if not draws.bound(context, root))
+    return tuple(f"fork:{root}:{draws.generator_name(context, root)}" for root in roots), imports
+
+
+def _is_seen(value: Value) -> bool:
+    """Whether all that a sampler may be is code of the project, or a sampler or collection whose order is known."""
+    samplers = value.instances()
+    known = all(o.cls is not None or o.path in _TORCH | _LISTS for o in samplers)
+    return known and all(isinstance(o, (New, Func, Class)) for o in value.objs) and bool(samplers or value.origins or not value.objs)
+
+
+def _compares_samples(site: LoaderCall) -> bool:
+    """Whether the loss, or the model's output on its way there, brings samples of a batch together."""
+    context, nodes = site.context, {o.node for o in site.loaders}
     unaveraged = loss.unaveraged(context)
-    return {o.node for t in context.facts.loops if t.backward.node in unaveraged for o in t.loaders if isinstance(o, New)}
+    fed = (o for t in context.facts.loops if t.backward.node in unaveraged for o in t.loaders if isinstance(o, New))
+    return any(o.node in nodes for o in fed) or _regrouped(context, nodes)
 
 
-def _regrouped(context: Context, loaders: frozenset[ast.AST]) -> bool:
+def _regrouped(context: Context, loaders: set[ast.AST]) -> bool:
     """Whether training puts the rows of what a model makes of a batch together in groups: `out.view(-1, k, d)`."""
     inside = {n for model in context.facts.models for n in model.forwards}
+    calls = [c for name in ("view", "reshape") for c in context.facts.after.calls_named(name) if len(size_arguments(c.node)) > 2]
     return any(
-        call.method in ("view", "reshape")
-        and len([a for arg in call.node.args for a in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg])]) > 2
-        and call.receiver.scale == "sample"
+        call.receiver.scale == "sample"
         and any(getattr(o, "node", None) in loaders for o in call.receiver.of_kind("batch"))
         and bool(call.receiver.of_kind("forward"))
         and not inside & set(call.stack)
-        for call in context.facts.after.trace.calls
+        for call in calls
     )
 
 
@@ -123,9 +115,9 @@ def _learns(context: Context, sampler: New) -> bool:
     return False
 
 
-def key(context: Context, given: Value) -> str:
+def key(context: Context, value: Value) -> str:
     """The sampler of the runtime block that gives each rank its share of what another one draws."""
-    return "endless_rank_sampler" if any(endless(context, o) for o in given.instances()) else "rank_sampler"
+    return "endless_rank_sampler" if any(endless(context, o) for o in value.instances()) else "rank_sampler"
 
 
 def endless(context: Context, sampler: New) -> bool:
@@ -135,11 +127,12 @@ def endless(context: Context, sampler: New) -> bool:
         number = argument(sampler.node, 2, "num_samples")
         return number is not None and _count(number) > _MOST
     if sampler.cls is not None:
-        found = run.interpreter.find(sampler.cls, "__iter__")
-        return found is not None and any(_forever(context, f) for f in found.objs if isinstance(f, Func))
-    if sampler.path == "generator" and isinstance(sampler.node, ast.Call):
-        return any(_forever(context, f) for f in run.value(sampler.node.func).objs if isinstance(f, Func))
-    return False
+        functions = run.interpreter.find(sampler.cls, "__iter__") or NOTHING
+    elif sampler.path == "generator" and isinstance(sampler.node, ast.Call):
+        functions = run.value(sampler.node.func)
+    else:
+        return False
+    return any(_forever(context, f) for f in functions.objs if isinstance(f, Func))
 
 
 def _count(node: ast.expr) -> float:
@@ -154,42 +147,57 @@ def _count(node: ast.expr) -> float:
 
 
 def _forever(context: Context, func: Func, depth: int = 0) -> bool:
-    run = context.facts.after
-    body = [n for s in (func.node.body if not isinstance(func.node, ast.Lambda) else ()) for n in scope_nodes(s)]
-    for node in body:
-        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
-            inside = [n for s in node.body for n in scope_nodes(s)]
-            if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in inside) and not any(
-                isinstance(n, (ast.Break, ast.Return)) for n in inside
-            ):
-                return True
-        value = node.value if isinstance(node, (ast.Return, ast.YieldFrom)) else node.iter if isinstance(node, ast.For) else None
-        while isinstance(value, ast.Call) and depth < 4:
-            paths = run.value(value.func).paths() or run.memory.get((func.file, getattr(value.func, "id", "")), Value()).paths()
-            name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-            if name in ("cycle", "count") or paths & {"itertools.cycle", "itertools.count"}:
-                return True
-            inner = run.memory.get((func.file, name), Value()).objs
-            if func.cls is not None:
-                inner |= getattr(run.interpreter.find(func.cls, name), "objs", frozenset())
-            if any(_forever(context, f, depth + 1) for f in inner if isinstance(f, Func)):
-                return True
-            value = value.args[0] if name in ("iter", "from_iterable", "chain", "map", "enumerate") and value.args else None
-    return False
+    """Whether what a generator yields, or what a function returns to be gone through, never ends."""
+    body = () if isinstance(func.node, ast.Lambda) else tuple(scope_nodes(*func.node.body))
+    sources = (n.iter if isinstance(n, ast.For) else n.value for n in body if isinstance(n, (ast.For, ast.Return, ast.YieldFrom)))
+    return any(map(_yields_forever, body)) or any(_is_endless(context, func, source, depth) for source in sources)
+
+
+def _yields_forever(node: ast.AST) -> bool:
+    """Whether a node is a `while True:` that yields and is not left."""
+    if not isinstance(node, ast.While) or not isinstance(node.test, ast.Constant) or not node.test.value:
+        return False
+    kinds = {type(n) for n in scope_nodes(*node.body)}
+    return bool(kinds & {ast.Yield, ast.YieldFrom}) and not kinds & {ast.Break, ast.Return}
+
+
+def _is_endless(context: Context, func: Func, node: ast.expr | None, depth: int) -> bool:
+    """Whether an expression in a function gives one thing after the other for ever: `itertools.cycle(...)`, `map(f, self.forever())`."""
+    if isinstance(node, ast.GeneratorExp):
+        return _is_endless(context, func, node.generators[0].iter, depth)
+    if not isinstance(node, ast.Call) or depth > 3:
+        return False
+    run, path, name = context.facts.after, context.library_path(func.file, node.func), last_name(node.func)
+    if path in _ENDLESS:
+        return True
+    named = run.memory.get((func.file, name), NOTHING) if isinstance(node.func, ast.Name) else NOTHING
+    method = run.interpreter.find(func.cls, name) if func.cls is not None and isinstance(node.func, ast.Attribute) else None
+    if any(_forever(context, f, depth + 1) for f in named.objs | (method or NOTHING).objs if isinstance(f, Func)):
+        return True
+    if path == "itertools.islice" and _stops(node):
+        return False
+    place = _LAZY.get(path, len(node.args))
+    return place < len(node.args) and _is_endless(context, func, node.args[place], depth)
+
+
+def _stops(call: ast.Call) -> bool:
+    """Whether `islice(values, stop)`, or `islice(values, start, stop, step)`, comes to an end."""
+    ends = call.args[1:3]
+    return bool(ends) and not (isinstance(ends[-1], ast.Constant) and ends[-1].value is None)
 
 
 def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit]:
     """`loader.sampler.own_name`: what the script's own sampler has is read off it, behind the one that shares it out."""
-    context, run = site.context, site.context.facts.after
-    loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in site.discharges)}
+    context, run, loaders = site.context, site.context.facts.after, site.loaders
     edits: list[Edit] = []
-    for node in context.tree.nodes():
-        if not (isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Load)):
-            continue
+    for node in (n for n in context.tree.of(ast.Attribute) if n.attr == attribute and isinstance(n.ctx, ast.Load)):
         over, up = run.value(node.value).instances(), context.tree.parent[node]
-        if over and over <= loaders and isinstance(up, ast.Attribute):
-            owns = [o.cls for o in run.value(node).instances() if o.cls is not None]
-            held = any((o, up.attr) in run.memory for o in run.value(node).instances())
-            if held or any(run.interpreter.find(cls, up.attr) is not None for cls in owns):
-                edits.append(Replace(node, f"{{0}}.{holder}", (node,)))
+        own = isinstance(up, ast.Attribute) and any(_has(run, o, up.attr) for o in run.value(node).instances())
+        if own and over and over <= loaders:
+            edits.append(Replace(node, f"{{0}}.{holder}", (node,)))
     return edits
+
+
+def _has(run: Run, sampler: New, name: str) -> bool:
+    """Whether a sampler holds something by a name, or is of a class of the project that has it."""
+    return name in run.of(sampler) or (sampler.cls is not None and run.interpreter.find(sampler.cls, name) is not None)

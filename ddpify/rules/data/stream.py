@@ -3,77 +3,71 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.model import New, Value
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
-from ddpify.rules.data.loader_call import CODE, LoaderCall
+from ddpify.rules.data.loader_call import LoaderCall
 
 ITERABLE = "torch.utils.data.IterableDataset"
 _FIX = "in its __iter__, yield every (rank * workers + worker)-th item only"
 _WHY = "each rank takes every N-th sample of the stream; the last samples are repeated, so that all ranks have equally many"
 
 
-def shard(site: LoaderCall, dataset: ast.expr) -> Iterator[Change | Finding]:
+def shard(site: LoaderCall, dataset: ast.expr) -> Change | Finding:
     """Let each rank read its share of the stream."""
-    problem = _problem(site, dataset)
-    if problem:
-        yield site.refuse(problem, _FIX)
-        return
+    if problem := _differing_streams(site, dataset) or _other_readers(site, dataset):
+        return site.refuse(problem, _FIX)
     if (finding := site.unbatched()) is not None:
-        yield finding
-        return
+        return finding
     size = site.argument("batch_size")
     divided, needs = site.context.divided(size) if size is not None else ([], ())
     share = Replace(dataset, f"{site.name('share_of_stream')}({{0}}{site.dropping()})", (dataset,))
-    wanted = ("share_of_stream", *needs)
-    yield Change(
-        CODE, _WHY, site.context.tree.shown, site.node, (share, *divided), (), Safety.NOTE, discharges=site.discharges, needs=wanted
-    )
+    return site.change([share, *divided], ("share_of_stream", *needs), (), _WHY, Safety.NOTE)
 
 
 def is_stream(context: Context, data: Value) -> bool:
     """Whether data only yields."""
-    find = context.facts.after.interpreter.find
-    for obj in data.instances():
-        if context.facts.after.interpreter.is_a(obj, ITERABLE):
-            return True
-        if obj.cls is not None and find(obj.cls, "__getitem__") is None and find(obj.cls, "__iter__") is not None:
-            return True
-    return False
+    is_a = context.facts.after.interpreter.is_a
+    return any(
+        is_a(o, ITERABLE) or (_defines(context, o, "__iter__") and not _defines(context, o, "__getitem__")) for o in data.instances()
+    )
 
 
-def _problem(site: LoaderCall, dataset: ast.expr) -> str:
-    """Why ranks cannot share a stream; empty where they can."""
-    context, run = site.context, site.context.facts.after
-    value = run.value(dataset)
-    own = [o for o in value.instances() if o.cls is not None and run.interpreter.is_a(o, ITERABLE)]
-    seen = all(run.interpreter.find(o.cls, "__iter__") is not None for o in own if o.cls is not None)
-    if not own or len(own) != len(value.objs) or not seen or site.only or any(k.arg is None for k in site.node.keywords):
+def _differing_streams(site: LoaderCall, dataset: ast.expr) -> str:
+    """Why ranks would not read the same stream; empty where they do."""
+    context, value = site.context, site.context.facts.after.value(dataset)
+    interpreter = context.facts.after.interpreter
+    seen = all(interpreter.is_a(o, ITERABLE) and _defines(context, o, "__iter__") for o in value.instances())
+    if not value.objs or len(value.instances()) != len(value.objs) or not seen or site.only or site.spread:
         return "an iterable data set has no sampler: each rank would read all of it"
-    found = draws.of(context, value.instances())
+    drawn = draws.of(context, value.instances())
     if context.differs(value) or value.of_kind("random"):
         return "this iterable data set is made from what each rank draws or computes by itself"
-    if found.generators or found.unshared:
+    if drawn.generators or drawn.unshared:
         return "this iterable data set draws at random, so that ranks do not read the same stream and could not share it"
-    workers = site.argument("num_workers")
-    if workers is not None and not site.is_(workers, 0) and not found.workers:
-        return "every worker of this loader reads all of the iterable data set, and so would every rank"
-    if any(k.arg == "worker_init_fn" and draws.of(context, run.value(k.value).objs).workers for k in site.node.keywords):
-        return "the workers of this loader find the iterable data set by themselves, which is inside another one then"
-    loaders = {o for o in context.facts.loaders if any(o.node is held.about for held in site.discharges)}
-    for tree in context.facts.trees.values():
-        for node in tree.nodes():
-            if isinstance(node, ast.Attribute) and node.attr == "dataset" and run.value(node.value).instances() & loaders:
-                return "this iterable data set is read off its loader, which holds a share of it"
-    for call in run.trace.calls:
-        if "len" in call.func.paths() and call.args and call.args[0].instances() & loaders and not _measured(context, own):
-            return "the number of batches of this iterable data set cannot be told"
     return ""
 
 
-def _measured(context: Context, own: list[New]) -> bool:
-    return all(context.facts.after.interpreter.find(o.cls, "__len__") is not None for o in own if o.cls is not None)
+def _other_readers(site: LoaderCall, dataset: ast.expr) -> str:
+    """What reads the stream, or its length, other than through the share of it that the loader is given; empty where nothing does."""
+    context, run, loaders = site.context, site.context.facts.after, site.loaders
+    streams, workers = run.value(dataset).instances(), site.argument("num_workers")
+    if workers is not None and not site.is_(workers, 0) and not draws.of(context, streams).workers:
+        return "every worker of this loader reads all of the iterable data set, and so would every rank"
+    if any(k.arg == "worker_init_fn" and draws.of(context, run.value(k.value).objs).workers for k in site.node.keywords):
+        return "the workers of this loader find the iterable data set by themselves, which is inside another one then"
+    attributes = (n for tree in context.facts.trees.values() for n in tree.of(ast.Attribute) if n.attr == "dataset")
+    if any(run.value(n.value).instances() & loaders for n in attributes):
+        return "this iterable data set is read off its loader, which holds a share of it"
+    counted = any(call.args and call.args[0].instances() & loaders for call in run.calls_of("len"))
+    if counted and not all(_defines(context, o, "__len__") for o in streams):
+        return "the number of batches of this iterable data set cannot be told"
+    return ""
+
+
+def _defines(context: Context, data: New, method: str) -> bool:
+    """Whether data is of a class of the project that has a method."""
+    return data.cls is not None and context.facts.after.interpreter.find(data.cls, method) is not None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, FreshName, InsertBefore, Replace
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Lit
+from ddpify.facts.tree import calls_in, last_name
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.stored_losses import stored_numbers
@@ -40,28 +41,27 @@ class Required:
 
     def any(self, node: ast.AST) -> bool:
         """Whether something inside must happen on every rank."""
-        return any(True for _ in self.parts(node))
+        return bool(self.parts(node))
 
-    def parts(self, node: ast.AST, top: ast.AST | None = None) -> Iterator[Part]:
+    def parts(self, node: ast.AST, top: ast.AST | None = None) -> list[Part]:
         """The outermost expressions that all ranks must evaluate, in the order in which they are; the call `top` itself may be output."""
         if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
-            yield Part(node, True)
-        elif (isinstance(node, ast.expr) and node in stored_numbers(self.context)[0]) or (
-            isinstance(node, ast.Call) and node is not top and self._is_collective(node)
-        ):
-            yield Part(node)
-        elif isinstance(node, ast.Lambda):
-            yield from (Part(p.node, True) for p in self.parts(node.body))
-        elif isinstance(node, _COMPREHENSIONS) and (
-            any(self._draws(g.iter) for g in node.generators) or any(True for c in ast.iter_child_nodes(node) for _ in self.parts(c))
-        ):
-            yield Part(node)
-        elif isinstance(node, _CHOOSING) and node is not top:
-            inner = [p for c in ast.iter_child_nodes(node) for p in self.parts(c)]
-            yield from [Part(node, any(p.stuck for p in inner))] if inner else []
-        else:
-            for child in ast.iter_child_nodes(node):
-                yield from self.parts(child, top)
+            return [Part(node, True)]
+        if isinstance(node, ast.expr) and self._is_required(node, top):
+            return [Part(node)]
+        evaluated = [node.body] if isinstance(node, ast.Lambda) else ast.iter_child_nodes(node)
+        inner = [part for child in evaluated for part in self.parts(child, top)]
+        if isinstance(node, ast.Lambda):
+            return [Part(part.node, True) for part in inner]
+        if isinstance(node, _COMPREHENSIONS) and (inner or any(self._draws(g.iter) for g in node.generators)):
+            return [Part(node)]
+        if isinstance(node, _CHOOSING) and node is not top and inner:
+            return [Part(node, any(part.stuck for part in inner))]
+        return inner
+
+    def _is_required(self, node: ast.expr, top: ast.AST | None) -> bool:
+        """Whether all ranks must evaluate an expression for what it is itself."""
+        return node in stored_numbers(self.context)[0] or (isinstance(node, ast.Call) and node is not top and self._is_collective(node))
 
     def _draws(self, iterable: ast.expr) -> bool:
         return any(self.run.is_loader(o) for o in self.run.value(iterable).objs)
@@ -92,7 +92,7 @@ def chain(context: Context, node: ast.expr, top: ast.AST) -> ast.expr:
 
 def extracted(context: Context, required: Required, statement: ast.stmt, top: ast.expr) -> tuple[Edit, ...] | None:
     """The edits that evaluate, before an output statement, what all ranks must; None where that cannot be done."""
-    parts = list(required.parts(top, top))
+    parts = required.parts(top, top)
     if not parts or any(p.stuck for p in parts):
         return None
     stored = stored_numbers(context)[0]
@@ -114,7 +114,7 @@ def extracted(context: Context, required: Required, statement: ast.stmt, top: as
 def _affected(context: Context, required: Required, top: ast.expr, nodes: list[ast.expr]) -> list[ast.expr] | None:
     """What stands before the last of `nodes` and reads what one of them changes: it must be read before; None where it cannot be."""
     effects, run = required.effects, context.facts.after
-    calls = [c for n in nodes for c in ast.walk(n) if isinstance(c, ast.Call)]
+    calls = [c for n in nodes for c in calls_in(n)]
     changed = {o for c in calls for o in effects.changed(c)}
     names = {n for c in calls for n in effects.changed_names(c)}
     if not changed and not names:
@@ -149,13 +149,10 @@ def _before(context: Context, node: ast.AST, nodes: list[ast.expr]) -> Iterator[
 
 def _names(context: Context, node: ast.expr, top: ast.expr) -> list[str]:
     """Names for a value that is extracted from a line of output: its label there, or the function that computes it."""
-    labels = [t for t in (_label(context, node, top),) if t]
-    function = next((n for n in ast.walk(node) if isinstance(n, ast.Call) and not isinstance(n.func, ast.Call)), None)
-    made = []
-    if function is not None:
-        name = function.func.attr if isinstance(function.func, ast.Attribute) else getattr(function.func, "id", "")
-        made = [_VERBS.sub("", name)] if _VERBS.match(name) else []
-    return [n for n in (*labels, *made) if _usable(n)] + ["result"]
+    function = next((call for call in calls_in(node) if not isinstance(call.func, ast.Call)), None)
+    name = last_name(function.func) if function is not None else ""
+    computed = _VERBS.sub("", name) if _VERBS.match(name) else ""
+    return [n for n in (_label(context, node, top), computed) if _usable(n)] + ["result"]
 
 
 def _usable(name: str) -> bool:
@@ -163,41 +160,51 @@ def _usable(name: str) -> bool:
 
 
 def _label(context: Context, node: ast.expr, top: ast.expr) -> str:
-    """What a line of output calls one of its values."""
-    tree = context.tree
+    """What a line of output calls one of its values; empty where it does not name it."""
     child: ast.AST = node
-    for up in tree.ancestors(node):
-        if isinstance(up, ast.keyword) and up.arg and up.arg not in ("file", "end", "sep"):
-            return up.arg
-        if isinstance(up, ast.Dict) and child in up.values:
-            return _word(_text(context, up.keys[up.values.index(child)]))
-        if isinstance(up, ast.JoinedStr):
-            before = up.values[: next(i for i, v in enumerate(up.values) if v is child)]
-            return _word(_text(context, before[-1])) if before else ""
-        if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and child is up.right:
-            labels = _label_before(_text(context, up.left), node, up.right)
-            if labels:
-                return labels
-        if isinstance(up, ast.Call) and child in up.args:
-            at = up.args.index(child)
-            if isinstance(up.func, ast.Attribute) and up.func.attr == "format":
-                labels = _label_before(_text(context, up.func.value), child, ast.Tuple(up.args))
-                if labels:
-                    return labels
-            text = _text(context, up.args[at - 1]) if at else ""
-            if text or up is top:
-                return _label_before(text, child, ast.Tuple(up.args[at:]))
-        if up is top:
-            break
+    for up in context.tree.ancestors(node):
+        label = _label_in(context, up, child, node)
+        if label is not None or up is top:
+            return label or ""
         child = up
     return ""
 
 
+def _label_in(context: Context, up: ast.AST, child: ast.AST, node: ast.expr) -> str | None:
+    """What an expression calls `node`, which stands in its part `child`; None where the expressions around it may say it."""
+    match up:
+        case ast.keyword(arg=str(name)) if name not in ("file", "end", "sep"):
+            return name
+        case ast.Dict() if child in up.values:
+            return _word(_text(context, up.keys[up.values.index(child)]))
+        case ast.JoinedStr():
+            at = next(i for i, part in enumerate(up.values) if part is child)
+            return _word(_text(context, up.values[at - 1])) if at else ""
+        case ast.BinOp(op=ast.Mod()) if child is up.right:
+            return _label_before(_text(context, up.left), node, up.right) or None
+        case ast.Call() if child in up.args:
+            return _label_of_argument(context, up, child)
+    return None
+
+
+def _label_of_argument(context: Context, call: ast.Call, given: ast.expr) -> str | None:
+    """What a call names an argument: in the text that is formatted, or in the text passed before it; None where there is neither."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "format":
+        label = _label_before(_text(context, call.func.value), given, ast.Tuple(call.args))
+        if label:
+            return label
+    at = call.args.index(given)
+    text = _text(context, call.args[at - 1]) if at else ""
+    return _label_before(text, given, ast.Tuple(call.args[at:])) if text else None
+
+
 def _text(context: Context, node: ast.expr | None) -> str:
-    value = context.facts.after.value(node) if node is not None else None
+    """The text that an expression is; empty where it is not known."""
+    if node is None:
+        return ""
     if isinstance(node, ast.Constant):
         return str(node.value)
-    return next((str(o.value) for o in value.objs if isinstance(o, Lit)), "") if value is not None else ""
+    return next((str(o.value) for o in context.facts.after.value(node).objs if isinstance(o, Lit)), "")
 
 
 def _label_before(text: str, node: ast.AST, values: ast.expr) -> str:

@@ -10,18 +10,18 @@ References: https://docs.pytorch.org/docs/stable/generated/torch.load.html
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument, Under
 from ddpify.facts.disk import to_nowhere
-from ddpify.facts.effects import HANDLERS
-from ddpify.facts.model import Class, Func, Lit, New, Part
+from ddpify.facts.model import Class, Func, Lit, New, Part, Value
+from ddpify.facts.tree import walked
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
 from ddpify.rules.io import run_names
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.io.output_statements import Guards
+from ddpify.rules.io.output_statements import OPENS, Guards
 
 CODE = "DDP503"
 TITLE = "files, folders and checkpoints"
@@ -105,66 +105,52 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
 )  # fmt: skip
+_FOLDERS = frozenset(("os.makedirs", "os.mkdir"))
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit opens, folders and loads in the entry."""
     guards = guards_of(context)
-    run, tree = context.facts.after, context.tree
-    agreed = run_names.common_names(context).made
-    for node in tree.nodes():
-        if not isinstance(node, ast.Call):
-            continue
-        paths = run.value(node.func).paths()
-        if paths & ({"open", "io.open", "codecs.open", "gzip.open"} | HANDLERS) and guards.effects.at.get(node) == "file":
+    for node in context.tree.of(ast.Call):
+        paths = context.facts.after.value(node.func).paths()
+        if paths & OPENS and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
-        elif paths & {"os.makedirs", "os.mkdir"} and _momentary(context, node, agreed):
-            yield Change(
-                CODE,
-                "this folder's name is rank 0's own, and so is the folder",
-                tree.shown,
-                tree.statement(node),
-                (Under(tree.statement(node), f"if {context.names['rank']} == 0"),),
-            )
-        elif paths & {"os.makedirs"}:
-            if not _may_be_there(context, node) and not guards.guarded(node) and not _tried(context, node):
-                yield Change(
-                    CODE,
-                    "whichever rank comes first makes the folder",
-                    tree.shown,
-                    node,
-                    (SetArgument(node, "exist_ok", "True", position=2),),
-                )
-        elif paths & {"os.mkdir"}:
-            if not guards.guarded(node) and not _tried(context, node):
-                yield Change(
-                    CODE,
-                    "whichever rank comes first makes the folder",
-                    tree.shown,
-                    node,
-                    (Replace(node.func, "os.makedirs"), SetArgument(node, "exist_ok", "True", position=2)),
-                    ("import os",),
-                )
-        elif (
-            isinstance(node.func, ast.Attribute)
-            and node.func.attr == "mkdir"
-            and not paths
-            and guards.effects.at.get(node) == "folder"
-            and not any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs)  # a path's method, none of the project's own
-        ):
-            if not _may_be_there(context, node) and not guards.guarded(node) and not _tried(context, node):
-                yield Change(
-                    CODE,
-                    "whichever rank comes first makes the folder",
-                    tree.shown,
-                    node,
-                    (SetArgument(node, "exist_ok", "True", position=2),),
-                )
+        elif paths & _FOLDERS or (not paths and _is_path_mkdir(context, guards, node)):
+            yield from _folder(context, guards, node)
         elif "torch.load" in paths and argument(node, 1, "map_location") is None and _checkpoint(context, node):
-            name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
-            why = "a random state lies on the CPU" if name == '"cpu"' else "each rank loads to its own device"
-            without = "every rank loads to the device that it was saved from"
-            yield Change(CODE, why, tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs, without=without)
+            yield _load(context, node)
+
+
+def _is_path_mkdir(context: Context, guards: Guards, node: ast.Call) -> bool:
+    """Whether a call is the method of a path that makes a folder, and none of the project's own."""
+    method = isinstance(node.func, ast.Attribute) and node.func.attr == "mkdir" and guards.effects.at.get(node) == "folder"
+    return method and not any(isinstance(o, (Func, Class)) for o in context.facts.after.value(node.func).objs)
+
+
+def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
+    """A folder is made by rank 0, where its name is rank 0's own, else by whichever rank comes first."""
+    tree, paths = context.tree, context.facts.after.value(node.func).paths()
+    if paths & _FOLDERS and _momentary(context, node):
+        statement = tree.statement(node)
+        why = "this folder's name is rank 0's own, and so is the folder"
+        yield Change(CODE, why, tree.shown, statement, (Under(statement, f"if {context.names['rank']} == 0"),))
+        return
+    plain = "os.mkdir" in paths  # which has no exist_ok
+    if guards.guarded(node) or _tried(context, node) or (not plain and _may_be_there(context, node)):
+        return
+    why, there = "whichever rank comes first makes the folder", SetArgument(node, "exist_ok", "True", position=2)
+    if plain:
+        yield Change(CODE, why, tree.shown, node, (Replace(node.func, "os.makedirs"), there), ("import os",))
+    else:
+        yield Change(CODE, why, tree.shown, node, (there,))
+
+
+def _load(context: Context, node: ast.Call) -> Change:
+    """A checkpoint is loaded to this rank's device, the state of a random generator to the CPU."""
+    name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
+    why = "a random state lies on the CPU" if name == '"cpu"' else "each rank loads to its own device"
+    without = "every rank loads to the device that it was saved from"
+    return Change(CODE, why, context.tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs, without=without)
 
 
 def _checkpoint(context: Context, node: ast.Call) -> bool:
@@ -172,11 +158,9 @@ def _checkpoint(context: Context, node: ast.Call) -> bool:
     run = context.facts.after
     if not run.calls(node) or _is_applied_to_loaded(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
         return True
-    return any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs) or any(
-        c.method in ("eval", "train", "state_dict")
-        and any(getattr(r, "node", None) is node for o in c.receiver.objs if isinstance(o, (New, Part)) for r in run.roots(o))
-        for c in run.trace.calls
-    )
+    if any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs):
+        return True
+    return any(_is_loaded(context, c.receiver, node) for method in ("eval", "train", "state_dict") for c in run.calls_named(method))
 
 
 def _random_state(context: Context, node: ast.Call) -> bool:
@@ -186,15 +170,15 @@ def _random_state(context: Context, node: ast.Call) -> bool:
 
 def _is_applied_to_loaded(context: Context, node: ast.Call, methods: frozenset[str]) -> bool:
     """Whether one of these functions is given what is loaded, or a part of it."""
-    run = context.facts.after
-    for call in run.trace.calls:
-        if call.method in methods:
-            for value in (*call.args, *call.keywords.values()):
-                if any(
-                    getattr(root, "node", None) is node for o in value.objs if isinstance(o, (New, Part)) for root in run.roots(o)
-                ) or any(getattr(o.of, "node", None) is node for o in value.origins if o.kind == "from"):
-                    return True
-    return False
+    calls = (call for method in methods for call in context.facts.after.calls_named(method))
+    given = [value for call in calls for value in (*call.args, *call.keywords.values())]
+    return any(_is_loaded(context, v, node) or any(getattr(of, "node", None) is node for of in v.of_kind("from")) for v in given)
+
+
+def _is_loaded(context: Context, value: Value, node: ast.Call) -> bool:
+    """Whether a value is what a call has loaded, or a part of it."""
+    roots = (root for o in value.objs if isinstance(o, (New, Part)) for root in context.facts.after.roots(o))
+    return any(getattr(root, "node", None) is node for root in roots)
 
 
 def _may_be_there(context: Context, node: ast.Call) -> bool:
@@ -222,31 +206,20 @@ def _catches(context: Context, kind: ast.expr) -> bool:
     return any(context.facts.after.value(k).paths() & {"OSError", "IOError", "FileExistsError", "Exception"} for k in kinds)
 
 
-def _momentary(context: Context, node: ast.Call, agreed: Sequence[ast.stmt]) -> bool:
+def _momentary(context: Context, node: ast.Call) -> bool:
     """Whether a folder's name comes from the clock or from chance, in a statement of its own that is not guarded yet."""
-    statement = context.tree.statement(node)
-    drawn = any(
-        run_names.momentary(context.facts.after.value(a)) and not set(run_names.sources(context, a)) <= set(agreed) for a in node.args[:1]
-    )
-    return drawn and isinstance(statement, ast.Expr) and statement.value is node and not guards_of(context).guarded(node)
+    statement, path = context.tree.statement(node), node.args[0] if node.args else None
+    if path is None or not isinstance(statement, ast.Expr) or statement.value is not node or guards_of(context).guarded(node):
+        return False
+    agreed = context.once(run_names.common_names).statements
+    return run_names.momentary(context.facts.after.value(path)) and not set(run_names.sources(context, path)) <= set(agreed)
 
 
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
-    tree = context.tree
-    path = argument(node, 0, "file")
-    if path is None:
-        path = argument(node, 0, "filename")
-    holders = [s for s in (tree.statement(node), *tree.ancestors(node)) if isinstance(s, ast.stmt)]
+    """A file that is written all over is the null device on other ranks."""
+    path = argument(node, 0, "file") or argument(node, 0, "filename")
     covered = any(prepare.preparation(context).covers(c) for c in context.facts.after.calls(node))
-    if path is None or covered or guards.guarded(node) or any(guards.only_outputs(s) for s in holders):
+    if path is None or covered or guards.silent(node) or any(to_nowhere(context.facts.after, n) for n in walked(path)):
         return
-    if any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):
-        return
-    yield Change(
-        "DDP503",
-        "other ranks write to nowhere",
-        tree.shown,
-        node,
-        (Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,)),),
-        ("import os",),
-    )
+    edit = Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,))
+    yield Change(CODE, "other ranks write to nowhere", context.tree.shown, node, (edit,), ("import os",))

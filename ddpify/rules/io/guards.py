@@ -16,14 +16,15 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertBefore, Replace, Under
 from ddpify.facts.barriers import one_rank_ahead
-from ddpify.facts.effects import HANDLERS, maker, only_draws
+from ddpify.facts.effects import maker, only_draws
+from ddpify.facts.tree import calls_in
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import prepare
 from ddpify.rules.io import all_rank_calls, output, stored_losses, unedited_modules
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.harmless import harmless
-from ddpify.rules.io.output_statements import Guards
+from ddpify.rules.io.output_statements import OPENS, Guards
 
 CODE = "DDP501"
 TITLE = "rank 0 prints and writes"
@@ -109,7 +110,6 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 _WHY = "rank 0 speaks for all"
-_OPENS = frozenset(("open", "io.open", "codecs.open", "gzip.open")) | HANDLERS
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -188,45 +188,34 @@ def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], head
             edits = (Replace(statement.test, f"{context.names['rank']} == 0 and {inner_text}", (statement.test,)),)
         asks = any(isinstance(e, InsertBefore) and context.names["sum_over_ranks"] in e.code for e in lifted)
         without = "every rank says this" if anywhere and not lifted else ""
-        writes = any(guards.effects.at.get(n) == "file" for n in ast.walk(statement) if isinstance(n, ast.Call))
-        yield Change(
-            CODE,
-            "rank 0 alone writes" if writes else _WHY,
-            context.tree.shown,
-            statement,
-            edits,
-            needs=("sum_over_ranks",) if asks else (),
-            without=without,
-        )
+        writes = any(guards.effects.at.get(n) == "file" for n in calls_in(statement))
+        why, needs = "rank 0 alone writes" if writes else _WHY, ("sum_over_ranks",) if asks else ()
+        yield Change(CODE, why, context.tree.shown, statement, edits, needs=needs, without=without)
 
 
 def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iterator[Finding]:
     """Output and writes that could not be guarded."""
     covered = {n for statement in changed for n in ast.walk(statement)}
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for call in guards.run.trace.calls:
         kind = guards.effects.at.get(call.node)
-        if not context.facts.is_edited(call.node) or kind not in ("print", "file") or call.node in covered or call.node in told:
+        if not context.facts.is_edited(call.node) or kind not in ("print", "file") or call.node in covered or call.node in reported:
             continue
         if guards.guarded_call(call.node, call.stack) or guards.silenced(call.node) or _handled(guards, call.node):
             continue
-        told.add(call.node)
+        reported.add(call.node)
         if only_draws(call):
             continue
-        yield context.manual(
-            CODE,
-            call.node,
-            f"every rank {'says this' if kind == 'print' else 'does this'} ({ast.unparse(call.node.func)})",
-            f"take what all ranks need out of it, and guard the rest with `if {context.names['rank']} == 0:`",
-            level=Safety.REVIEW,
-        )
+        why = f"every rank {'says this' if kind == 'print' else 'does this'} ({ast.unparse(call.node.func)})"
+        fix = f"take what all ranks need out of it, and guard the rest with `if {context.names['rank']} == 0:`"
+        yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
 
 
 def _handled(guards: Guards, node: ast.Call) -> bool:
     """Whether another rule sees to a call: handles are opened on the null device, writers made on rank 0, files prepared by one rank."""
     func = guards.run.value(node.func)
     tree, makers = guards.context.tree, {m for m in map(maker, func.objs) if m is not None and guards.effects.is_writer(m)}
-    if func.paths() & _OPENS or any(guards.effects.is_writer(o) for o in guards.run.value(node).instances()):
+    if func.paths() & OPENS or any(guards.effects.is_writer(o) for o in guards.run.value(node).instances()):
         return True
     if makers and all(guards.context.facts.is_edited(m.node) and not guards.guarded(m.node) for m in makers):
         return True

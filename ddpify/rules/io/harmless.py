@@ -19,11 +19,11 @@ _PLAIN = (
 def harmless(guards: Guards, statement: ast.stmt) -> bool:
     """Whether a statement may run on every rank: it prints or logs, and reads nothing that rank 0 alone has."""
     nodes = list(ast.walk(statement))
-    speaking = [n.value for n in nodes if isinstance(n, ast.Expr)]
-    if not speaking or not all(isinstance(n, _PLAIN) for n in nodes):
+    outputs = [n.value for n in nodes if isinstance(n, ast.Expr)]
+    if not outputs or not all(isinstance(n, _PLAIN) for n in nodes):
         return False
     return all(
-        _prints(guards, node) if node in speaking else not isinstance(node, ast.Call) or _computes(guards, node) for node in nodes
+        _prints(guards, node) if node in outputs else not isinstance(node, ast.Call) or _computes(guards, node) for node in nodes
     ) and not any(_on_rank_zero(guards, node) for node in nodes if isinstance(node, (ast.Name, ast.Attribute)))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.effects import DRAWN, maker
-from ddpify.facts.model import Func
+from ddpify.facts.effects import maker
+from ddpify.facts.library.effects import DRAWN
+from ddpify.facts.tree import last_name, names_read, names_stored, outer_names
 from ddpify.rules.io.output_statements import Guards
 
 
@@ -27,21 +28,21 @@ def _could_be_muted(guards: Guards, function: ast.FunctionDef, calls: list[ast.A
 
 def _calls(guards: Guards) -> dict[ast.FunctionDef, list[ast.AST]]:
     """The calls of each function of the entry; none where it is also used in another way, or by another module."""
-    functions = {f for f in guards.context.tree.nodes() if isinstance(f, ast.FunctionDef)}
-    out: dict[ast.FunctionDef, dict[ast.AST, None]] = {f: {} for f in functions}
+    functions = guards.context.tree.of(ast.FunctionDef)
+    out: dict[ast.AST, dict[ast.AST, None]] = {f: {} for f in functions}
     for call in guards.run.trace.calls:
-        for obj in call.func.objs:
-            if isinstance(obj, Func) and obj.node in functions:
-                out[obj.node][call.node] = None
+        for function in call.func.functions():
+            if function in out:
+                out[function][call.node] = None
     uses: dict[str, list[ast.AST]] = {}
     for node in guards.context.tree.nodes():
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-            uses.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
-    for function, calls in out.items():
-        called = {getattr(c, "func", None) for c in calls}
-        if any(u not in called for u in uses.get(function.name, ())) or not all(guards.context.facts.is_edited(c) for c in calls):
+            uses.setdefault(last_name(node), []).append(node)
+    for function in functions:
+        called = {getattr(c, "func", None) for c in out[function]}
+        if not called.issuperset(uses.get(function.name, ())) or not all(map(guards.context.facts.is_edited, out[function])):
             out[function] = {}
-    return {function: list(calls) for function, calls in out.items()}
+    return {function: list(out[function]) for function in functions}
 
 
 def _mutes(guards: Guards, call: ast.AST, functions: set[ast.FunctionDef]) -> bool:
@@ -68,7 +69,7 @@ def _readies(guards: Guards, statement: ast.stmt) -> bool:
         return False
     names = all(isinstance(n, (ast.Name, ast.Tuple, ast.List, ast.Store)) for t in statement.targets for n in ast.walk(t))
     call = statement.value
-    return names and _draws(guards, call) and not any(True for _ in guards.required.parts(call, call))
+    return names and _draws(guards, call) and not guards.required.parts(call, call)
 
 
 def _draws(guards: Guards, call: ast.Call) -> bool:
@@ -80,12 +81,12 @@ def _draws(guards: Guards, call: ast.Call) -> bool:
 
 def _read_by_output(guards: Guards, statement: ast.stmt, body: list[ast.stmt], found: set[ast.stmt]) -> bool:
     tree = guards.context.tree
-    names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    names = {n.id for n in names_stored(statement)}
     scope = tree.function(statement)
-    if any(isinstance(n, (ast.Global, ast.Nonlocal)) and names & set(n.names) for n in tree.nodes()):
+    if any(names & outer_names(file.root) for file in tree.trees):
         return False
-    for n in ast.walk(scope):
-        if not (isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)):
+    for n in names_read(scope):
+        if n.id not in names:
             continue
         at = next((s for s in tree.path(n) if s in body), None)
         if at is None or tree.function(n) is not scope:

@@ -6,11 +6,16 @@ import ast
 from functools import cached_property
 
 from ddpify.facts.effects import Effects, maker
-from ddpify.facts.model import Call, Func, Value
+from ddpify.facts.library import effects
+from ddpify.facts.model import Value
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import inside, names_stored
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.all_rank_calls import Required
+
+OPENS = effects.OPENS | effects.HANDLERS
+"""What opens a file for writing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +42,6 @@ class Guards:
         """What all ranks must do inside an expression."""
         return Required(self.context, self.effects)
 
-    def by_rank_zero(self, call: Call) -> bool:
-        """Whether a call stands, or will stand, under the guard of rank 0."""
-        tree = self.context.tree
-        return any(
-            self.guarded(n) or any(isinstance(s, ast.stmt) and self.only_outputs(s) for s in (tree.statement(n), *tree.ancestors(n)))
-            for n in (*call.stack, call.node)
-            if n in tree.parent
-        )
-
     # ------------------------------------------------------------------------------------------------ what is guarded
 
     def guarded(self, node: ast.AST) -> bool:
@@ -63,7 +59,7 @@ class Guards:
 
     def guarded_call(self, node: ast.AST, stack: tuple[ast.AST, ...]) -> bool:
         """Whether one of the calls that lead to a place is a statement of the entry that is, or will be, run by rank 0 alone."""
-        return any(self.context.facts.is_edited(above) and (self.guarded(above) or self.silent(above)) for above in (*stack, node))
+        return any(self.context.facts.is_edited(above) and self.silent(above) for above in (*stack, node))
 
     def silent(self, node: ast.AST) -> bool:
         """Whether a place of the entry is, or will be, run by rank 0 alone."""
@@ -73,28 +69,25 @@ class Guards:
         return False
 
     def _rank_test(self, test: ast.expr) -> bool:
+        """Whether a condition holds on rank 0 alone: `rank == 0`, or what the script computes from its rank."""
         parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-        for p in parts:
-            if (
-                isinstance(p, ast.Compare)
-                and isinstance(p.ops[0], ast.Eq)
-                and any(o.kind == "rank" for s in (p.left, *p.comparators) for o in self.run.value(s).origins)
-            ):
-                return True
-            if any(o.kind == "rank" for o in self.run.value(p).origins) and isinstance(p, (ast.Name, ast.Attribute, ast.Call)):
-                return True
-        return False
+        return any(map(self._asks_for_rank, parts))
+
+    def _asks_for_rank(self, test: ast.expr) -> bool:
+        if isinstance(test, ast.Compare):
+            return isinstance(test.ops[0], ast.Eq) and any(self.run.value(side).of_kind("rank") for side in (test.left, *test.comparators))
+        return isinstance(test, (ast.Name, ast.Attribute, ast.Call)) and bool(self.run.value(test).of_kind("rank"))
 
     def done(self, statement: ast.stmt) -> bool:
         """Whether all output of a statement already runs on rank 0 alone."""
-        speaking = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_outputs(n)]
-        return bool(speaking) and all(self.guarded(n) for n in speaking)
+        outputs = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_outputs(n)]
+        return bool(outputs) and all(self.guarded(n) for n in outputs)
 
     # ------------------------------------------------------------------------------------------------ what is output
 
     def is_output(self, statement: ast.stmt) -> bool:
         """Whether a simple statement is output, and nothing in its arguments must run on all ranks."""
-        return self.is_output_statement(statement) and not any(True for _ in self.required.parts(statement, self.top(statement)))
+        return self.is_output_statement(statement) and not self.required.parts(statement, self.top(statement))
 
     @staticmethod
     def top(statement: ast.stmt) -> ast.expr | None:
@@ -104,36 +97,44 @@ class Guards:
     def is_output_statement(self, statement: ast.stmt) -> bool:
         """Whether a simple statement is output, whatever its arguments are."""
         if isinstance(statement, ast.Expr):
-            value = statement.value
-            if isinstance(value, ast.Call):
-                return self._is_output_call(value)
-            if isinstance(value, ast.BoolOp):
-                return isinstance(value.values[-1], ast.Call) and self._is_output_call(value.values[-1])
-            if isinstance(value, ast.IfExp):
-                return all(
-                    isinstance(v, ast.Constant) or (isinstance(v, ast.Call) and self._is_output_call(v)) for v in (value.body, value.orelse)
-                )
-            return isinstance(value, ast.ListComp) and isinstance(value.elt, ast.Call) and self._is_output_call(value.elt)
+            return self._outputs(statement.value)
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Subscript):
             return self.of_writer(self.run.value(statement.targets[0].value))  # run["lr"] = 0.1
+        return False
+
+    def _outputs(self, value: ast.expr) -> bool:
+        """Whether an expression that stands alone is output, in each way that it may take."""
+        match value:
+            case ast.Call():
+                return self._is_output_call(value)
+            case ast.BoolOp():
+                return isinstance(value.values[-1], ast.Call) and self._is_output_call(value.values[-1])
+            case ast.IfExp():
+                ways = (value.body, value.orelse)
+                return all(isinstance(way, ast.Constant) or (isinstance(way, ast.Call) and self._is_output_call(way)) for way in ways)
+            case ast.ListComp():
+                return isinstance(value.elt, ast.Call) and self._is_output_call(value.elt)
         return False
 
     def _is_output_call(self, call: ast.Call) -> bool:
         """Whether a call prints, logs or writes."""
         if call in self.effects.at:
             return self.effects.at[call] != "folder" and not self.silenced(call)
-        if isinstance(call.func, ast.Attribute) and self.of_writer(self.run.value(call.func.value)):
+        called = self.run.value(call.func).functions()
+        if self._uses_writer(call) or self._unseen(call) or not self.muted.isdisjoint(called):
             return True
-        if any(self.effects.is_writer(o) for o in self.run.value(call).instances()) or self._unseen(call):
-            return True
-        called = [o.node for o in self.run.value(call.func).objs if isinstance(o, Func)]
-        if any(f in self.muted for f in called):
-            return True
-        if called and all(isinstance(f, ast.Lambda) for f in called) and self.effects.output_only(call):
-            return not self.quiet or self.effects.kinds(call) > {"print"}
         inner = self.effects.under.get(call, [])
         elsewhere = bool(inner) and all(not self.context.facts.is_edited(c.node) or c.node not in self.effects.at for c in inner)
-        return elsewhere and self.effects.output_only(call) and not (self.quiet and self.effects.kinds(call) <= {"print"})
+        lambdas = bool(called) and all(isinstance(f, ast.Lambda) for f in called)
+        if not (elsewhere or lambdas) or not self.effects.output_only(call):
+            return False
+        return not (self.quiet and self.effects.kinds(call) <= {"print"})
+
+    def _uses_writer(self, call: ast.Call) -> bool:
+        """Whether a call is a method of a writer, or makes one."""
+        if isinstance(call.func, ast.Attribute) and self.of_writer(self.run.value(call.func.value)):
+            return True
+        return any(self.effects.is_writer(o) for o in self.run.value(call).instances())
 
     def of_writer(self, value: Value) -> bool:
         """Whether a value is a writer, or a part of one."""
@@ -161,31 +162,26 @@ class Guards:
 
     def only_outputs(self, statement: ast.stmt) -> bool:
         """Whether a simple or compound statement has no side effect but output and files."""
-        if isinstance(statement, ast.Expr):
-            return self.is_output(statement) or (isinstance(statement.value, ast.Constant))
-        if isinstance(statement, ast.Assign):
-            return self.is_output(statement)
-        if isinstance(statement, ast.If):
-            return (
-                not self.required.any(statement.test)
-                and all(self.only_outputs(s) for s in (*statement.body, *statement.orelse))
-                and any(not isinstance(s, ast.Pass) for s in statement.body)
-            )
-        if isinstance(statement, ast.For):
-            return (
-                not self.required.any(statement.iter)
-                and not statement.orelse
-                and all(self.only_outputs(s) for s in statement.body)
-                and any(not isinstance(s, ast.Pass) for s in statement.body)
-                and not any(self.run.is_loader(o) for o in self.run.value(statement.iter).objs)
-            )
-        if isinstance(statement, ast.With):
-            return (
-                all(self._opens(i) for i in statement.items)
-                and all(self._writes_in(s, statement) for s in statement.body)
-                and not self._read_outside(statement)
-            )
+        match statement:
+            case ast.Expr():
+                return self.is_output(statement) or isinstance(statement.value, ast.Constant)
+            case ast.Assign():
+                return self.is_output(statement)
+            case ast.If():
+                return not self.required.any(statement.test) and self._only_output_inside(statement)
+            case ast.For():
+                draws = any(self.run.is_loader(o) for o in self.run.value(statement.iter).objs)
+                free = not draws and not statement.orelse and not self.required.any(statement.iter)
+                return free and self._only_output_inside(statement)
+            case ast.With():
+                opens = all(map(self._opens, statement.items))
+                return opens and all(self._writes_in(s, statement) for s in statement.body) and not self._read_outside(statement)
         return isinstance(statement, ast.Pass)
+
+    def _only_output_inside(self, statement: ast.If | ast.For) -> bool:
+        """Whether the blocks of a statement have no side effect but output, and say something."""
+        says = any(not isinstance(s, ast.Pass) for s in statement.body)
+        return says and all(map(self.only_outputs, (*statement.body, *statement.orelse)))
 
     def _opens(self, item: ast.withitem) -> bool:
         call = item.context_expr
@@ -211,19 +207,5 @@ class Guards:
 
     def _read_outside(self, statement: ast.With) -> bool:
         """Whether a name that the block binds is read outside it."""
-        inside = set(ast.walk(statement))
-        bound = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        assigned = {n.id for s in inside if isinstance(s, ast.Assign) for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in bound}
-        function = self.context.tree.function(statement)
-        others = [n for n in ast.walk(function) if isinstance(n, ast.With) and n is not statement]
-        rebound = {n for o in others for n in ast.walk(o)}
-        if any(isinstance(n, (ast.Global, ast.Nonlocal)) and set(n.names) & bound for n in ast.walk(function)):
-            return True
-        return any(
-            isinstance(n, ast.Name)
-            and n.id in bound
-            and isinstance(n.ctx, ast.Load)
-            and n not in inside
-            and ((n not in rebound and self.context.tree.after(n, statement)) or n.id in assigned)
-            for n in ast.walk(function)
-        )
+        own = inside(statement)
+        return any(use not in own for name in names_stored(statement) for use in self.run.definitions.touches(name))

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import SetArgument
+from ddpify.facts.library.effects import BARS_TO_A_FILE, BARS_WITH_SWITCH, BARS_WITHOUT_SWITCH
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -74,14 +75,6 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
 )  # fmt: skip
-_BARS = frozenset(
-    """
-        tqdm.tqdm tqdm.trange tqdm.tqdm_notebook tqdm.tnrange tqdm.tqdm_auto tqdm.rich.tqdm tqdm.rich.trange tqdm.contrib.tenumerate
-        tqdm.contrib.tzip rich.progress.track rich.progress.Progress alive_progress.alive_bar alive_progress.alive_it
-    """.split()
-)
-_TO_A_FILE = ("progress.bar.", "progress.spinner.", "progress.counter.")
-_FIXED = ("progressbar.", "progress.bar.", "progress.spinner.", "fastprogress.", "pkbar.", "keras.utils.Progbar", "enlighten.")
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -92,9 +85,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if not run.calls(node):
                 continue
             paths = run.value(node.func).paths()
-            if any(p.startswith(_FIXED) for p in paths) and not _drawn_by_output(context, node):
-                yield from _fixed(context, tree, node, any(p.startswith(_TO_A_FILE) for p in paths))
-            if not paths & _BARS:
+            if any(p.startswith(BARS_WITHOUT_SWITCH) for p in paths) and not _drawn_by_output(context, node):
+                yield from _fixed(context, tree, node, any(p.startswith(BARS_TO_A_FILE) for p in paths))
+            if not paths & BARS_WITH_SWITCH:
                 continue
             given = argument(node, None, "disable")
             if tree not in context.tree.trees:
@@ -111,7 +104,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _fixed(context: Context, tree: Tree, node: ast.Call, to_a_file: bool) -> Iterator[Change | Finding]:
     """A bar that cannot be disabled: on other ranks it is drawn to nowhere."""
     rank, where = context.names["rank"], argument(node, None, "file")
-    if where is not None and any(o.kind == "rank" for n in ast.walk(where) for o in context.facts.after.value(n).origins):
+    if where is not None and context.asks_for_rank(where):
         return
     if to_a_file and where is None and tree in context.tree.trees and not any(k.arg is None for k in node.keywords):
         edit = SetArgument(node, "file", f'sys.stderr if {rank} == 0 else open(os.devnull, "w")')
@@ -133,7 +126,7 @@ def _disabled(context: Context, given: ast.expr | None) -> bool:
         return False
     if isinstance(given, ast.Constant) and given.value is True:
         return True
-    return any(o.kind == "rank" for n in ast.walk(given) for o in context.facts.after.value(n).origins)
+    return context.asks_for_rank(given)
 
 
 def _condition(given: ast.expr | None, rank: str) -> tuple[str, tuple[ast.expr, ...]]:

@@ -18,10 +18,9 @@ _FILES = 200
 def findings(context: Context, code: str) -> Iterator[Finding]:
     """Tell of each function that hydra calls, unless the project names one folder for all ranks."""
     for tree in context.facts.trees.values():
-        for node in tree.nodes():
-            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node not in context.facts.after.trace.visited:
-                continue
-            for call in node.decorator_list:
+        functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [*tree.of(ast.FunctionDef), *tree.of(ast.AsyncFunctionDef)]
+        for function in (f for f in functions if f in context.facts.after.trace.visited):
+            for call in function.decorator_list:
                 if not isinstance(call, ast.Call) or "hydra.main" not in context.facts.after.value(call.func).paths() or _named(context):
                     continue
                 if _moves(call):

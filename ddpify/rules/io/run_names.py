@@ -10,13 +10,14 @@ References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distribu
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ddpify.edits import InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
-from ddpify.facts.model import NOTHING, Func, Lit, Origin, Tup, Value
-from ddpify.facts.tree import own_statements
+from ddpify.facts.model import NOTHING, Lit, Origin, Tup, Value
+from ddpify.facts.runs import Run
+from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, own_statements, walked
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -67,83 +68,97 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
 )  # fmt: skip
+Read = ast.Name | ast.Attribute
+Follows = Callable[[Read, ast.Assign], bool]
 _MOMENTARY = ("time", "random", "listing")
 _WHY = "rank 0's name, for all ranks use what it names"
 
 
 @dataclass
 class Names:
-    """The statements that make names which all ranks must share, and the places where none was found."""
+    """What makes names that all ranks must share: statements, loops that find them, defaults of options; and paths made in another way."""
 
-    made: list[ast.Assign | ast.With] = field(default_factory=list)
-    found: dict[ast.stmt, list[str]] = field(default_factory=dict)
+    statements: list[ast.Assign | ast.With] = field(default_factory=list)
+    loops: dict[ast.stmt, list[str]] = field(default_factory=dict)
     unknown: list[ast.expr] = field(default_factory=list)
     defaults: list[ast.expr] = field(default_factory=list)
 
 
 def common_names(context: Context) -> Names:
     """Which names must be rank 0's."""
-    out = Names()
     touched = disk.touched(context.facts.after)
-    for loop in _searches(context):
-        names = _read_after(context, loop)
-        if names and any(_leads_to(context, t.path, loop, names, 0) for t in touched):
-            out.found[loop] = names
-    new = {o for t in touched if t.kind in ("write", "make") for o in context.facts.after.value(t.path).origins if o.kind == "listing"}
-    for touch in touched:
-        value = context.facts.after.value(touch.path)
-        if not momentary(value) or not _needed(context, touch) or (touch.kind != "make" and _walks(value, new)):
-            continue
-        for source in sources(context, touch.path):
+    out = Names(loops=_found_free(context, touched))
+    for path in _momentary_paths(context, touched):
+        for source in sources(context, path):
             if source is None or not _everywhere(context, source):
-                out.unknown.append(touch.path)
-            elif source not in out.made:
-                out.made.append(source)
+                out.unknown.append(path)
+            elif source not in out.statements:
+                out.statements.append(source)
     for statement in _searched(context):
-        if any(_depends_on(context, t.path, statement, 0) for t in touched) and statement not in out.made:
-            out.made.append(statement)
+        if any(_depends_on(context, t.path, statement) for t in touched) and statement not in out.statements:
+            out.statements.append(statement)
     for default, name in _defaults(context):
-        if any(_needed(context, t) and _mentions(context, t.path, name, 0) for t in touched):
+        if any(_needed(context, t) and _mentions(context, t.path, name) for t in touched):
             kept = out.defaults if _everywhere(context, context.tree.statement(default)) else out.unknown
             kept.append(default)
     return out
 
 
+def _found_free(context: Context, touched: list[Touch]) -> dict[ast.stmt, list[str]]:
+    """The loops that find a name which is free, and that a file is then called by, with the names that they bind."""
+    bound = {loop: _read_after(context, loop) for loop in _searches(context, context.tree)}
+    return {loop: names for loop, names in bound.items() if any(_leads_to(context, t.path, loop, names) for t in touched)}
+
+
+def _momentary_paths(context: Context, touched: list[Touch]) -> Iterator[ast.expr]:
+    """The paths that all ranks must share, and that are made from the time, by chance, or anew from a listing."""
+    run = context.facts.after
+    new = {o for t in touched if t.kind in ("write", "make") for o in run.value(t.path).origins if o.kind == "listing"}
+    for touch in touched:
+        value = run.value(touch.path)
+        listed = touch.kind != "make" and _walks(value, new)
+        if momentary(value) and not listed and _needed(context, touch):
+            yield touch.path
+
+
 def _searched(context: Context) -> Iterator[ast.Assign]:
     """The statements that take a name which a function of the project has found to be free."""
-    facts, run = context.facts, context.facts.after
-    for tree in facts.trees.values():
-        loops: list[ast.While | ast.For] = [*tree.of(ast.While), *tree.of(ast.For)]
-        for loop in (n for n in loops if n in run.trace.visited and _is_search(context, n)):
-            function = tree.function(loop)
-            names = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-            given = [s.value for s in own_statements(function) if isinstance(s, ast.Return) and s.value is not None]
-            if not any(isinstance(n, ast.Name) and n.id in names for value in given for n in ast.walk(value)):
-                continue
-            for call in run.trace.calls:
-                statement = context.tree.statement(call.node) if facts.is_edited(call.node) else None
-                called = any(_is(o, function) for o in call.func.objs)
-                if (
-                    called
-                    and isinstance(statement, ast.Assign)
-                    and _everywhere(context, statement)
-                    and not context.broadcasts(statement.value)
-                ):
-                    yield statement
+    trees, calls = context.facts.trees.values(), context.facts.after.trace.calls
+    searching = {tree.function(loop) for tree in trees for loop in _searches(context, tree) if _returns(tree.function(loop), loop)}
+    for call in calls:
+        if context.facts.is_edited(call.node) and call.func.functions() & searching:
+            statement = context.tree.statement(call.node)
+            if isinstance(statement, ast.Assign) and _everywhere(context, statement) and not context.broadcasts(statement.value):
+                yield statement
 
 
-def _depends_on(context: Context, path: ast.expr, source: ast.Assign, depth: int) -> bool:
-    """Whether a path is made from what a statement binds."""
-    tree = context.tree
-    if depth > 4 or path not in tree.parent:
-        return False
-    for node in ast.walk(path):
+def _returns(function: ast.AST, loop: ast.stmt) -> bool:
+    """Whether a function returns what a loop in it binds."""
+    returned = {n.id for s in own_statements(function) if isinstance(s, ast.Return) for n in names_read(s)}
+    return any(n.id in returned for n in names_stored(loop))
+
+
+def _read_by(context: Context, path: ast.expr, follows: Follows = lambda read, source: True, depth: int = 0) -> Iterator[Read]:
+    """The names and attributes that a path is made from, through the assignments that `follows` admits."""
+    if depth > 4 or not context.facts.is_edited(path):
+        return
+    for node in walked(path):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-            stores = [tree.parent[n] for n in tree.nodes() if disk.stores(n, node)]
-            later = [s for s in stores if isinstance(s, ast.Assign) and s is not source]
-            if source in stores or any(_depends_on(context, s.value, source, depth + 1) for s in later):
-                return True
-    return False
+            yield node
+            for source in _assignments(context, node):
+                if follows(node, source):
+                    yield from _read_by(context, source.value, follows, depth + 1)
+
+
+def _assignments(context: Context, read: Read) -> list[ast.Assign]:
+    """The assignments of a name, or to attributes of that name, in the edited files."""
+    statements = (context.tree.parent[n] for n in context.tree.of(type(read)) if disk.stores(n, read))
+    return [s for s in statements if isinstance(s, ast.Assign)]
+
+
+def _depends_on(context: Context, path: ast.expr, source: ast.Assign) -> bool:
+    """Whether a path is made from what a statement binds."""
+    return any(source in _assignments(context, read) for read in _read_by(context, path))
 
 
 def _defaults(context: Context) -> Iterator[tuple[ast.expr, str]]:
@@ -155,48 +170,33 @@ def _defaults(context: Context) -> Iterator[tuple[ast.expr, str]]:
             yield next(k.value for k in call.node.keywords if k.arg == "default"), name.lstrip("-").replace("-", "_")
 
 
-def _mentions(context: Context, path: ast.expr, name: str, depth: int) -> bool:
+def _mentions(context: Context, path: ast.expr, name: str) -> bool:
     """Whether a path is made from an option."""
-    tree = context.tree
-    if depth > 4 or path not in tree.parent:
-        return False
-    for node in ast.walk(path):
-        if isinstance(node, ast.Attribute) and node.attr == name:
-            return True
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-            for store in (n for n in tree.nodes() if disk.stores(n, node)):
-                statement = tree.parent[store]
-                if isinstance(statement, ast.Assign) and _mentions(context, statement.value, name, depth + 1):
-                    return True
-    return False
+    return any(isinstance(read, ast.Attribute) and read.attr == name for read in _read_by(context, path))
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on names."""
-    names, tree = common_names(context), context.tree
+    names, tree = context.once(common_names), context.tree
     helper = context.names["same_on_all_ranks"]
-    for source in names.made:
+    for source in names.statements:
         if isinstance(source, ast.With):
             yield _for_a_while(context, source)
-            continue
-        yield Change(
-            CODE, _WHY, tree.shown, source, (Replace(source.value, f"{helper}({{0}})", (source.value,)),), needs=("same_on_all_ranks",)
-        )
+        else:
+            edit = Replace(source.value, f"{helper}({{0}})", (source.value,))
+            yield Change(CODE, _WHY, tree.shown, source, (edit,), needs=("same_on_all_ranks",))
     for default in names.defaults:
-        yield Change(CODE, _WHY, tree.shown, default, (Replace(default, f"{helper}({{0}})", (default,)),), needs=("same_on_all_ranks",))
-    for loop, bound in names.found.items():
+        edit = Replace(default, f"{helper}({{0}})", (default,))
+        yield Change(CODE, _WHY, tree.shown, default, (edit,), needs=("same_on_all_ranks",))
+    for loop, bound in names.loops.items():
         if not _everywhere(context, loop):
             yield context.manual(CODE, loop, "each rank would find another free name", f"{bound[0]} = {helper}({bound[0]})")
             continue
         lines = "\n".join(f"{name} = {helper}({name})" for name in bound)
         yield Change(CODE, _WHY, tree.shown, loop, (InsertAfter(loop, lines),), needs=("same_on_all_ranks",))
     for path in dict.fromkeys(names.unknown):
-        yield context.manual(
-            CODE,
-            path,
-            "this name comes from the time, from chance or from a listing, so that every rank has its own",
-            f"make it in a statement of its own: name = {helper}(...)",
-        )
+        why = "this name comes from the time, from chance or from a listing, so that every rank has its own"
+        yield context.manual(CODE, path, why, f"make it in a statement of its own: name = {helper}(...)")
     yield from run_folder.findings(context, CODE)
 
 
@@ -211,7 +211,7 @@ def _for_a_while(context: Context, block: ast.With) -> Change | Finding:
     loops = [n for n in ast.walk(block) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))]
     inner = {s for loop in loops for s in ast.walk(loop) if isinstance(s, (ast.Break, ast.Continue))}
     ends = [s for s in own_statements(block) if isinstance(s, (ast.Return, ast.Break, ast.Continue)) and s not in inner]
-    late = any(isinstance(n, ast.Call) for s in ends for n in ast.walk(s))
+    late = any(map(calls_in, ends))
     if len(names) != 1 or late:
         why = "every rank makes a temporary folder of its own here, and reads what rank 0 has written to its own"
         return context.manual(CODE, block, why, f"use rank 0's: folder = {helper}(folder), and dist.barrier() before it is left")
@@ -235,7 +235,7 @@ def _needed(context: Context, touch: Touch) -> bool:
     entry = [n for n in (*touch.call.stack, touch.call.node) if n in tree.parent]
     if touch.kind not in ("read", "list", "make") or not entry:
         return False
-    if guards_of(context).by_rank_zero(touch.call):
+    if guards_of(context).guarded_call(touch.call.node, touch.call.stack):
         return False
     statement = tree.statement(touch.call.node) if context.facts.is_edited(touch.call.node) else None
     alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node and bool(touch.call.func.paths())
@@ -250,8 +250,8 @@ def _walks(path: Value, new: set[Origin]) -> bool:
 
 def sources(context: Context, node: ast.expr) -> Iterator[ast.Assign | ast.With | None]:
     """The statements that make what is momentary in an expression; None where there is no statement of its own."""
-    made = {o.of for o in context.facts.after.value(node).origins if o.kind in ("time", "drawn", "listing")}
-    for call in sorted(made, key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))) or [None]:
+    calls = {o.of for o in context.facts.after.value(node).origins if o.kind in ("time", "drawn", "listing")}
+    for call in sorted(calls, key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))) or [None]:
         yield from _makers(context, call, frozenset())
 
 
@@ -260,46 +260,52 @@ def _makers(context: Context, node: object, seen: frozenset[ast.AST]) -> Iterato
     run = context.facts.after
     tree = run.scopes.tree(node) if isinstance(node, ast.expr) else None
     statement = tree.statement(node) if tree is not None and isinstance(node, ast.expr) else None
-    edited, named = statement in context.tree.parent, [i.optional_vars for i in getattr(statement, "items", ()) if i.optional_vars]
-    if edited and isinstance(statement, ast.With) and any(momentary(run.value(name)) for name in named):
-        yield statement
-    elif edited and isinstance(statement, ast.Assign) and momentary(run.value(statement.value)):
-        constant = all(isinstance(o, (Lit, Tup)) or getattr(o, "path", "") in ("list", "dict") for o in run.value(statement.value).objs)
-        yield statement if constant else None
-    elif tree is not None and statement is not None and statement not in seen and (not edited or isinstance(statement, ast.Return)):
+    if tree is None or statement is None or statement in seen:
+        yield None
+    elif context.facts.is_edited(statement) and (binding := _momentary_binding(run, statement)):
+        yield binding if isinstance(binding, ast.With) or _is_plain(run.value(binding.value)) else None
+    elif isinstance(statement, ast.Return) or not context.facts.is_edited(statement):
         function = tree.function(statement)
-        calls = dict.fromkeys(c.node for c in run.trace.calls if any(_is(o, function) for o in c.func.objs))
+        calls = dict.fromkeys(c.node for c in run.trace.calls if function in c.func.functions())
         for call in calls or [None]:
             yield from _makers(context, call, seen | {statement})
     else:
         yield None
 
 
-def _is(obj: object, function: ast.AST) -> bool:
-    return isinstance(obj, Func) and obj.node is function
+def _momentary_binding(run: Run, statement: ast.stmt) -> ast.Assign | ast.With | None:
+    """A statement, if it binds what is momentary."""
+    match statement:
+        case ast.With() if any(momentary(run.value(item.optional_vars)) for item in statement.items if item.optional_vars):
+            return statement
+        case ast.Assign() if momentary(run.value(statement.value)):
+            return statement
+    return None
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether a value is a literal or a container, which can be broadcast."""
+    return all(isinstance(o, (Lit, Tup)) or getattr(o, "path", "") in ("list", "dict") for o in value.objs)
 
 
 def _everywhere(context: Context, statement: ast.stmt) -> bool:
     """Whether every rank runs a statement, when the process group is joined."""
     run, tree, main = context.facts.after, context.tree, context.main_block
     parts = [i.context_expr for i in statement.items] if isinstance(statement, ast.With) else [statement]
-    calls = [c for part in parts for n in ast.walk(part) if isinstance(n, ast.Call) for c in run.calls(n)]
+    calls = [c for part in parts for node in calls_in(part) for c in run.calls(node)]
     if guards_of(context).guarded(statement) or any(guards_of(context).guarded_call(c.node, c.stack) for c in calls):
         return False
     if any(o.kind in ("batch", "decided", "rank") for c in calls for _, test in c.tests for o in test.origins):
         return False
     if main is None or works_at_import(context):
         return True
-    inside = set(ast.walk(main))
-    return bool(calls) and all((*c.stack, c.node)[0] in inside for c in calls) and statement in tree.parent
+    return bool(calls) and all((*c.stack, c.node)[0] in inside(main) for c in calls) and statement in tree.parent
 
 
-def _searches(context: Context) -> Iterator[ast.stmt]:
-    """Loops that end at the first name which is not taken, and do nothing else."""
-    loops: list[ast.While | ast.For] = [*context.tree.of(ast.While), *context.tree.of(ast.For)]
-    for node in loops:
-        if node in context.facts.after.trace.visited and _is_search(context, node):
-            yield node
+def _searches(context: Context, tree: Tree) -> Iterator[ast.While | ast.For]:
+    """Loops of some files that end at the first name which is not taken, and do nothing else."""
+    loops: list[ast.While | ast.For] = [*tree.of(ast.While), *tree.of(ast.For)]
+    return (loop for loop in loops if loop in context.facts.after.trace.visited and _is_search(context, loop))
 
 
 def _is_search(context: Context, loop: ast.While | ast.For) -> bool:
@@ -311,7 +317,7 @@ def _is_search(context: Context, loop: ast.While | ast.For) -> bool:
 
 def _looks(context: Context, test: ast.expr) -> bool:
     run = context.facts.after
-    return any(t.kind == "look" for n in ast.walk(test) if isinstance(n, ast.Call) for c in run.calls(n) for t in disk.touches(c))
+    return any(t.kind == "look" for node in calls_in(test) for c in run.calls(node) for t in disk.touches(c))
 
 
 def _only_names(loop: ast.While | ast.For) -> bool:
@@ -321,31 +327,20 @@ def _only_names(loop: ast.While | ast.For) -> bool:
 
 def _read_after(context: Context, loop: ast.stmt) -> list[str]:
     """The names that a loop binds and that are read after it."""
-    bound = [n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    after = [n for n in ast.walk(context.tree.function(loop)) if isinstance(n, ast.Name) and context.tree.after(n, loop)]
-    read = {n.id for n in after if isinstance(n.ctx, ast.Load)}
-    agreed = {
-        t.id
-        for s in own_statements(context.tree.function(loop))
-        if isinstance(s, ast.Assign) and context.tree.after(s, loop) and context.broadcasts(s.value)
-        for t in s.targets
-        if isinstance(t, ast.Name)
-    }
-    return [name for name in dict.fromkeys(bound) if name in read - agreed]
+    tree, function = context.tree, context.tree.function(loop)
+    read = {n.id for n in names_read(function) if tree.after(n, loop)}
+    later = [s for s in own_statements(function) if isinstance(s, ast.Assign) and tree.after(s, loop)]
+    agreed = {t.id for s in later if context.broadcasts(s.value) for t in s.targets if isinstance(t, ast.Name)}
+    return [name for name in dict.fromkeys(n.id for n in names_stored(loop)) if name in read - agreed]
 
 
-def _leads_to(context: Context, path: ast.expr, loop: ast.stmt, names: list[str], depth: int) -> bool:
+def _leads_to(context: Context, path: ast.expr, loop: ast.stmt, names: list[str]) -> bool:
     """Whether a path outside a loop is made from a name that the loop has found."""
-    tree = context.tree
-    if depth > 4 or path not in tree.parent or path in set(ast.walk(loop)):
-        return False
-    for node in ast.walk(path):
-        if isinstance(node, ast.Name) and tree.function(node) is tree.function(loop):
-            if node.id in names and tree.after(node, loop):
-                return True
-            stores = [tree.parent[n] for n in ast.walk(tree.function(loop)) if disk.stores(n, node)]
-            if any(
-                isinstance(s, ast.Assign) and tree.after(s, loop) and _leads_to(context, s.value, loop, names, depth + 1) for s in stores
-            ):
-                return True
-    return False
+    tree, function = context.tree, context.tree.function(loop)
+
+    def is_later(read: Read, node: ast.AST) -> bool:
+        """Whether a name of the loop's function is read, and a node of that function comes after the loop."""
+        return isinstance(read, ast.Name) and tree.function(read) is function and node in inside(function) and tree.after(node, loop)
+
+    reads = _read_by(context, path, is_later) if path not in inside(loop) else ()
+    return any(last_name(read) in names and is_later(read, read) for read in reads)

@@ -20,29 +20,29 @@ def stored_numbers(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr
 
 
 def _find_stored(context: Context) -> tuple[dict[ast.expr, str], list[ast.expr]]:
-    """The averages over a rank's own batch that are stored while it trains, with what makes them those of all ranks; and what is left."""
+    """The averages over a rank's own batch that are stored while it trains, with what makes them those of all ranks; and the others."""
     names, run = context.names, context.facts.after
     averaged: dict[ast.expr, str] = {}
-    left: list[ast.expr] = []
+    others: list[ast.expr] = []
     for node in dict.fromkeys(n for call in run.trace.calls if call.func.paths() & _STORES for n in _stored_by(context, call)):
         parts = sharded_parts(context, node)
         if parts is not None and all(run.value(p).scale == "mean" for p in parts) and not _alone(context, node):
             averaged |= dict.fromkeys(parts, f"{names['sum_over_ranks']}({{0}}) / {names['world_size']}")
         elif run.value(node).scale in ("mean", "sum", "count", "total"):
-            left.append(node)
-    return averaged, left
+            others.append(node)
+    return averaged, others
 
 
 def averaged(context: Context, lifted: Iterable[Change]) -> Iterator[Change | Finding]:
-    """The averages in place, where nothing was taken out of the statement that stores them; and what is left to do."""
-    means, left = stored_numbers(context)
+    """The averages in place, where nothing was taken out of the statement that stores them; and the others, which are to do."""
+    means, others = stored_numbers(context)
     done = {e.node for change in lifted for e in change.edits if isinstance(e, Replace)}
     for node, template in means.items():
         if node not in done:
             why = "a file keeps this: it is the number of the whole batch"
             edits = (Replace(node, template, (node,)),)
             yield Change("DDP404", why, context.tree.shown, node, edits, needs=("sum_over_ranks",))
-    for node in left:
+    for node in others:
         yield context.manual("DDP404", node, "a file keeps this rank's own number", "sum or average it over the ranks first")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from ddpify.facts.effects import SWITCHES
 from ddpify.facts.interpret.state import UNNAMED
+from ddpify.facts.library.effects import SWITCHES
 from ddpify.facts.model import New, Value
 from ddpify.rules.context import Context, argument
 
@@ -25,15 +25,15 @@ def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str,
 def _read_by_all(context: Context, guarded: Callable[[ast.AST], bool], root: str) -> bool:
     """Whether all ranks read something of a tracker's run, such as its settings; where none does, rank 0 alone needs a run."""
     run, tree = context.facts.after, context.tree
-    for node in tree.nodes():
-        if not (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in _RUN_PARTS) or guarded(node):
+    for node in tree.of(ast.Attribute):
+        if not isinstance(node.ctx, ast.Load) or node.attr not in _RUN_PARTS or guarded(node):
             continue
         base = run.value(node.value)
         if not any(p.startswith(root) for p in (*(f"{p}." for p in base.paths()), *(o.path for o in base.instances()))):
             continue
         statement = tree.statement(node)
-        told = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and node in ast.walk(statement.value.func)
-        if not told:
+        only_says = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and node in ast.walk(statement.value.func)
+        if not only_says:
             return True
     return False
 

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from ddpify.edits import Replace, Under
 from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.disk import to_nowhere
-from ddpify.facts.effects import HANDLERS, maker, only_draws
-from ddpify.facts.model import Call, Func, Lit
-from ddpify.facts.tree import last_name
+from ddpify.facts.effects import maker, only_draws
+from ddpify.facts.library.effects import HANDLERS, Effect
+from ddpify.facts.model import Call, Lit
+from ddpify.facts.tree import calls_in, last_name, names_read, names_stored
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
+from ddpify.rules.data.turns import calls_under, free
 from ddpify.rules.io import writers
 from ddpify.rules.io.output_statements import Guards
 from ddpify.rules.io.unedited_output import has_own_guard, is_logged, unguarded_output
@@ -55,45 +57,56 @@ def _disabled(context: Context) -> bool:
 
 
 def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
-    """Files and folders that other modules make: one finding for each of their functions."""
-    seen: set[ast.AST] = set()
-    alone = writers.alone(context, guards)
-    told: dict[tuple[ast.AST, str], list[Call]] = {}
-    edited: set[ast.AST] = set()
-    for call in context.facts.after.trace.calls:
-        kind = guards.effects.at.get(call.node)
-        if (
-            context.facts.is_edited(call.node)
-            or call.node in seen
-            or kind not in ("file", "folder")
-            or call.file not in context.facts.trees
-        ):
-            continue
-        if prepare.preparation(context).covers(call):
-            seen.add(call.node)  # a later call finds the files there
-            continue
-        if guards.guarded_call(call.node, call.stack) or has_own_guard(context, call.node):
-            continue
-        if alone & set(call.stack) or _on_writer(guards, call) or only_draws(call):
-            continue
-        seen.add(call.node)
-        place = _prepares(context, call) or _devnull(context, call)
-        logger = _set_up(context, guards, call)
-        if isinstance(place, ast.stmt):
-            yield from _first(context, place, edited)
-        elif place is not None:
-            yield from _nowhere(context, place, edited)
-        elif logger is not None:
-            yield from _unconfigured_logger(context, *logger, edited)
+    """Files and folders that other modules make: what the entry can do about them, and one finding for each other function."""
+    edited: dict[ast.AST, Change] = {}
+    unguarded: dict[tuple[ast.AST, Effect], list[Call]] = {}
+    for call in _made_by_all(context, guards):
+        kind = guards.effects.at[call.node]
+        changes = _in_entry(context, guards, call)
+        if changes is not None:
+            edited |= {change.node: change for change in changes if change.node not in edited}
         elif kind == "file" or not any(k.arg == "exist_ok" for k in call.node.keywords):
-            told.setdefault((context.facts.trees[call.file].function(call.node), kind), []).append(call)
-    for (_, what), calls in told.items():
+            unguarded.setdefault((context.facts.trees[call.file].function(call.node), kind), []).append(call)
+    yield from edited.values()
+    for (_, kind), calls in unguarded.items():
         names = ", ".join(dict.fromkeys(ast.unparse(c.node.func) for c in calls))
-        if what == "folder":
+        if kind == "folder":
             message, fix = "every rank makes this folder, and all but one fail", "os.makedirs(path, exist_ok=True)"
         else:
             message, fix = f"every rank would write here ({names})", "if dist.get_rank() == 0:"
         yield context.manual(CODE, calls[0].node, message, fix)
+
+
+def _made_by_all(context: Context, guards: Guards) -> list[Call]:
+    """The calls by which other modules make files and folders on every rank, the first of each place."""
+    alone, prepared = writers.alone(context, guards), prepare.preparation(context)
+    calls: dict[ast.AST, Call | None] = {}
+    for call in context.facts.after.trace.calls:
+        elsewhere = call.file in context.facts.trees and not context.facts.is_edited(call.node)
+        if not elsewhere or call.node in calls or guards.effects.at.get(call.node) not in ("file", "folder"):
+            continue
+        if prepared.covers(call):
+            calls[call.node] = None  # a later call finds the files there
+        elif not (_is_guarded(context, guards, call) or alone & set(call.stack) or _on_writer(guards, call) or only_draws(call)):
+            calls[call.node] = call
+    return [call for call in calls.values() if call is not None]
+
+
+def _is_guarded(context: Context, guards: Guards, call: Call) -> bool:
+    """Whether a call of another module is made by rank 0 alone, as the entry or that module has it."""
+    return guards.guarded_call(call.node, call.stack) or has_own_guard(context, call.node)
+
+
+def _in_entry(context: Context, guards: Guards, call: Call) -> list[Change] | None:
+    """What the entry does about a file that another module makes: nothing where it has seen to it; None where it cannot."""
+    statement = _prepares(context, call)
+    if statement is not None:
+        return _first(context, statement)
+    path = _passed_path(context, call)
+    if path is not None:
+        return _nowhere(context, path)
+    caller = _set_up(context, guards, call)
+    return [_unconfigured_logger(context, *caller)] if caller is not None else None
 
 
 def _on_writer(guards: Guards, call: Call) -> bool:
@@ -101,81 +114,64 @@ def _on_writer(guards: Guards, call: Call) -> bool:
     return any(guards.effects.is_writer(maker(o)) for o in call.func.objs)
 
 
-def _first(context: Context, caller: ast.stmt, edited: set[ast.AST]) -> Iterator[Change]:
+def _first(context: Context, caller: ast.stmt) -> list[Change]:
     """One rank of each node goes first, where a file is only made if it is not there yet."""
-    if caller in edited or one_rank_ahead(context.facts.after, context.tree, caller):
-        return
-    edited.add(caller)
-    yield Change(
-        CODE,
-        "one rank of each node prepares the files, the others then find them",
-        context.tree.shown,
-        caller,
-        (Under(caller, f"with {context.names['first_on_node']}()"),),
-        needs=("first_on_node",),
-    )
+    if one_rank_ahead(context.facts.after, context.tree, caller):
+        return []
+    why = "one rank of each node prepares the files, the others then find them"
+    edit = Under(caller, f"with {context.names['first_on_node']}()")
+    return [Change(CODE, why, context.tree.shown, caller, (edit,), needs=("first_on_node",))]
 
 
 def _prepares(context: Context, call: Call) -> ast.stmt | None:
     """The statement of the entry that leads to a write which is only made where the file is not there yet."""
-    if not any(isinstance(n, ast.Call) and last_name(n.func) in _EXISTS for test, _ in call.tests for n in ast.walk(test)):
+    if not any(last_name(asked.func) in _EXISTS for test, _ in call.tests for asked in calls_in(test)):
         return None
     above = [n for n in call.stack if context.facts.is_edited(n)]
     if not above or any(n in context.training for n in above):
         return None
     statement = context.tree.statement(above[-1])  # the nearest: what leads to it may also train
-    together = not prepare.free(context, statement, prepare.calls_under(context, statement))
+    together = not free(context, statement, calls_under(context, statement))
     return statement if isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign)) and not together else None
 
 
-def _devnull(context: Context, call: Call) -> ast.expr | None:
-    """What the entry passes as the path of a log file that another module opens."""
-    if not call.func.paths() & HANDLERS and "logging.basicConfig" not in call.func.paths():
-        return None
-    path = next((k.value for k in call.node.keywords if k.arg == "filename"), call.node.args[0] if call.node.args else None)
+def _passed_path(context: Context, call: Call) -> ast.expr | None:
+    """What the entry passes as the path of a log file that another module opens, and does nothing else with."""
+    path = argument(call.node, 0, "filename") if call.func.paths() & (HANDLERS | {"logging.basicConfig"}) else None
     function = context.facts.trees[call.file].function(call.node)
-    if not isinstance(path, ast.Name) or not isinstance(function, ast.FunctionDef) or not context.facts.is_edited(call.stack[-1]):
+    if not isinstance(path, ast.Name) or not isinstance(function, ast.FunctionDef) or not _only_passes(function, path.id):
         return None
     caller = call.stack[-1]
-    called = context.facts.after.value(caller.func).objs if isinstance(caller, ast.Call) else frozenset()
-    if not isinstance(caller, ast.Call) or not any(isinstance(o, Func) and o.node is function for o in called):
+    if not isinstance(caller, ast.Call) or not context.facts.is_edited(caller):
         return None
-    names = [a.arg for a in function.args.args]
-    stored = any(isinstance(n, ast.Name) and n.id == path.id and isinstance(n.ctx, ast.Store) for n in ast.walk(function))
-    read = sum(isinstance(n, ast.Name) and n.id == path.id and isinstance(n.ctx, ast.Load) for n in ast.walk(function))
-    if path.id not in names or stored or read > 1:
-        return None
-    return argument(caller, names.index(path.id), path.id)
+    called = context.facts.after.value(caller.func).functions()
+    return argument(caller, [a.arg for a in function.args.args].index(path.id), path.id) if function in called else None
 
 
-def _nowhere(context: Context, path: ast.expr, edited: set[ast.AST]) -> Iterator[Change]:
+def _only_passes(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a function reads a parameter once, and never binds it anew."""
+    stored = any(n.id == name for n in names_stored(function))
+    return any(a.arg == name for a in function.args.args) and not stored and sum(n.id == name for n in names_read(function)) < 2
+
+
+def _nowhere(context: Context, path: ast.expr) -> list[Change]:
     """Other ranks' log goes nowhere."""
-    if path in edited or any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):
-        return
-    edited.add(path)
-    yield Change(
-        CODE,
-        "other ranks log to nowhere",
-        context.tree.shown,
-        path,
-        (Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,)),),
-        ("import os",),
-    )
+    if any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):
+        return []
+    edit = Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,))
+    return [Change(CODE, "other ranks log to nowhere", context.tree.shown, path, (edit,), ("import os",))]
 
 
 def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str] | None:
     """The call of the entry that sets up a logger with a file and does nothing else, and the name of that logger."""
-    above = [n for n in call.stack if context.facts.is_edited(n)]
-    if not call.func.paths() & (HANDLERS | {"os.makedirs", "os.mkdir"}) or not above or not isinstance(above[-1], ast.Call):
+    run, above = context.facts.after, [n for n in call.stack if context.facts.is_edited(n)]
+    caller = above[-1] if above else None
+    if not call.func.paths() & (HANDLERS | {"os.makedirs", "os.mkdir"}) or not isinstance(caller, ast.Call):
         return None
-    run, caller = context.facts.after, above[-1]
     for creation in run.calls(caller):
         loggers = creation.result.instances()
-        if (
-            len(creation.result.objs) != 1
-            or not all(o.path == "logging.getLogger" for o in loggers)
-            or guards.effects.has_side_effects(caller)
-        ):
+        only_logger = len(creation.result.objs) == 1 and all(o.path == "logging.getLogger" for o in loggers)
+        if not only_logger or guards.effects.has_side_effects(caller):
             return None
         for logger in loggers:
             names = {o.value for c in run.calls(logger.node) for o in (c.args[0].objs if c.args else {Lit(None)}) if isinstance(o, Lit)}
@@ -185,10 +181,7 @@ def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str
     return None
 
 
-def _unconfigured_logger(context: Context, caller: ast.Call, name: str, edited: set[ast.AST]) -> Iterator[Change]:
+def _unconfigured_logger(context: Context, caller: ast.Call, name: str) -> Change:
     """Other ranks get the logger as it is without that set-up."""
-    if caller not in edited:
-        edited.add(caller)
-        template = f"{{0}} if {context.names['rank']} == 0 else logging.getLogger({name})"
-        why = "rank 0 alone sets up the log"
-        yield Change(CODE, why, context.tree.shown, caller, (Replace(caller, template, (caller,)),), ("import logging",))
+    edit = Replace(caller, f"{{0}} if {context.names['rank']} == 0 else logging.getLogger({name})", (caller,))
+    return Change(CODE, "rank 0 alone sets up the log", context.tree.shown, caller, (edit,), ("import logging",))

@@ -40,6 +40,5 @@ def unguarded_output(context: Context, guards: Guards) -> Iterator[Call]:
 
 def has_own_guard(context: Context, node: ast.AST) -> bool:
     """Whether a place of such a module stands under a guard of its own."""
-    run, tree = context.facts.after, context.facts.tree_of(node)
-    tests = (n for up in tree.ancestors(node) if isinstance(up, ast.If) for n in ast.walk(up.test) if isinstance(n, ast.expr))
-    return any(run.value(n).of_kind("rank") for n in tests)
+    above = context.facts.tree_of(node).ancestors(node)
+    return any(context.asks_for_rank(up.test) for up in above if isinstance(up, ast.If))

@@ -14,9 +14,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument
-from ddpify.facts.effects import SWITCHES
+from ddpify.facts.library.effects import SWITCHES
 from ddpify.facts.model import Call, Class, Func, New
-from ddpify.facts.tree import Tree, is_none
+from ddpify.facts.tree import Tree, is_none, names_read, outer_names
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.io.guarded import guards_of
@@ -153,7 +153,7 @@ def _switch(context: Context, node: ast.Call, path: str) -> Iterator[Change]:
     name, off = SWITCHES[path]
     given = argument(node, None, name)
     rank = context.names["rank"]
-    if given is not None and any(o.kind == "rank" for n in ast.walk(given) for o in context.facts.after.value(n).origins):
+    if given is not None and context.asks_for_rank(given):
         return
     if off == "True":
         template = f"{rank} != 0" if given is None else f"{{0}} or {rank} != 0"
@@ -237,7 +237,7 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
         or _is_created_on_demand(context, guards, use)
     ):
         return True
-    if isinstance(statement, ast.Assign) and _result(guards, statement, use) and statement.value is tree.parent[parent]:
+    if isinstance(statement, ast.Assign) and _result(guards, statement) and statement.value is tree.parent[parent]:
         wins += [] if statement in wins else [statement]
         return True
     folder = _folder(tree, use)
@@ -271,9 +271,9 @@ def _is_created_on_demand(context: Context, guards: Guards, use: ast.expr) -> bo
     if not (asks or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))) or not isinstance(branch, ast.If):
         return False
     given = {s: context.facts.after.value(s.value).instances() for s in branch.body if isinstance(s, ast.Assign)}
-    made = [s for s, objs in given.items() if any(map(guards.effects.is_writer, objs))]
-    others = [s for s in branch.body if s not in made]
-    return branch.test is test and not branch.orelse and bool(made) and all(guards.only_outputs(s) for s in others)
+    creations = [s for s, objs in given.items() if any(map(guards.effects.is_writer, objs))]
+    others = [s for s in branch.body if s not in creations]
+    return branch.test is test and not branch.orelse and bool(creations) and all(guards.only_outputs(s) for s in others)
 
 
 def _within(context: Context, use: ast.Name, obj: New) -> bool:
@@ -299,15 +299,13 @@ def _called_by_output(context: Context, guards: Guards, method: ast.Attribute, c
     return isinstance(call, ast.Call) and call.func is method and bool(calls) and all(guards.guarded_call(c.node, c.stack) for c in calls)
 
 
-def _result(guards: Guards, statement: ast.Assign, use: ast.expr) -> bool:
+def _result(guards: Guards, statement: ast.Assign) -> bool:
     """Whether what a writer's method gives is only used by guarded statements: `win = vis.line(...)`."""
     tree = guards.context.tree
     target = statement.targets[0]
     if len(statement.targets) != 1 or not isinstance(target, ast.Name) or guards.required.any(statement.value):
         return False
     scope = tree.function(statement)
-    if any(isinstance(n, (ast.Global, ast.Nonlocal)) and target.id in n.names for n in tree.nodes()):
+    if any(target.id in outer_names(file.root) for file in tree.trees):
         return False
-    reads = [n for n in tree.nodes() if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)]
-    inside = set(ast.walk(scope))
-    return all(n not in inside or guards.silent(n) for n in reads)
+    return all(guards.silent(n) for n in names_read(scope) if n.id == target.id)

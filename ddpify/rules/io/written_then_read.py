@@ -17,11 +17,13 @@ from collections.abc import Iterator, Sequence
 from ddpify.edits import InsertAfter, InsertBefore
 from ddpify.facts import disk
 from ddpify.facts.disk import Paths, Touch
-from ddpify.facts.model import Call, Value
-from ddpify.facts.tree import last_name
+from ddpify.facts.model import NOTHING, Call, Class, Func, Value, join
+from ddpify.facts.tree import calls_in, last_name, names_read, walked
+from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data import prepare
+from ddpify.rules.data.turns import in_turns
 from ddpify.rules.io.guarded import guards_of
 
 CODE = "DDP504"
@@ -98,108 +100,127 @@ EXAMPLES: tuple[Example, ...] = (
 _READERS = frozenset("load open imread fromfile memmap read_csv read_pickle read_image loadtxt loadmat File".split())
 
 
+@dataclass(frozen=True, eq=False)
+class _Files:
+    """What a script does to files, in its order; what rank 0 does to them alone; and the barriers that it has."""
+
+    paths: Paths
+    touched: list[Touch]
+    alone: list[Touch]
+    barriers: list[Call]
+
+    def awaited(self, touch: Touch) -> list[Touch]:
+        """What rank 0 alone does before something that depends on it."""
+        return [t for t in self.alone if _waits(touch, t) and t.call.order < touch.call.last and _paths_overlap(self.paths, t, touch)]
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """A barrier between what rank 0 does to a file and what all ranks then do with it."""
-    paths = Paths(context.facts)
     touched = disk.touched(context.facts.after)
     alone = [t for t in touched if t.kind in ("write", "remove") and _by_rank_zero(context, t)]
-    barriers = [c for c in context.facts.after.trace.calls if "torch.distributed.barrier" in c.func.paths()]
-    placed: dict[ast.stmt, int] = {}
-    for touch in sorted((t for t in touched if t.kind != "remove" or t not in alone), key=lambda t: t.call.order):
-        before = [t for t in alone if _waits(touch, t) and t.call.order < touch.call.last and _paths_overlap(paths, t, touch)]
-        if not before or not _by_all(context, touch):
-            continue
-        where = _place(context, touch, before)
-        if where is None or _has_barrier(context, where) or all(_fenced(context, t, touch, barriers, placed) for t in before):
-            continue
-        if any(_within(context, where, t) and not context.facts.is_edited(touch.call.node) for t in before):
-            fix = f"{context.names['dist']}.barrier() before it, where all ranks come by"
-            yield context.manual(CODE, touch.call.node, "rank 0 may still be writing what is read here", fix)
-            continue
-        if where not in placed:
-            placed[where] = touch.call.order
-            yield from _barrier(context, touch, where, before)
+    files = _Files(Paths(context.facts), touched, alone, context.facts.after.calls_of("torch.distributed.barrier"))
+    yield from _before_reads(context, files)
     for touch in touched:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
-            yield from _existence_checks(context, paths, touch, touched, alone)
+            yield from _existence_checks(context, files, touch)
     if _samples_are_read(context):
-        yield from _prepared(context, [t for t in alone if t.kind == "write"], barriers)
+        yield from _prepared(context, files)
+
+
+def _before_reads(context: Context, files: _Files) -> Iterator[Change | Finding]:
+    """A barrier before each statement in which all ranks depend on what rank 0 did."""
+    placed: dict[ast.stmt, int] = {}
+    for touch in sorted((t for t in files.touched if t.kind != "remove" or t not in files.alone), key=lambda t: t.call.order):
+        before = files.awaited(touch)
+        where = _place(context, touch, before) if before and _by_all(context, touch) else None
+        if where is None or _barrier_beside(context, where, -1) or all(_fenced(context, files, t, touch, placed) for t in before):
+            continue
+        if not context.facts.is_edited(touch.call.node) and any(_within(where, t) for t in before):
+            yield _unclear(context, touch)
+        elif where not in placed:
+            placed[where] = touch.call.order
+            yield _barrier(context, touch, where, before)
 
 
 def _samples_are_read(context: Context) -> bool:
     """Whether a data set of the project reads a file for each sample, which is done when a loader asks for it."""
-    lazily = [f for tree in context.facts.trees.values() for f in tree.of(ast.FunctionDef) if f.name in ("__getitem__", "__iter__")]
-    return any(isinstance(n, ast.Call) and last_name(n.func) in _READERS for f in lazily for n in ast.walk(f))
+    trees = context.facts.trees.items()
+    todo = [(file, f) for file, tree in trees for f in tree.of(ast.FunctionDef) if f.name in ("__getitem__", "__iter__")]
+    seen = set(todo)
+    for file, function in todo:
+        for call in calls_in(function):
+            called = set(_functions(context, file, call.func))
+            if not called and last_name(call.func) in _READERS:
+                return True
+            todo += called - seen
+            seen |= called
+    return False
 
 
-def _prepared(context: Context, written: list[Touch], barriers: list[Call]) -> Iterator[Change]:
+def _functions(context: Context, file: str, node: ast.expr) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The functions of the project that an expression names in a file, in code that only workers run, too, with their files."""
+    run, tree = context.facts.after, context.facts.trees[file]
+    found = run.value(node)
+    if isinstance(node, ast.Name) and not found.objs:
+        found = run.attribute(file, node.id)  # type: ignore[arg-type]
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and not found.objs:
+        around = (up for up in tree.ancestors(node) if isinstance(up, ast.ClassDef))
+        classes = [o for up in around for o in run.attribute(file, up.name).objs if isinstance(o, Class)]  # type: ignore[arg-type]
+        found = join([run.interpreter.find(cls, node.attr) or NOTHING for cls in classes])
+    yield from ((o.file, o.node) for o in found.objs if isinstance(o, Func) and isinstance(o.node, ast.FunctionDef))
+
+
+def _prepared(context: Context, files: _Files) -> Iterator[Change]:
     """A barrier after the data that rank 0 writes before the training, which loaders may read for each sample."""
-    tree, seen = context.tree, set[ast.stmt]()
+    placed = set[ast.stmt]()
     trained = min((loop.backward.order for loop in context.facts.loops), default=0)
-    for touch in written:
-        nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n)]
-        if (
-            not nodes
-            or not touch.call.order < trained
-            or any(touch.call.last < b.order < trained for b in barriers)
-            or any(loop.node in context.facts.training_loops for loop in touch.call.loops)
-        ):
+    for touch in files.alone:
+        early = touch.call.order < trained and not any(touch.call.last < b.order < trained for b in files.barriers)
+        if touch.kind != "write" or not early or any(loop.node in context.facts.training_loops for loop in touch.call.loops):
             continue
-        where = tree.statement(nodes[max((i for i, n in enumerate(nodes) if context.facts.in_main(n)), default=0)])
-        around = [
-            up for up in tree.ancestors(where) if isinstance(up, (ast.For, ast.While, ast.With, ast.If)) and up is not context.main_block
-        ]
-        where = around[-1] if around else where
-        block = tree.block(where)
-        after = block[block.index(where) + 1 :]
-        if where in seen or (after and is_barrier(context, after[0])) or any(n in context.training for n in ast.walk(where)):
+        where = _outermost(context, _place(context, touch))
+        if where is None or where in placed or _barrier_beside(context, where, 1) or not context.training.isdisjoint(walked(where)):
             continue
-        seen.add(where)
+        placed.add(where)
         why = "rank 0 may still be writing what loaders read for each sample"
-        yield Change(CODE, why, tree.shown, where, (InsertAfter(where, f"{context.names['dist']}.barrier()"),))
+        yield Change(CODE, why, context.tree.shown, where, (InsertAfter(where, f"{context.names['dist']}.barrier()"),))
 
 
-def _existence_checks(context: Context, paths: Paths, touch: Touch, touched: list[Touch], alone: list[Touch]) -> Iterator[Change]:
+def _outermost(context: Context, statement: ast.stmt | None) -> ast.stmt | None:
+    """The outermost loop, condition or `with` around a statement; itself, where there is none."""
+    above = context.tree.ancestors(statement) if statement is not None else ()
+    around = [up for up in above if isinstance(up, (ast.For, ast.While, ast.With, ast.If)) and up is not context.main_block]
+    return around[-1] if around else statement
+
+
+def _existence_checks(context: Context, files: _Files, touch: Touch) -> Iterator[Change]:
     """`there = os.path.exists(f)`, where rank 0 writes next what all ranks read if it is there: all ranks ask before it does."""
-    tree = context.tree
+    tree, paths = context.tree, files.paths
     statement = tree.statement(touch.call.node)
     trained = min((loop.backward.order for loop in context.facts.loops), default=0)
-    same = [t for t in touched if t.kind in ("read", "write") and disk.may_be_one(paths.of(t), paths.of(touch))]
-    written = [t for t in same if t in alone and touch.call.order < t.call.order < trained]
+    same = [t for t in files.touched if t.kind in ("read", "write") and disk.may_be_one(paths.of(t), paths.of(touch))]
+    written = [t for t in same if t in files.alone and touch.call.order < t.call.order < trained]
     read = any(disk.one_format(w, r) for w in written for r in same if r.kind == "read")
-    if not isinstance(statement, ast.Assign) or not read or not _by_all(context, touch) or not same_on_all_ranks(context, touch.call.tests):
+    if not isinstance(statement, ast.Assign) or not read or _barrier_beside(context, statement, 1):
         return
-    block = tree.block(statement)
-    at = block.index(statement) + 1
-    if at < len(block) and is_barrier(context, block[at]):
-        return
-    yield Change(
-        CODE,
-        "all ranks look before rank 0 writes the file",
-        tree.shown,
-        statement,
-        (InsertAfter(statement, f"{context.names['dist']}.barrier()"),),
-    )
+    if _by_all(context, touch) and same_on_all_ranks(context, touch.call.tests):
+        edit = InsertAfter(statement, f"{context.names['dist']}.barrier()")
+        yield Change(CODE, "all ranks look before rank 0 writes the file", tree.shown, statement, (edit,))
 
 
-def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch]) -> Iterator[Change | Finding]:
+def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch]) -> Change | Finding:
     """The barrier before a statement, where all ranks pass it."""
+    if not same_on_all_ranks(context, touch.call.tests) or _lazily(context, where, touch) or in_turns(context, where) != [where]:
+        return _unclear(context, touch)
     emptied = all(t.kind == "remove" for t in before)
-    if not same_on_all_ranks(context, touch.call.tests) or _lazily(context, where, touch):
-        yield context.manual(
-            CODE,
-            touch.call.node,
-            "rank 0 may still be writing what is read here",
-            f"{context.names['dist']}.barrier() before it, where all ranks come by",
-        )
-        return
-    yield Change(
-        CODE,
-        "rank 0 may still be emptying the folder" if emptied else "rank 0 may still be writing what all ranks read here",
-        context.tree.shown,
-        where,
-        (InsertBefore(where, f"{context.names['dist']}.barrier()"),),
-    )
+    why = "rank 0 may still be emptying the folder" if emptied else "rank 0 may still be writing what all ranks read here"
+    return Change(CODE, why, context.tree.shown, where, (InsertBefore(where, f"{context.names['dist']}.barrier()"),))
+
+
+def _unclear(context: Context, touch: Touch) -> Finding:
+    """What is said where no place was found that all ranks come by."""
+    fix = f"{context.names['dist']}.barrier() before it, where all ranks come by"
+    return context.manual(CODE, touch.call.node, "rank 0 may still be writing what is read here", fix)
 
 
 def same_on_all_ranks(context: Context, tests: tuple[tuple[ast.expr, Value], ...]) -> bool:
@@ -219,13 +240,13 @@ def _lazily(context: Context, where: ast.stmt, touch: Touch) -> bool:
 def _by_rank_zero(context: Context, touch: Touch) -> bool:
     """Whether rank 0 alone does this to a file."""
     guards = guards_of(context)
-    alone = guards.effects.at.get(touch.call.node) == "file" or guards.by_rank_zero(touch.call)
+    alone = guards.effects.at.get(touch.call.node) == "file" or guards.guarded_call(touch.call.node, touch.call.stack)
     return alone and not prepare.preparation(context).covers(touch.call)
 
 
 def _by_all(context: Context, touch: Touch) -> bool:
     """Whether all ranks do this, and what they find matters to all."""
-    if guards_of(context).by_rank_zero(touch.call) or prepare.preparation(context).covers(touch.call):
+    if guards_of(context).guarded_call(touch.call.node, touch.call.stack) or prepare.preparation(context).covers(touch.call):
         return False
     if touch.kind in ("look", "list"):
         return not _idle(context, touch)
@@ -247,31 +268,25 @@ def _paths_overlap(paths: Paths, earlier: Touch, touch: Touch) -> bool:
 
 def _idle(context: Context, touch: Touch) -> bool:
     """Whether nothing but output and new folders depends on what is looked for."""
-    tree = context.tree
     if not context.facts.is_edited(touch.call.node):
         return True
-    statement = tree.statement(touch.call.node)
+    statement = context.tree.statement(touch.call.node)
     if isinstance(statement, (ast.If, ast.While)):
-        return not any(
-            isinstance(n, ast.Call) and any(t.kind == "read" for c in context.facts.after.calls(n) for t in disk.touches(c))
-            for s in statement.body
-            for n in ast.walk(s)
-        )
+        calls = (c for s in statement.body for node in calls_in(s) for c in context.facts.after.calls(node))
+        return not any(t.kind == "read" for c in calls for t in disk.touches(c))
     return isinstance(statement, ast.Assign) and _read_by_rank_zero_only(context, statement, 0)
 
 
 def _read_by_rank_zero_only(context: Context, statement: ast.Assign, depth: int) -> bool:
     """Whether the names that a statement binds are read by nothing but what rank 0 does alone."""
     tree, guards = context.tree, guards_of(context)
-    if depth > 4 or not all(isinstance(t, ast.Name) for t in statement.targets):
-        return False
     names = {t.id for t in statement.targets if isinstance(t, ast.Name)}
-    for node in ast.walk(tree.function(statement)):
-        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+    if depth > 4 or len(names) < len(statement.targets):
+        return False
+    for node in names_read(tree.function(statement)):
+        if node.id in names and not guards.silent(node):
             inside = tree.statement(node)
-            if any(isinstance(s, ast.stmt) and guards.only_outputs(s) for s in (inside, *tree.ancestors(inside))) or guards.guarded(node):
-                continue
-            if not (isinstance(inside, ast.Assign) and inside is not statement and _read_by_rank_zero_only(context, inside, depth + 1)):
+            if not isinstance(inside, ast.Assign) or inside is statement or not _read_by_rank_zero_only(context, inside, depth + 1):
                 return False
     return True
 
@@ -282,21 +297,21 @@ def _place(context: Context, touch: Touch, before: Sequence[Touch] = ()) -> ast.
     if not nodes:
         return None
     at = max((i for i, n in enumerate(nodes) if context.facts.in_main(n)), default=0)
-    while at < len(nodes) - 1 and any(_within(context, context.tree.statement(nodes[at]), t) for t in before):
+    while at < len(nodes) - 1 and any(_within(context.tree.statement(nodes[at]), t) for t in before):
         at += 1
     return context.tree.statement(nodes[at])
 
 
-def _within(context: Context, where: ast.stmt, touch: Touch) -> bool:
+def _within(where: ast.stmt, touch: Touch) -> bool:
     """Whether something is done to a file while a statement runs, so that nothing before the statement comes after it."""
-    return any(isinstance(n, ast.Call) and n in touch.call.stack for n in ast.walk(where))
+    return any(call in touch.call.stack for call in calls_in(where))
 
 
-def _has_barrier(context: Context, where: ast.stmt) -> bool:
-    """Whether a barrier stands before a statement."""
+def _barrier_beside(context: Context, where: ast.stmt, offset: int) -> bool:
+    """Whether a barrier stands right before a statement (offset -1), or right after it (1)."""
     block = context.tree.block(where)
-    at = block.index(where)
-    return at > 0 and is_barrier(context, block[at - 1])
+    at = block.index(where) + offset
+    return 0 <= at < len(block) and is_barrier(context, block[at])
 
 
 def is_barrier(context: Context, statement: ast.stmt) -> bool:
@@ -308,12 +323,12 @@ def is_barrier(context: Context, statement: ast.stmt) -> bool:
     )
 
 
-def _fenced(context: Context, earlier: Touch, touch: Touch, barriers: list[Call], placed: dict[ast.stmt, int]) -> bool:
+def _fenced(context: Context, files: _Files, earlier: Touch, touch: Touch, placed: dict[ast.stmt, int]) -> bool:
     """Whether all ranks pass a barrier between the two."""
     here = _place(context, touch)
     if touch.call.order < earlier.call.order:  # written in the round before: what all ranks pass in this round counts
         return here is not None and any(s in placed or is_barrier(context, s) for s in _passed(context, here, True))
-    if any(earlier.call.last < b.last and b.order < touch.call.order for b in barriers):
+    if any(earlier.call.last < b.last and b.order < touch.call.order for b in files.barriers):
         return True
     passed = _passed(context, here, False) if here is not None else set()
     return any(earlier.call.last < order < touch.call.order and where in passed for where, order in placed.items())

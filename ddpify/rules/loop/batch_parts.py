@@ -18,7 +18,7 @@ from ddpify.rules.context import Context, argument
 CODE = "DDP402"
 
 
-def judged(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
+def share_parts(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
     """Give each rank its share of each part of a batch that this loss is an average over."""
     edits: list[Edit] = []
     needs: tuple[str, ...] = ()
@@ -28,14 +28,9 @@ def judged(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obl
             continue  # as many rows as a batch has: of several batches put together, as many parts on every rank
         single = any(isinstance(s, ast.Constant) and s.value == 1 for s in sizes)
         if not sizes or single or any(context.facts.after.value(s).scale is not None for s in sizes):
-            yield context.manual(
-                CODE,
-                cut,
-                "a batch is cut into so many parts, which weigh alike: a rank's share of it may give fewer parts, or a shorter last one",
-                "weigh each part by its rows: loss * part.size(0) / batch.size(0)",
-                obligations,
-                Safety.REVIEW,
-            )
+            why = "a batch is cut into so many parts, which weigh alike: a rank's share of it may give fewer parts, or a shorter last one"
+            fix = "weigh each part by its rows: loss * part.size(0) / batch.size(0)"
+            yield context.manual(CODE, cut, why, fix, obligations, Safety.REVIEW)
             return
         for size in sizes:
             if not context.facts.is_edited(size):

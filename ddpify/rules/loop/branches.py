@@ -6,11 +6,23 @@ import ast
 from collections.abc import Iterable
 
 from ddpify.facts import library
+from ddpify.facts.model import Call
 from ddpify.facts.tree import own_statements
 from ddpify.rules.context import Context
 from ddpify.rules.loop.settings import is_setting
 
 _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
+
+
+def has_own_test(context: Context, call: Call) -> bool:
+    """Whether a call depends on a test that ranks may answer differently."""
+    return any(context.differs(test) for _, test in call.tests)
+
+
+def under_own_test(context: Context, node: ast.AST) -> bool:
+    """Whether a test around a node, in its function, may be answered differently by ranks."""
+    around = (up for up in context.facts.tree_of(node).ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp)))
+    return any(context.differs(context.facts.after.value(up.test)) for up in around)
 
 
 def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:

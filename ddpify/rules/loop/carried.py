@@ -21,7 +21,8 @@ from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.loop import state
-from ddpify.rules.loop.sharded_parts import fed, of_rows, sharded_parts
+from ddpify.rules.loop.branches import under_own_test
+from ddpify.rules.loop.sharded_parts import gather_edits, reduce_edits, sharded_parts
 
 CODE = "DDP408"
 TITLE = "what steps keep for later ones"
@@ -72,22 +73,22 @@ _WHY = "the loss of later steps reads this: it is made from the batches of all r
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Write what the losses of later steps read with the values of all ranks."""
     run = context.facts.after
-    found: dict[ast.Assign | ast.AugAssign, ast.expr] = {}
+    stored: dict[ast.Assign | ast.AugAssign, ast.expr] = {}
     for loop in context.facts.loops:
         loss = join([loss_of(call) for call in run.calls(loop.backward.node)])
         for node in sorted(loss.of_kind("kept"), key=lambda n: n.lineno):
-            if node not in found and _carried(context, loop, node):
-                found[node] = container(_target(node))
-    if found:
-        fed_before = _assuming(context, found)
-        yield from (_of_all(fed_before, node, target) for node, target in found.items())
-    yield from (item for item in state.written(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in found)
+            if node not in stored and _carried(context, loop, node):
+                stored[node] = container(_target(node))
+    if stored:
+        replicated = _assuming(context, stored)
+        yield from (_over_ranks(replicated, node, target) for node, target in stored.items())
+    yield from (item for item in state.written(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in stored)
 
 
-def _assuming(context: Context, found: dict[ast.Assign | ast.AugAssign, ast.expr]) -> Context:
+def _assuming(context: Context, stored: dict[ast.Assign | ast.AugAssign, ast.expr]) -> Context:
     """The context in which the loop-carried variables are replicated at the start of a step, as the edits keep them."""
     replicated_after = dict(context.assumed.replicated_after)
-    for node, target in found.items():
+    for node, target in stored.items():
         replicated_after[node] = (*replicated_after.get(node, ()), target)
     return context.assuming(replace(context.assumed, replicated_after=replicated_after))
 
@@ -105,12 +106,12 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
     if index is None and run.interpreter.timed(value):
         return False  # a state that goes along with this rank's own sequences
     batches, tree = loop.batch or loop.epoch, context.facts.tree_of(node)
-    if batches is None or (batches.node not in tree.ancestors(node) and _of_the_call(context, container(target))):
+    if batches is None or (batches.node not in tree.ancestors(node) and _is_local(context, container(target))):
         return False
     return run.definitions.exposed(batches.node, _places(context, target))
 
 
-def _of_the_call(context: Context, base: ast.expr) -> bool:
+def _is_local(context: Context, base: ast.expr) -> bool:
     """Whether a name is neither declared global nor nonlocal in its function."""
     names = context.facts.after.scopes.names(context.facts.tree_of(base).function(base))
     return isinstance(base, ast.Name) and base.id not in names.of_module | names.of_function
@@ -122,26 +123,19 @@ def _places(context: Context, target: ast.expr) -> frozenset[Place]:
     return (definitions.content(base) if base is not target else frozenset()) or definitions.variable(base)
 
 
-def _of_all(context: Context, node: ast.Assign | ast.AugAssign, written: ast.expr) -> Change | Finding:
+def _over_ranks(context: Context, node: ast.Assign | ast.AugAssign, written: ast.expr) -> Change | Finding:
     tree = context.facts.tree_of(node)
     target = _target(node)
-    guarded = any(
-        context.differs(context.facts.after.value(up.test)) for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp))
-    )
     edits: list[Edit] = []
     needs: set[str] = set()
-    if context.facts.is_edited(node) and not guarded:
+    if context.facts.is_edited(node) and not under_own_test(context, node):
         if isinstance(target, ast.Subscript):
-            edits, needs = of_rows(context, target.slice, node.value)
+            edits, needs = gather_edits(context, target.slice, node.value)
         elif parts := sharded_parts(context, node.value, written):
-            edits, needs = fed(context, parts)
+            edits, needs = reduce_edits(context, parts)
     if not edits:
-        return context.manual(
-            CODE,
-            node,
-            f"`{ast.unparse(written)}` keeps what this rank computed from its own batches, and the loss of later steps reads it",
-            "store the rows of all ranks: gather them with dist.all_gather first, and so their indices",
-        )
+        why = f"`{ast.unparse(written)}` keeps what this rank computed from its own batches, and the loss of later steps reads it"
+        return context.manual(CODE, node, why, "store the rows of all ranks: gather them with dist.all_gather first, and so their indices")
     return Change(CODE, _WHY, tree.shown, node, tuple(edits), needs=tuple(sorted(needs)), replicates=((node, written),))
 
 

@@ -7,17 +7,21 @@ from collections.abc import Collection
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
+from ddpify.facts.collate import fills_up
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import Call, Func, Lit, Method, New, Part, Tup, Value, join
+from ddpify.facts.model import Call, Class, Func, Lit, Method, New, Obj, Part, Tup, Value, join
 from ddpify.facts.runs import Run
 from ddpify.facts.tensors import uneven
+from ddpify.facts.tree import inside, last_name, same, structure, walked
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
+from ddpify.rules.loop.branches import has_own_test, under_own_test
 from ddpify.rules.loop.sharded_parts import expressions
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _OF_TENSORS = ("T", "mT", "shape", "dtype", "device", "ndim")
 _OPEN = ("other", "weighted")
+_REPEATED = (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class WholeBatchLoss:
 
 def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """The edits by which a backward call starts from the loss of the whole batch; None where none were found."""
-    if pads(context, loss) or _varied(context, loss):
+    if pads(context, loss) or _may_vary_in_shape(context, loss):
         return None
     calls, names = _by_calls(context, node, loss), _by_names(context, node, loss)
     if calls is None or names is None:
@@ -47,7 +51,7 @@ def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatc
 
 def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """Gather the arguments of the calls that compute the loss."""
-    rows = {n: r for n in _open(context, node, loss) if (r := _rows(context, n)) is not None}
+    rows = {n: r for n in _coupling_calls(context, node, loss) if (r := _row_arguments(context, n)) is not None}
     if not rows:
         return None
     marked = collect.redistributed_run(context.facts, dict.fromkeys(rows, "mark"))
@@ -62,47 +66,41 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss |
     edits = [Replace(a, f"[{gather}(part) for part in {{0}}]" if run.value(a).objs else f"{gather}({{0}})", (a,)) for a in given]
     out = WholeBatchLoss(calls[0], tuple(edits), given)
     after = collect.redistributed_run(context.facts, dict(out.redistributes))
-    whole = is_of_whole_batch(loss_in(after, node)) and _apart(context, after, node)
-    return out if whole and not any(_drawn(after, n) for n in calls) else None
+    whole = is_of_whole_batch(loss_in(after, node)) and _keeps_other_losses(context, after, node)
+    return out if whole and not any(_draws_or_reads_keys(after, n) for n in calls) else None
 
 
 def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """Gather the variables that the loss is computed from, under their own names, once the last forward is done."""
     if not context.facts.is_edited(node) or not evaluated_by_all_ranks(context, node, loss):
         return None
-    tree = context.tree
-    end = tree.statement(node)
-    around = next(
-        up for up in tree.ancestors(end) if isinstance(up, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))
-    )
-    body: list[ast.stmt] = []
-    runs: list[int] = []
-    for up in tree.path(end):  # the innermost block that also holds a forward
-        if up is around:
-            break
-        body = tree.block(up)
-        runs = [i for i, s in enumerate(body[: body.index(up)]) if any(n in context.training for n in ast.walk(s))]
-        if runs:
-            break
-    if not runs or not isinstance(body[runs[-1]], ast.Assign):
+    around = next(up for up in context.tree.ancestors(node) if isinstance(up, _REPEATED))
+    statements = _from_last_forward(context, node, around)
+    if not statements or _is_skipped_by_some(context, statements[0]):
         return None
-    if any(
-        c.no_grad or any(context.differs(test) for _, test in c.tests)
-        for n in ast.walk(body[runs[-1]])
-        for c in context.facts.after.calls(n)
-    ):
-        return None
-    last, rest = body[runs[-1]], body[runs[-1] + 1 :]
-    if _differentiates(context.facts.after, {n for s in rest for n in ast.walk(s)}):
+    last, *rest = statements
+    if _differentiates(context.facts.after, {n for s in rest for n in walked(s)}):
         return None
     reads = _rows_read(context, around, last, rest)
-    measured = {r.id for r in reads} - {r.id for r in reads if not _measured(context, r)}
-    for some in ([r for r in reads if r.id not in measured], reads):  # of what is only measured, a rank's own length may do
-        if some and not set(some) & _ends(context, node) and _suffices(context, node, some, rest):
+    needed = {r.id for r in reads if not _only_length(context, r)}
+    for some in ([r for r in reads if r.id in needed], reads):  # of what is only measured, a rank's own length may do
+        if some and not set(some) & _loss_terms(context, node) and _suffices(context, node, some, rest):
             names = dict.fromkeys(r.id for r in some)
             lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
             return WholeBatchLoss(last, (InsertAfter(last, lines),), tuple(some))
     return None
+
+
+def _from_last_forward(context: Context, node: ast.Call, around: ast.AST) -> list[ast.stmt]:
+    """The innermost block that holds a training forward before a backward call, from the last forward on, where it is assigned."""
+    for up in context.tree.path(node):
+        if up is around:
+            break
+        block = context.tree.block(up)
+        runs = [i for i, s in enumerate(block[: block.index(up)]) if not inside(s).isdisjoint(context.training)]
+        if runs:
+            return block[runs[-1] :] if isinstance(block[runs[-1]], ast.Assign) else []
+    return []
 
 
 def _differentiates(run: Run, nodes: Collection[ast.AST]) -> bool:
@@ -112,7 +110,7 @@ def _differentiates(run: Run, nodes: Collection[ast.AST]) -> bool:
     )
 
 
-def _measured(context: Context, node: ast.Name) -> bool:
+def _only_length(context: Context, node: ast.Name) -> bool:
     """Whether only the length of a tensor is read."""
     up = context.tree.parent[node]
     if isinstance(up, ast.Call):
@@ -123,15 +121,15 @@ def _measured(context: Context, node: ast.Name) -> bool:
 def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: list[ast.stmt]) -> bool:
     """Whether the loss is that of the whole batch once these names are all ranks' rows, and no operand beside them is a rank's own."""
     after = collect.redistributed_run(context.facts, dict.fromkeys(reads, "whole"))
-    found = loss_in(after, node)
+    gathered = loss_in(after, node)
     nodes = [n for s in rest for n in ast.walk(s)]
     names = {r.id for r in reads}
     again = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
     return (
-        found.scale is None
-        and is_of_whole_batch(found)
-        and not found.of_kind("random")
-        and _apart(context, after, node)
+        gathered.scale is None
+        and is_of_whole_batch(gathered)
+        and not gathered.of_kind("random")
+        and _keeps_other_losses(context, after, node)
         and not any(_uneven(after, n) for n in nodes)
         and not any(context.from_sharded_data(after.value(n)) for n in again)  # bound anew to this rank's own
     )
@@ -140,30 +138,30 @@ def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: lis
 def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt]) -> list[ast.Name]:
     """The reads, after a statement, of names that hold rows until then; none where one of them cannot be all ranks' rows from there on."""
     tree, run = context.tree, context.facts.after
-    nodes = sorted((n for n in ast.walk(around) if isinstance(n, ast.Name)), key=lambda n: (n.lineno, n.col_offset))
-    first = {n.arg: n.lineno for n in ast.walk(around) if isinstance(n, ast.arg)}
-    for n in nodes:
-        if isinstance(n.ctx, ast.Store):
-            first[n.id] = min(first.get(n.id, n.lineno), n.lineno)
-    inside = {n for s in rest for n in ast.walk(s)}
-    out: list[ast.Name] = []
-    for n in nodes:
-        value = run.value(n)
-        bound = first.get(n.id, 1 << 30) <= (last.end_lineno or last.lineno)
-        if n not in inside or isinstance(n.ctx, ast.Store) or not bound or value.scale != "sample" or not context.from_sharded_data(value):
-            continue
-        up = tree.parent[n]
-        above = tree.parent[up]
-        called = isinstance(above, ast.Call) and above.func is up
-        part = isinstance(up, ast.Attribute) and up.attr not in _OF_TENSORS and not called
-        keyed = isinstance(up, ast.Subscript) and up.value is n and isinstance(up.slice, ast.Constant)
-        carried = any(m.id == n.id and isinstance(m.ctx, ast.Load) and m.lineno <= first[n.id] for m in nodes)
-        whole_batch = isinstance(around, ast.For) and isinstance(around.target, ast.Name) and around.target.id == n.id
-        elsewhere = not value.of_kind("batch") <= set(context.facts.loaders)  # this runs for evaluation, too
-        if value.objs or not _is_rows(context, value) or part or keyed or carried or whole_batch or elsewhere:
-            return []
-        out.append(n)
-    return out
+    names = tree.in_order([n for n in walked(around) if isinstance(n, (ast.Name, ast.arg))])
+    first = {structure(n): n for n in reversed(names)}
+    bound = {structure(n) for n in names if _binds(n) and not tree.after(n, last)}
+    later = {n for s in rest for n in walked(s)}
+    reads = [n for n in names if n in later and isinstance(n, ast.Name) and not _binds(n) and structure(n) in bound]
+    rows = [n for n in reads if run.value(n).scale == "sample" and context.from_sharded_data(run.value(n))]
+    return rows if all(_binds(first[structure(n)]) and _may_be_gathered(context, around, n) for n in rows) else []
+
+
+def _binds(name: ast.Name | ast.arg) -> bool:
+    return isinstance(name, ast.arg) or isinstance(name.ctx, ast.Store)
+
+
+def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name) -> bool:
+    """Whether a name that is read may hold all ranks' rows: it is a tensor of a training batch's, and no part of it is asked for."""
+    value, up = context.facts.after.value(read), context.tree.parent[read]
+    above = context.tree.parent[up]
+    if isinstance(up, ast.Attribute) and up.attr not in _OF_TENSORS and not (isinstance(above, ast.Call) and above.func is up):
+        return False
+    if isinstance(up, ast.Subscript) and up.value is read and isinstance(up.slice, ast.Constant):
+        return False
+    if isinstance(around, ast.For) and same(around.target, read):
+        return False
+    return not value.objs and _is_rows(value) and _of_training(context, value)
 
 
 def _uneven(run: Run, node: ast.AST) -> bool:
@@ -171,7 +169,7 @@ def _uneven(run: Run, node: ast.AST) -> bool:
     return isinstance(node, (ast.BinOp, ast.Compare, ast.Call)) and uneven([run.value(n) for n in expressions(node)])
 
 
-def _apart(context: Context, after: Run, node: ast.Call) -> bool:
+def _keeps_other_losses(context: Context, after: Run, node: ast.Call) -> bool:
     """Whether the losses of other backward calls do not change, or are of the whole batch, too."""
     for other in {loop.backward.node for loop in context.facts.loops} - {node}:
         was, now = loss_in(context.facts.after, other), loss_in(after, other)
@@ -190,18 +188,21 @@ def is_of_whole_batch(loss: Value) -> bool:
 def pads(context: Context, loss: Value) -> bool:
     """Whether a loader pads its batches: each rank's then have their own length."""
     run = context.facts.after
-    for loader in loss.of_kind("batch"):
-        for obj in run.attribute(loader, "collate_fn").objs:
-            inner = getattr(obj, "node", None) if not isinstance(obj, New) else obj.cls.node if obj.cls is not None else None
-            if (isinstance(obj, New) and "Padding" in obj.path) or (
-                isinstance(inner, ast.AST)
-                and any(isinstance(n, ast.Call) and "pad" in ast.unparse(n.func).rpartition(".")[2].lower() for n in ast.walk(inner))
-            ):
-                return True
-    return False
+    return any(_pads(o) for loader in loss.of_kind("batch") for o in run.attribute(loader, "collate_fn").objs)
 
 
-def _varied(context: Context, loss: Value) -> bool:
+def _pads(collate: Obj) -> bool:
+    """Whether a collate function pads, by the names of what it calls or the lengths of what it makes."""
+    if isinstance(collate, New):
+        return "Padding" in collate.path or (collate.cls is not None and _calls_padding(collate.cls.node))
+    return isinstance(collate, (Func, Class)) and _calls_padding(collate.node)
+
+
+def _calls_padding(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Call) and "pad" in last_name(n.func).lower() for n in walked(node)) or fills_up(node)
+
+
+def _may_vary_in_shape(context: Context, loss: Value) -> bool:
     """Whether rows may have another shape on every rank: a collate function of the script's own, or padding to the longest of a batch."""
     run = context.facts.after
     for loader in loss.of_kind("batch"):
@@ -222,22 +223,21 @@ def loss_in(run: Run, node: ast.Call) -> Value:
     return join([loss_of(c) for c in run.calls(node)])
 
 
-def _open(context: Context, backward: ast.Call, loss: Value) -> list[ast.Call]:
+def _coupling_calls(context: Context, backward: ast.Call, loss: Value) -> list[ast.Call]:
     """The calls that turn rows of what is trained into something that is no average over them."""
     run, forwards = context.facts.after, loss.of_kind("forward")
     out: dict[ast.Call, None] = {}
-    ends = _ends(context, backward)
+    ends = _loss_terms(context, backward)
     for call in run.trace.calls:
-        given = [*call.args, *call.keywords.values()]
-        trained = any(v.of_kind("forward") & forwards for v in given)
+        trained = any(v.of_kind("forward") & forwards for v in (*call.args, *call.keywords.values()))
         is_open = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
         grads = bool(call.func.paths() & {"torch.autograd.grad", "torch.autograd.backward"})  # of rows it was computed from: not of others
-        if trained and is_open and not grads and not call.no_grad and not _runs_model(context, call, given):
+        if trained and is_open and not grads and not call.no_grad and not _runs_model(context, call):
             out[call.node] = None
     return list(out)
 
 
-def _ends(context: Context, backward: ast.Call) -> set[ast.AST]:
+def _loss_terms(context: Context, backward: ast.Call) -> set[ast.AST]:
     """The names and calls whose values a backward call starts from, themselves, added up or scaled: single numbers."""
     tree = context.facts.tree_of(backward)
     assigned: dict[str, list[ast.expr]] = {}
@@ -261,47 +261,48 @@ def _ends(context: Context, backward: ast.Call) -> set[ast.AST]:
     return out
 
 
-def _runs_model(context: Context, call: Call, given: list[Value]) -> bool:
+def _runs_model(context: Context, call: Call) -> bool:
     """Whether a call is, or is passed, a network: a network is run on each rank's own rows."""
     run = context.facts.after
     called = [o for o in run.unwrap(call.func) if isinstance(o, (New, Part))]
     if any(isinstance(o, New) and o.cls is None and o.path.startswith(("torch.nn.", "torchvision.")) for o in called):
         return call.result.scale not in _OPEN
-    if any(_network(run, o) for o in called if isinstance(o, Part) or o.cls is not None):
-        return True
-    owners = [o.owner if isinstance(o, Func) else o.of if isinstance(o, Method) else None for o in call.func.objs]
-    if (not called and call.node in context.training) or any(_network(run, o) for o in owners if isinstance(o, (New, Part))):
-        return True
-    return any(_network(run, o) for v in given for o in run.unwrap(v) if isinstance(o, New))
+    owners = [o.owner if isinstance(o, Func) else o.of for o in call.func.objs if isinstance(o, (Func, Method))]
+    passed = [o for v in (*call.args, *call.keywords.values()) for o in run.unwrap(v) if isinstance(o, New)]
+    return (not called and call.node in context.training) or any(_network(run, o) for o in (*called, *owners, *passed))
 
 
-def _network(run: Run, obj: New | Part) -> bool:
-    return isinstance(obj, Part) or (run.interpreter.is_module(obj) and run.interpreter.is_network(obj))
+def _network(run: Run, obj: Obj | None) -> bool:
+    return isinstance(obj, Part) or (isinstance(obj, New) and run.interpreter.is_module(obj) and run.interpreter.is_network(obj))
 
 
-def _rows(context: Context, node: ast.Call) -> list[ast.expr] | None:
+def _row_arguments(context: Context, node: ast.Call) -> list[ast.expr] | None:
     """The arguments of a call that hold one row for each sample; None where one depends on the batch in another way."""
     out: list[ast.expr] = []
     if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         return None
-    return out if all(_take(context, a, out) for a in (*node.args, *(k.value for k in node.keywords))) and out else None
+    return out if all(_collect_rows(context, a, out) for a in (*node.args, *(k.value for k in node.keywords))) and out else None
 
 
-def _take(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
+def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool:
     """Collect the parts of an expression that hold one row for each sample; False where another part depends on the batch."""
     value = context.facts.after.value(node)
     if not (context.differs(value) or value.of_kind("random") or _holds_own_batch(context, value)):
         return True
-    if _is_rows(context, value) or _are_rows(context, value):
+    if _is_rows(value) or _are_rows(context, value):
         out.append(node)
         return True
     if isinstance(node, ast.Call) and (node in context.training or value.of_kind("random") - _random_origins(context, node)):
         return False  # a model that couples its rows would run over the whole batch on every rank
     inner = [n for n in expressions(node) if not (isinstance(node, ast.Call) and n is node.func)]
-    return not isinstance(node, (ast.Name, ast.Lambda, *_COMPREHENSIONS)) and bool(inner) and all(_take(context, n, out) for n in inner)
+    return (
+        not isinstance(node, (ast.Name, ast.Lambda, *_COMPREHENSIONS))
+        and bool(inner)
+        and all(_collect_rows(context, n, out) for n in inner)
+    )
 
 
-def _is_rows(context: Context, value: Value) -> bool:
+def _is_rows(value: Value) -> bool:
     """Whether a value is a tensor with one row for each sample in its first dimension."""
     if value.of_kind("turned") or value.of_kind("decided") or (value.shape is not None and value.shape.places):
         return False
@@ -319,7 +320,7 @@ def _are_rows(context: Context, value: Value) -> bool:
             inner.append(context.facts.after.attribute(obj, "[]"))
         else:
             return False
-    return bool(inner) and all(_is_rows(context, v) for v in inner)
+    return bool(inner) and all(_is_rows(v) for v in inner)
 
 
 def _random_origins(context: Context, node: ast.Call) -> frozenset[object]:
@@ -337,28 +338,27 @@ def _holds_own_batch(context: Context, value: Value) -> bool:
 
 def _called_by_all_ranks(context: Context, node: ast.Call) -> bool:
     """Whether all ranks make a call, for equally many rows: in training, under no condition of their own."""
-    trained = set(context.facts.loaders)
-    for call in context.facts.after.calls(node):
-        batches = call.result.of_kind("batch")
-        if call.no_grad or not batches or not batches <= trained or any(context.differs(test) for _, test in call.tests):
-            return False
-    return True
+    calls = context.facts.after.calls(node)
+    return all(_of_training(context, c.result) and not c.no_grad and not has_own_test(context, c) for c in calls)
 
 
 def evaluated_by_all_ranks(context: Context, node: ast.expr, value: Value) -> bool:
     """Whether all ranks evaluate an expression, in training only: under no condition of their own, and in no call of another kind."""
+    return _of_training(context, value) and not under_own_test(context, node) and not _is_skipped_by_some(context, node)
+
+
+def _of_training(context: Context, value: Value) -> bool:
+    """Whether a value is computed from batches of training loaders alone."""
     batches = value.of_kind("batch")
-    if not batches or not batches <= set(context.facts.loaders):
-        return False
-    tree, run = context.facts.tree_of(node), context.facts.after
-    for up in tree.ancestors(node):
-        if isinstance(up, (ast.If, ast.IfExp, ast.While)) and context.differs(run.value(up.test)):
-            return False
-    inside = [c for n in ast.walk(node) for c in run.calls(n)]
-    return not any(c.no_grad or any(context.differs(test) for _, test in c.tests) for c in inside)
+    return bool(batches) and batches <= set(context.facts.loaders)
 
 
-def _drawn(run: Run, node: ast.Call) -> bool:
+def _is_skipped_by_some(context: Context, node: ast.AST) -> bool:
+    """Whether calls in an expression or a statement are made without gradients, or on some ranks only."""
+    return any(c.no_grad or has_own_test(context, c) for n in walked(node) for c in context.facts.after.calls(n))
+
+
+def _draws_or_reads_keys(run: Run, node: ast.Call) -> bool:
     """Whether a call draws random numbers of its own, so that the ranks' losses differ, or takes what it is given for a dict."""
     keyed = any(c.method in ("items", "keys", "values") and node in c.stack and c.receiver.of_kind("whole") for c in run.trace.calls)
     return keyed or any(c.result.of_kind("random") for c in run.calls(node))

@@ -13,19 +13,20 @@ References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts import library
-from ddpify.facts.effects import effect
-from ddpify.facts.model import NOTHING, Decision, Value
-from ddpify.facts.tree import same
+from ddpify.facts.effects import file_writes
+from ddpify.facts.model import NOTHING, Decision, Tup, Value
+from ddpify.facts.tree import inside, last_name, same
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
 from ddpify.rules.loop.branches import ends_with_error, parts_ranks
-from ddpify.rules.loop.sharded_parts import sharded_parts
+from ddpify.rules.loop.settings import evaluated
+from ddpify.rules.loop.sharded_parts import over_ranks, sharded_parts
 
 CODE = "DDP403"
 TITLE = "decisions agree"
@@ -106,7 +107,7 @@ def _files_by_condition(context: Context) -> Iterator[Finding]:
     """Files written inside the training loop under a condition that differs between ranks."""
     run = context.facts.after
     loops = {t.batch.node for t in context.facts.loops if t.batch is not None}
-    writing = {c.node for c in run.trace.calls if effect(c) == "file"}
+    writing = file_writes(run)
     seen: set[ast.AST] = set()
     for d in run.trace.decisions:
         if not isinstance(d.node, ast.If) or d.node in seen or not any(loop.node in loops for loop in d.loops):
@@ -115,16 +116,8 @@ def _files_by_condition(context: Context) -> Iterator[Finding]:
             n in writing for s in d.node.body for n in ast.walk(s)
         ):
             seen.add(d.node)
-            yield context.manual(
-                CODE,
-                d.node,
-                "what is written here is decided by rank 0's own batches, not by all of them",
-                "sum or average the numbers over the ranks before they are compared",
-            )
-
-
-def _evaluated(context: Context, value: Value) -> bool:
-    return any(o.kind in ("batch", "decided") for o in value.origins)
+            why = "what is written here is decided by rank 0's own batches, not by all of them"
+            yield context.manual(CODE, d.node, why, "sum or average the numbers over the ranks before they are compared")
 
 
 def _branches(context: Context) -> Iterator[Change | Finding]:
@@ -133,7 +126,8 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
     for d in facts.after.trace.decisions:
         if isinstance(d.node, (ast.If, ast.While)):
             seen, test = tests.get(d.node, ([], NOTHING))
-            tests[d.node] = [*seen, d], test | d.test
+            seen.append(d)
+            tests[d.node] = seen, test | d.test
     replicated: set[ast.AST] = set(context.assumed.replicated_branches)
     for node, (decisions, test) in tests.items():
         if node in replicated or any(up in replicated for up in facts.tree_of(node).ancestors(node)):
@@ -147,7 +141,7 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
 def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision, test: Value) -> bool:
     """Whether ranks may answer a test differently, and then take other steps or wait for each other for good."""
     around = any(loop.node in context.facts.training_loops for loop in decision.loops) or isinstance(node, ast.While)
-    if not (around or test.of_kind("unknown")) or not (_evaluated(context, test) or context.differs(test)):
+    if not (around or test.of_kind("unknown")) or not (evaluated(test) or context.differs(test)):
         return False
     return parts_ranks(context, node) and not (context.differs(test) and ends_with_error(context, node))
 
@@ -179,40 +173,37 @@ def _by_rank_zero(context: Context, decisions: list[Decision]) -> bool:
 
 
 def _same_branch(context: Context, node: ast.If | ast.While, test: Value) -> Change | Finding:
-    """The edit by which all ranks take the same branch: rank 0's answer, that of any rank, or a reduced number."""
-    names, local = context.names, context.differs(test)
-    why, need, edits, level = "", "", list[Edit](), Safety.SAFE
+    """What makes all ranks take the same branch: rank 0's answer, that of any rank, or a reduced number."""
+    local = context.differs(test)
     if not context.facts.is_edited(node):
-        pass
-    elif not_known := unknown.names(context, test):
-        why, need, level = unknown.followed(not_known), "from_rank_zero", Safety.NOTE
-    elif not context.from_sharded_data(test) and not test.of_kind("decided"):
-        why, need = "all ranks follow rank 0's clock" if local else "all ranks follow rank 0's decision", "from_rank_zero"
-    elif not local:
-        why, need = "all ranks follow rank 0's decision", "from_rank_zero"
-    elif _broken(node.test):
-        why, need = "what fails on one rank is skipped or ended on all", "on_any_rank"
-    else:
-        parts = sharded_parts(context, node.test)
-        if parts:
-            for part in parts:
-                share = f" / {names['world_size']}" if context.facts.after.value(part).scale == "mean" else ""
-                edits.append(Replace(part, f"{names['sum_over_ranks']}({{0}}){share}", (part,)))
-            why, need = "all ranks decide by the numbers of all ranks", "sum_over_ranks"
-    if not why and context.facts.is_edited(node):
-        why, need = "all ranks follow rank 0's own batch here, where the original decided by all samples", "from_rank_zero"
-        level = Safety.REVIEW
-    if not why:
         what = "the clock or a rank's own numbers" if local else "the evaluation's numbers"
-        return context.manual(
-            CODE,
-            node,
-            f"this condition depends on {what}, and what follows must happen on all ranks or on none",
-            "agree on it first: flag = torch.tensor(float(condition), device=device); dist.all_reduce(flag, op=dist.ReduceOp.MAX)",
-        )
-    if not edits:
-        edits.append(Replace(node.test, f"{names[need]}({{0}})", (node.test,)))
-    return Change(CODE, why, context.tree.shown, node, tuple(edits), level=level, needs=(need,), replicated_branches=(node,))
+        why = f"this condition depends on {what}, and what follows must happen on all ranks or on none"
+        fix = "agree on it first: flag = torch.tensor(float(condition), device=device); dist.all_reduce(flag, op=dist.ReduceOp.MAX)"
+        return context.manual(CODE, node, why, fix)
+    if functions := unknown.names(context, test):
+        return _agreed(context, node, unknown.followed(functions), level=Safety.NOTE)
+    if not local or not (context.from_sharded_data(test) or test.of_kind("decided")):
+        return _agreed(context, node, f"all ranks follow rank 0's {'clock' if local else 'decision'}")
+    if _broken(node.test):
+        return _agreed(context, node, "what fails on one rank is skipped or ended on all", "on_any_rank")
+    if parts := sharded_parts(context, node.test):
+        edits = [over_ranks(context, part) for part in parts]
+        return _agreed(context, node, "all ranks decide by the numbers of all ranks", "sum_over_ranks", edits)
+    why = "all ranks follow rank 0's own batch here, where the original decided by all samples"
+    return _agreed(context, node, why, level=Safety.REVIEW)
+
+
+def _agreed(
+    context: Context,
+    node: ast.If | ast.While,
+    why: str,
+    helper: str = "from_rank_zero",
+    edits: Sequence[Edit] = (),
+    level: Safety = Safety.SAFE,
+) -> Change:
+    """The change by which all ranks answer a test alike: a helper is asked, if the numbers that it reads are not reduced."""
+    by_helper = (Replace(node.test, f"{context.names[helper]}({{0}})", (node.test,)),)
+    return Change(CODE, why, context.tree.shown, node, tuple(edits) or by_helper, level=level, needs=(helper,), replicated_branches=(node,))
 
 
 def _broken(test: ast.expr) -> bool:
@@ -227,7 +218,7 @@ def _nan_tests(node: ast.expr, negated: bool) -> Iterator[bool]:
     """For each question whether something is a number: True where the test holds if it is none."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield from _nan_tests(node.operand, not negated)
-    elif isinstance(node, ast.Call) and (name := _last_name(node.func)) in ("isnan", "isinf", "isfinite"):
+    elif isinstance(node, ast.Call) and (name := last_name(node.func)) in ("isnan", "isinf", "isfinite"):
         yield (name == "isfinite") == negated
     elif isinstance(node, ast.Compare) and same(node.left, node.comparators[0]):
         yield isinstance(node.ops[0], ast.NotEq) != negated
@@ -237,42 +228,31 @@ def _nan_tests(node: ast.expr, negated: bool) -> Iterator[bool]:
                 yield from _nan_tests(child, negated)
 
 
-def _last_name(node: ast.expr | None) -> str:
-    """The name of a function or class, without what it is an attribute of."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _handlers(context: Context) -> Iterator[Change | Finding]:
     """`except` around training that goes on as if nothing had happened."""
-    training = context.training
     for tree in context.facts.trees.values():
-        for node in tree.of(ast.Try):
-            if not any(n in training for s in node.body for n in ast.walk(s)):
+        around = [n for n in tree.of(ast.Try) if any(not inside(s).isdisjoint(context.training) for s in n.body)]
+        for handler in (h for n in around if n in context.facts.after.trace.visited for h in n.handlers):
+            if _quits(context, handler) or (handler.type is not None and _ends_run(context, handler.type)):
                 continue
-            for handler in node.handlers:
-                caught = ast.unparse(handler.type) if handler.type is not None else "everything"
-                seen = tree.statement(node) in context.facts.after.trace.visited
-                if not seen or _quits(context, handler) or _last_name(handler.type) in _PASSED:
-                    continue
-                if tree not in context.tree.trees:
-                    yield context.manual(
-                        CODE,
-                        handler,
-                        f"an error caught here ({caught}) would stop one rank's step and hang the others",
-                        "raise, or agree on a flag with all_reduce before going on",
-                    )
-                    continue
-                yield Change(
-                    CODE,
-                    f"a rank that goes on alone after an error ({caught}) would leave the others waiting: with several ranks it is raised",
-                    tree.shown,
-                    handler,
-                    (InsertBefore(handler.body[0], f"if {context.names['world_size']} > 1:\n    raise"),),
-                    level=Safety.NOTE,
-                )
+            caught = ast.unparse(handler.type) if handler.type is not None else "everything"
+            if tree not in context.tree.trees:
+                why = f"an error caught here ({caught}) would stop one rank's step and hang the others"
+                yield context.manual(CODE, handler, why, "raise, or agree on a flag with all_reduce before going on")
+                continue
+            why = f"a rank that goes on alone after an error ({caught}) would leave the others waiting: with several ranks it is raised"
+            edit = InsertBefore(handler.body[0], f"if {context.names['world_size']} > 1:\n    raise")
+            yield Change(CODE, why, tree.shown, handler, (edit,), level=Safety.NOTE)
 
 
-_PASSED = ("KeyboardInterrupt", "StopIteration", "SystemExit")
+_PASSED = frozenset(("KeyboardInterrupt", "StopIteration", "SystemExit"))
+
+
+def _ends_run(context: Context, kind: ast.expr) -> bool:
+    """Whether exceptions are such as end a run or a loop, which is no error of one rank: all of them, where there are several."""
+    value = context.facts.after.value(kind)
+    kinds = [v for o in value.objs if isinstance(o, Tup) for v in o.entries] or [value]
+    return all(v.paths() and v.paths() <= _PASSED and len(v.paths()) == len(v.objs) for v in kinds)
 
 
 def _quits(context: Context, handler: ast.ExceptHandler) -> bool:

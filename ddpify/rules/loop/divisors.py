@@ -68,7 +68,7 @@ def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
         parts = sharded_parts(context, divisor)
         if not parts:
             return ()
-        sums = [Replace(p, _of_all(context, p, p is divisor), (p,)) for p in parts]
+        sums = [Replace(p, _summed(context, p, p is divisor), (p,)) for p in parts]
         return *sums, Replace(node, f"{{0}} * {world} / {{1}}", (node.left, node.right))
     entries = _mean_of(context, node)
     if entries is None or run.value(entries).scale != "chosen" or len(ast.unparse(entries)) > 60:
@@ -76,7 +76,7 @@ def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
     return (Replace(node, f"{{0}}.sum() * {world} / {total}({{0}}.numel())", (entries,)),)
 
 
-def _of_all(context: Context, part: ast.expr, alone: bool) -> str:
+def _summed(context: Context, part: ast.expr, alone: bool) -> str:
     code = f"{context.names['sum_over_ranks']}({{0}})"
     if context.facts.after.value(part).scale != "mean":
         return code

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.disk import passed
 from ddpify.facts.model import Ext, New
+from ddpify.facts.tree import walked
 from ddpify.facts.writes import Batches
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -77,33 +78,34 @@ def _of_library(obj: object) -> bool:
 
 def of_one_batch(context: Context, node: ast.AST) -> bool:
     """Whether an expression depends on one batch alone: nothing in it was accumulated over several."""
-    return any(True for _ in _rank_reads(context, node)) and _of_one(context, node, set())
+    return any(True for _ in _rank_reads(context, node)) and _reads_one_batch(context, node, set())
 
 
-def _of_one(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
-    run = context.facts.after
-    if any(_holds_rank_numbers(context, part) for part in ast.walk(node)):
+def _reads_one_batch(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
+    """Whether all that an expression reads of a rank's own depends on one batch; `seen` are the definitions that were looked into."""
+    if any(_holds_rank_numbers(context, part) for part in walked(node)):
         return False
-    for part in _rank_reads(context, node):
-        reaching = run.definitions.reaching(part)
-        if reaching.changes or not reaching.definitions:
+    for read in _rank_reads(context, node):
+        reaching = context.facts.after.definitions.reaching(read)
+        if reaching.changes or not reaching.definitions or not all(_defined_by_one(context, read, d, seen) for d in reaching.definitions):
             return False
-        for definition in reaching.definitions:
-            if definition in seen or _unbound(part, definition):
-                continue
-            if isinstance(definition, ast.FunctionDef) and isinstance(part, ast.Name):
-                if not all(g is not None and _of_one(context, g, seen) for g in _passed(context, definition, part.id)):
-                    return False
-                continue
-            seen.add(definition)
-            loop, value = _batches(context, definition), _assigned(context, definition)
-            if value is None or (loop is not None and run.definitions.exposed(loop, run.definitions.variable(definition))):
-                return False
-            if loop is None and len({run.scopes.path(read) for read in _rank_reads(context, value)}) > 1:
-                return False  # may be put together from several batches, from pass to pass of a loop around
-            if value is not loop and not _of_one(context, value, seen):
-                return False
     return True
+
+
+def _defined_by_one(context: Context, read: ast.expr, definition: ast.AST, seen: set[ast.AST]) -> bool:
+    """Whether what a definition gives to a read depends on one batch alone."""
+    run = context.facts.after
+    if definition in seen or _unbound(read, definition):
+        return True
+    if isinstance(definition, ast.FunctionDef) and isinstance(read, ast.Name):
+        return all(given is not None and _reads_one_batch(context, given, seen) for given in _passed(context, definition, read.id))
+    seen.add(definition)
+    loop, value = _batches(context, definition), _assigned(context, definition)
+    if value is None or (loop is not None and run.definitions.exposed(loop, run.definitions.variable(definition))):
+        return False
+    if loop is None and len({run.scopes.path(part) for part in _rank_reads(context, value)}) > 1:
+        return False  # may be put together from several batches, from pass to pass of a loop around
+    return value is loop or _reads_one_batch(context, value, seen)
 
 
 def _passed(context: Context, function: ast.FunctionDef, name: str) -> list[ast.expr | None]:

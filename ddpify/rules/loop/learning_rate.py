@@ -54,27 +54,38 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Multiply every learning rate that is given as a number."""
     if context.options.scale_lr == "none":
         return
-    run, tree = context.facts.after, context.tree
     for optimizer in sorted(context.facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
         if isinstance(optimizer.node, ast.Call):
             yield from _initial_rate(context, optimizer, optimizer.node)
-    for node in tree.nodes():
-        if isinstance(node, ast.Dict):  # a parameter group
-            keys = [k.value if isinstance(k, ast.Constant) else None for k in node.keys]
-            if {"params", "lr"} <= set(keys):
-                yield from _scaled(context, node.values[keys.index("lr")])
+    for rate in (*_of_groups(context), *_of_schedules(context), *_of_statements(context)):
+        yield from _scaled(context, rate)
+
+
+def _of_groups(context: Context) -> Iterator[ast.expr]:
+    """The rates of parameter groups: `{"params": ..., "lr": ...}`."""
+    for node in context.tree.of(ast.Dict):
+        keys = [k.value if isinstance(k, ast.Constant) else None for k in node.keys]
+        if {"params", "lr"} <= set(keys):
+            yield node.values[keys.index("lr")]
+
+
+def _of_schedules(context: Context) -> Iterator[ast.expr]:
+    """The rates that schedules are given as numbers of their own."""
     for call in {c.node: c for c in context.calls()}.values():
-        for path in call.func.paths():
-            for name, position in _SCHEDULES.get(path.rpartition(".")[2], ()) if path.startswith("torch.optim.lr_scheduler.") else ():
-                given = argument(call.node, position, name)
-                if given is not None:
-                    yield from _scaled(context, given)
-    for store in {s.node: s for s in run.trace.stores}.values():
+        schedules = [p.rpartition(".")[2] for p in call.func.paths() if p.startswith("torch.optim.lr_scheduler.")]
+        for name, position in (rate for schedule in schedules for rate in _SCHEDULES.get(schedule, ())):
+            if (given := argument(call.node, position, name)) is not None:
+                yield given
+
+
+def _of_statements(context: Context) -> Iterator[ast.expr]:
+    """What the script itself assigns as a rate."""
+    for store in {s.node: s for s in context.facts.after.trace.stores}.values():
         node = store.node
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "lr":
             statement = context.facts.tree_of(node).statement(node)
             if isinstance(statement, ast.Assign) and not _from_optimizer(context, store.value):
-                yield from _scaled(context, statement.value)
+                yield statement.value
 
 
 def _initial_rate(context: Context, optimizer: New, node: ast.Call) -> Iterator[Change | Finding]:

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Collection, Iterator
 
 from ddpify.facts.definitions import Place
-from ddpify.facts.effects import effect
+from ddpify.facts.effects import file_writes
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import NOTHING, New, Value
+from ddpify.facts.record import Kind
 from ddpify.facts.scopes import Path
 from ddpify.facts.tree import inside, walked
-from ddpify.facts.writes import Batches, Write, container, writes, writes_of
+from ddpify.facts.writes import Batches, Write, container, viewed, writes, writes_of
 from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import parts_ranks
@@ -54,15 +55,14 @@ def live_out(context: Context, loop: Batches) -> list[LiveOut]:
     apart = frozenset(place for _, places in called for place in places)
     for group, places in (*((g, places_of(context, loop, g)) for g in written(context, loop)), *called):
         target = group[0].target
-        found = {} if _is_reduced(context, loop, group) else _uses(context, loop, group, places)
-        if found:
-            uses = list(found.values())
-            node = _first(context, uses, target, places)
+        uses = {} if _is_reduced(context, loop, group) else _uses(context, loop, group, places)
+        if uses:
+            node = _first(context, list(uses.values()), target, places)
             shown = context.source(target) if target in context.facts.tree_of(loop).parent else ast.unparse(target)
-            value, aliased = _value(context, target, node), _aliased(context, found, target)
+            value, aliased = _value(context, target, node), _aliased(context, uses, target)
             if node in context.facts.after.definitions.unseen(places):
                 value |= context.facts.after.value(target)  # what it holds by then
-            out.append(LiveOut(target, tuple(group), places, tuple(uses), node, value, shown, aliased, apart - places))
+            out.append(LiveOut(target, tuple(group), places, tuple(uses.values()), node, value, shown, aliased, apart - places))
     return sorted(out, key=lambda live: live.name)
 
 
@@ -71,11 +71,13 @@ def written(context: Context, loop: Batches) -> list[list[Write]]:
     scopes = context.facts.after.scopes
     groups: dict[Path, list[Write]] = {}
     for write in (*writes(loop), *_passed(context, loop)):
+        if (of := viewed(inner := container(write.target), context.facts.after.value)) is not inner:
+            write = replace(write, target=of)
         groups.setdefault(scopes.path(write.target) or (write.target,), []).append(write)
     for path, group in list(groups.items()):
-        whole = scopes.path(container(group[0].target))
-        if whole is not None and whole != path and any(w.how == "cells" for w in groups.get(whole, ())):
-            groups[whole] += [replace(w, target=container(w.target), how="cells" if w.how == "total" else w.how) for w in groups.pop(path)]
+        outer = scopes.path(container(group[0].target))
+        if outer is not None and outer != path and any(w.how == "cells" for w in groups.get(outer, ())):
+            groups[outer] += [replace(w, target=container(w.target), how="cells" if w.how == "total" else w.how) for w in groups.pop(path)]
     return list(groups.values())
 
 
@@ -83,7 +85,7 @@ def _in_callees(context: Context, loop: Batches) -> Iterator[tuple[list[Write], 
     """Totals of globals and of attributes that functions add to which a loop calls: by the names that they have where the loop stands."""
     run, within = context.facts.after, inside(loop)
     groups: dict[frozenset[Place], list[Write]] = {}
-    for event in run.definitions.written_in(loop):
+    for event in run.definitions.happened_in(loop, Kind.WRITE):
         node = event.node
         if node in within or not isinstance(node, (ast.Name, ast.Attribute)):
             continue
@@ -137,8 +139,11 @@ def made_under(obj: object, nodes: Collection[ast.AST]) -> bool:
 
 
 def _passed(context: Context, loop: Batches) -> Iterator[Write]:
-    """Dicts that a loop hands to a function which adds to their elements."""
-    run = context.facts.after
+    """Dicts that a loop hands to a function which adds to their elements, and what it hands to a library's that changes it."""
+    run, within = context.facts.after, inside(loop) - {w.target for w in writes(loop)}
+    for event in run.definitions.happened_in(loop, Kind.CHANGE):
+        if event.node in within and isinstance(event.node, (ast.Name, ast.Attribute)):
+            yield Write("object", event.node, None, event.node)
     for call in (n for s in loop.body for n in walked(s) if isinstance(n, ast.Call)):
         for arg in (*call.args, *(k.value for k in call.keywords)):
             objs = {o for o in run.value(arg).instances() if o.path in DICTS} if isinstance(arg, (ast.Name, ast.Attribute)) else set()
@@ -215,7 +220,7 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
 
 def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | None:
     """A read in a test inside the loop that decides what is trained or written."""
-    writing = {c.node for c in context.facts.after.trace.calls if effect(c) == "file"}
+    writing = file_writes(context.facts.after)
     for node in (n for s in loop.body for n in walked(s) if isinstance(n, (ast.If, ast.While))):
         if parts_ranks(context, node) or any(n in writing for s in node.body for n in ast.walk(s)):
             for part in ast.walk(node.test):

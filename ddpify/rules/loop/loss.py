@@ -20,11 +20,13 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import batch_source
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import Call, New, Value, join, paths_of
-from ddpify.facts.tensors import BY_WEIGHT
+from ddpify.facts.library import SHARED_BY_HAND, row_of
+from ddpify.facts.model import New, Value, join, paths_of
+from ddpify.facts.tree import walked
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop import batch_parts, coupled_losses, divisors
+from ddpify.rules.data.loader_call import escaped
+from ddpify.rules.loop import batch_parts, coupled_losses, divisors, valid_targets
 
 CODE = "DDP402"
 TITLE = "an average over all ranks' samples"
@@ -117,12 +119,12 @@ _REASONS = {
     "weighted": "this loss is an average by weights or over valid entries, whose number differs between ranks",
     "sample": "how this loss averages over the batch was not seen",
     "other": "how this loss depends on the batch was not seen, or it couples the samples of a batch",
-    "count": "how this loss depends on the batch was not seen",
 }
 _FIX = "scale it so that the average over ranks is the loss of the whole batch: loss * world_size * local_count / all_reduced_count"
-
-
 _GATHER = "gather the rows there with gradient, torch.distributed.nn.functional.all_gather, or let each sample stand for itself"
+_OF_ENTRIES = frozenset(("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"))
+_OF_SAMPLES = frozenset(("CTCLoss", "ctc_loss"))  # given the length of each sample
+_FLATTENING = frozenset(("view", "reshape", "flatten", "transpose", "permute"))
 
 
 def _forward_couples_samples(context: Context, loss: Value) -> bool:
@@ -136,27 +138,33 @@ def _forward_couples_samples(context: Context, loss: Value) -> bool:
     return False
 
 
-def _padded(context: Context, loss: Value, node: ast.Call) -> bool:
-    """Whether the loader pads its batches and the training flattens them."""
-    run = context.facts.after
-    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
-    padded = any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in run.trace.calls)
-    if not padded and not coupled_losses.pads(context, loss):
+def _averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool:
+    """Whether batches are padded and a loss averages over all entries, those of the padding too."""
+    if not coupled_losses.pads(context, loss) and not _padded_by_hand(context, loss):
         return False
-    losses = {o.path.rpartition(".")[2] for c in run.trace.calls for o in c.func.instances() if o.path.startswith("torch.nn.")}
-    losses |= {path.rpartition(".")[2] for c in run.trace.calls for path in c.func.paths() if path.startswith("torch.nn.functional.")}
-    losses = {name for name in losses if name.endswith(("Loss", "_loss", "cross_entropy"))}
-    if losses & {"L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"}:
+    losses = _torch_losses(context)
+    if losses & _OF_ENTRIES:
         return True
-    if losses and losses <= {"CTCLoss", "ctc_loss"}:  # told the lengths of each sample, it averages over samples
+    if losses and losses <= _OF_SAMPLES:
         return False
-    function = context.facts.tree_of(node).function(node)
-    return any(
-        isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Attribute)
-        and n.func.attr in ("view", "reshape", "flatten", "transpose", "permute")
-        for n in ast.walk(function)
-    )
+    places = {node, *(above for call in context.facts.after.calls(node) for above in call.stack)}
+    functions = {context.facts.tree_of(place).function(place) for place in places}
+    nodes = (n for function in functions for n in walked(function))
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _FLATTENING for n in nodes)
+
+
+def _padded_by_hand(context: Context, loss: Value) -> bool:
+    """Whether batches that the script cuts or draws itself are passed to something that pads, by its name."""
+    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
+    return any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in context.facts.after.trace.calls)
+
+
+def _torch_losses(context: Context) -> set[str]:
+    """The names of torch's losses that are called anywhere."""
+    calls = context.facts.after.trace.calls
+    paths = {p for c in calls for p in c.func.kinds() if p.startswith("torch.nn.")}
+    paths |= {p for c in calls for p in c.func.paths() if p.startswith("torch.nn.functional.")}
+    return {name for name in (p.rpartition(".")[2] for p in paths) if name.endswith(("Loss", "_loss", "cross_entropy"))}
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -176,12 +184,12 @@ def _losses(context: Context) -> tuple[Change | Finding | Proof, ...]:
 
 def _each_once(context: Context) -> Iterator[Change | Finding | Proof]:
     """The judgement of each loss; two that start from one loss, as with and without a scaler, share one change."""
-    made: set[tuple[ast.expr, str]] = set()
+    corrected: set[tuple[ast.expr, str]] = set()
     for item in _judged(context):
-        if not isinstance(item, Change) or not made.intersection(item.redistributes):
-            made |= set(item.redistributes) if isinstance(item, Change) else set()
+        if not isinstance(item, Change) or not corrected.intersection(item.redistributes):
+            corrected |= set(item.redistributes) if isinstance(item, Change) else set()
             yield item
-        elif made.issuperset(item.redistributes):
+        elif corrected.issuperset(item.redistributes):
             yield from (Proof(of, item.why) for of in item.discharges)
         else:
             why = "this loss shares an operand with another loss, and each would be corrected there in its own way"
@@ -216,18 +224,18 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
     if loss.of_kind("thinned"):
         why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
         yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
-    elif not loss.of_kind("world") and _padded(context, loss, node):
+    elif not loss.of_kind("world") and _averages_over_padding(context, loss, node):
         why = "batches are padded, to another length on every rank, and this average is over all entries"
         yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
     elif loss.of_kind("part"):
-        yield from batch_parts.judged(context, node, loss, obligations)
+        yield from batch_parts.share_parts(context, node, loss, obligations)
     else:
         yield Proof(obligations[0], "an average over equally many samples on every rank")
 
 
 def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | Finding:
     """The edits that make a loss of another kind that of the whole batch, or why none is known."""
-    if loss.scale == "weighted" and (change := _by_weight(context, loss, obligations)) is not None:
+    if loss.scale == "weighted" and (change := _by_weight(context, node, loss, obligations)) is not None:
         return change
     if (averages := divisors.find_averages(context, node, loss)) is not None:
         return Change(
@@ -271,68 +279,28 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
             "text = batch.text[:, rank::world_size] and label = batch.label[rank::world_size] (batch_first: batch.text[rank::world_size]); "
             "of a BPTTIterator the columns of text and target, with a hidden state of batch_size // world_size",
         )
+    rows = (row_of(SHARED_BY_HAND, p) for value in over for p in paths_of(value))
+    if (known := next((row for row in rows if row is not None), None)) is not None:
+        return known
     return (
         "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
         "give each rank its own rows of the inputs, as many on all ranks: x[rank::world_size]",
     )
 
 
-def _by_weight(context: Context, loss: Value, obligations: tuple[Obligation, ...]) -> Change | None:
+def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | None:
     """Multiply averages by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
-    run = context.facts.after
-    weighted = [c for c in run.trace.calls if c.result.scale == "weighted" and c.result.of_kind("batch") & loss.of_kind("batch")]
-    mine = list({c.node: c for c in weighted if _amount(context, c)}.values())
-    if not mine or not all(_on_all_ranks(context, call) for call in mine):
+    amounts = valid_targets.amounts_of(context, node, loss)
+    if not amounts:
         return None
-    edits = []
-    for call in mine:
-        amount = _amount(context, call).replace("{", "{{").replace("}", "}}")
-        edits.append(Replace(call.node, f"{context.names['mean_over_ranks']}({{0}}, {amount})", (call.node,)))
+    helper = context.names["mean_over_ranks"]
     return Change(
         CODE,
         "this loss is an average by weights or over valid targets, of which ranks have different amounts",
         context.tree.shown,
-        mine[0].node,
-        tuple(edits),
+        next(iter(amounts)),
+        tuple(Replace(node, f"{helper}({{0}}, {escaped(amount)})", (node,)) for node, amount in amounts.items()),
         discharges=obligations,
         needs=("mean_over_ranks",),
-        redistributes=tuple((call.node, "mean") for call in mine),
+        redistributes=tuple((node, "mean") for node in amounts),
     )
-
-
-def _on_all_ranks(context: Context, call: Call) -> bool:
-    """Whether a loss can ask all ranks: it may be edited, and each of its calls is made on every rank, and as often."""
-    run = context.facts.after
-    given = [call.argument(2, "weight"), *(run.memory.get((o, "weight")) for o in call.func.instances())]
-    if not context.facts.is_edited(call.node) or any(v is not None and context.from_sharded_data(v) for v in given):
-        return False  # or the weights are those that each rank takes from its own batch
-    every = run.calls(call.node)
-    whole_data = not any(c.result.of_kind("batch") & context.sharded_evaluation for c in every)
-    trains = all(c.result.of_kind("batch") for c in every)
-    return trains and whole_data and not any(context.differs(test) for c in every for _, test in c.tests)
-
-
-def _amount(context: Context, call: Call) -> str:
-    """What a loss divides by: the weights of valid targets, how many are valid, or how many were chosen; empty where that is not seen."""
-    run, node = context.facts.after, call.node
-    if len(node.args) < 2 or any(k.arg in ("label_smoothing", "reduction") for k in node.keywords):
-        return ""
-    target, chosen = context.source(node.args[1]), all(v.scale == "chosen" for v in call.args[:2])
-    weight, ignored = "", ""
-    if any(p.rpartition(".")[2] in BY_WEIGHT for p in call.func.paths()):
-        given = {k.arg: context.source(k.value) for k in node.keywords if k.arg}
-        weight = given.get("weight", context.source(node.args[2]) if len(node.args) > 2 else "")
-        ignored = given.get("ignore_index", "")
-    else:
-        instances = call.func.instances()
-        by_weight = [o.path.rpartition(".")[2] in BY_WEIGHT for o in instances]
-        if not instances or (not all(by_weight) and not chosen) or any((o, "label_smoothing") in run.memory for o in instances):
-            return ""
-        name = context.source(node.func)
-        weight = f"{name}.weight" if any((o, "weight") in run.memory for o in instances) else ""
-        ignored = f"{name}.ignore_index" if any((o, "ignore_index") in run.memory for o in instances) else ""
-    if weight and ignored:
-        return f"{weight}[{target}[{target} != {ignored}]].sum()"
-    if weight or ignored:
-        return f"{weight}[{target}].sum()" if weight else f"({target} != {ignored}).sum()"
-    return f"torch.tensor({target}.numel(), device={target}.device)" if chosen else ""

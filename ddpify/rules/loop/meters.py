@@ -11,6 +11,8 @@ from ddpify.facts.tree import walked
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 
+_STARTS = ("__init__", "reset", "clear")
+
 
 @dataclass(frozen=True)
 class Meter:
@@ -25,27 +27,38 @@ def meter(context: Context, obj: New) -> Meter | None:
     """The meter that an object is; None where its class adds nothing up, or keeps more than that."""
     if obj.cls is None or context.facts.after.interpreter.is_module(obj):
         return None
-    totals: dict[str, None] = {}
+    methods = list(_methods(obj))
+    adding = {m.name for m in methods if any(_added(m))}
+    filling = [m for m in methods if adding & {m.name, *_called_methods(m)} or _called_between(context, obj, m.name, adding)]
+    totals = dict.fromkeys(name for m in filling for name in _added(m))
     assigned: dict[str, list[ast.expr]] = {}
-    methods = list(_methods(context, obj))
-    adding = {m.name for m in methods if any(isinstance(n, ast.AugAssign) and _self_attribute(n.target) for n in walked(m))}
-    for method in methods:
-        if not adding & {method.name, *_called_methods(method)} and not _called_between(context, obj, method.name, adding):
-            continue  # it shows what there is after the loop
-        if any(isinstance(n, ast.Attribute) and n.attr in GROWS and _self_attribute(n.value) for n in _callees(method)):
-            return None
-        starts = method.name in ("__init__", "reset", "clear")
-        for node in walked(method):
-            if isinstance(node, ast.AugAssign) and _self_attribute(node.target):
-                totals.setdefault(_self_attribute(node.target))
-            elif isinstance(node, ast.Assign) and not starts:
-                for target in filter(_self_attribute, node.targets):
-                    assigned.setdefault(_self_attribute(target), []).append(node.value)
+    for name, value in (pair for m in filling if m.name not in _STARTS for pair in _assigned(m)):
+        assigned.setdefault(name, []).append(value)
     derived = {name: values[0] for name, values in assigned.items() if len(values) == 1 and _follows(values[0], totals.keys())}
     others = assigned.keys() - derived.keys()
-    if others & totals.keys():
+    if not totals or others & totals.keys() or any(map(_collects, filling)):
         return None
-    return Meter(tuple(totals), tuple(derived.items()), frozenset(others)) if totals else None
+    return Meter(tuple(totals), tuple(derived.items()), frozenset(others))
+
+
+def _added(method: ast.FunctionDef) -> Iterator[str]:
+    """The attributes that a method adds to."""
+    return filter(None, (_self_attribute(n.target) for n in walked(method) if isinstance(n, ast.AugAssign)))
+
+
+def _assigned(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes that a method assigns, and what it assigns them."""
+    assignments = (n for n in walked(method) if isinstance(n, ast.Assign))
+    return ((name, n.value) for n in assignments for target in n.targets if (name := _self_attribute(target)))
+
+
+def _collects(method: ast.FunctionDef) -> bool:
+    """Whether a method puts something into a list or the like of its object."""
+    return any(isinstance(f, ast.Attribute) and f.attr in GROWS and _self_attribute(f.value) for f in _callees(method))
+
+
+def _callees(method: ast.FunctionDef) -> list[ast.expr]:
+    return [n.func for n in walked(method) if isinstance(n, ast.Call)]
 
 
 def _follows(value: ast.expr, totals: Set[str]) -> bool:
@@ -53,10 +66,6 @@ def _follows(value: ast.expr, totals: Set[str]) -> bool:
     reads = {_self_attribute(n) for n in ast.walk(value) if isinstance(n, ast.Attribute)} - {""}
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self", "float", "max"}
     return bool(reads) and reads <= totals and not names
-
-
-def _callees(method: ast.FunctionDef) -> list[ast.expr]:
-    return [n.func for n in walked(method) if isinstance(n, ast.Call)]
 
 
 def _called_methods(method: ast.FunctionDef) -> set[str]:
@@ -71,7 +80,7 @@ def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> 
     return any(loop.node in growing for c in calls if c.method == name for loop in c.loops)
 
 
-def _methods(context: Context, obj: New) -> Iterator[ast.FunctionDef]:
+def _methods(obj: New) -> Iterator[ast.FunctionDef]:
     todo = [obj.cls]
     while todo:
         cls = todo.pop()
@@ -89,5 +98,5 @@ def _self_attribute(node: ast.AST) -> str:
 
 def is_meter(context: Context, obj: New) -> bool:
     """Whether an object of a class of the project accumulates what a loop over sharded batches passes to it."""
-    found = meter(context, obj)
-    return found is not None and any(context.from_sharded_data(context.facts.after.attribute(obj, n)) for n in found.totals)
+    kind = meter(context, obj)
+    return kind is not None and any(context.from_sharded_data(context.facts.after.attribute(obj, n)) for n in kind.totals)

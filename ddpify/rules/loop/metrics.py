@@ -15,22 +15,24 @@ import ast
 import textwrap
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, InsertAfter, Replace
+from ddpify.edits import InsertAfter, Replace
 from ddpify.facts import batch_source, manual_batches
-from ddpify.facts.effects import effect
+from ddpify.facts.effects import effect, effects
 from ddpify.facts.library import COLLECTIONS
-from ddpify.facts.model import Call, Func, New, Tup, Value
+from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
 from ddpify.facts.tree import same
 from ddpify.facts.writes import Batches
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import epoch_of, sampler_name
+from ddpify.rules.data.loader import epoch_of, sampler_name, samplers
 from ddpify.rules.loop.last_batch import of_one_batch
 from ddpify.rules.loop.live_out import live_out
 from ddpify.rules.loop.meters import is_meter
-from ddpify.rules.loop.reductions import Reduction, loader_of, reduce
+from ddpify.rules.loop.reduction import Reduction
+from ddpify.rules.loop.reductions import loader_of, reduce
 
 CODE = "DDP404"
+_DRAWING_ALL = frozenset(("torch.utils.data.RandomSampler", "torch.utils.data.SequentialSampler"))  # without num_samples
 TITLE = "reduce what outlives the training loop"
 EXAMPLES: tuple[Example, ...] = (
     Example(
@@ -118,30 +120,16 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _hidden(context: Context) -> Iterator[Finding]:
     """A rank's own numbers kept where they are not followed: in a function's attributes, or in names of the function around."""
     run = context.facts.after
-    places: list[tuple[ast.AST, str]] = []
-    for store in run.trace.stores:
-        if any(isinstance(o, Func) for o in store.receiver.objs) and (
-            context.from_sharded_data(store.value) or context.differs(store.value)
-        ):
-            places.append((store.node, ast.unparse(store.node)))
+    own = [s for s in run.trace.stores if context.from_sharded_data(s.value) or context.differs(s.value)]
+    nodes = [s.node for s in own if any(isinstance(o, Func) for o in s.receiver.objs)]
     for tree in context.facts.trees.values():
-        for nonlocals in tree.of(ast.Nonlocal):
-            function, names = tree.parent[nonlocals], set(nonlocals.names)
-            for node in ast.walk(function) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
-                if (
-                    isinstance(node, ast.Name)
-                    and node.id in names
-                    and isinstance(node.ctx, ast.Store)
-                    and context.from_sharded_data(run.value(node))
-                ):
-                    places.append((node, node.id))
-    for node, text in places:
-        yield context.manual(
-            CODE,
-            node,
-            f"`{text}` holds what this rank computed from its own share of the data",
-            f"sum {text} over the ranks before it is read",
-        )
+        for statement in tree.of(ast.Nonlocal):
+            stores = [n for n in ast.walk(tree.function(statement)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+            nodes += [n for n in stores if n.id in statement.names and context.from_sharded_data(run.value(n))]
+    for node in nodes:
+        text = ast.unparse(node)
+        why = f"`{text}` holds what this rank computed from its own share of the data"
+        yield context.manual(CODE, node, why, f"sum {text} over the ranks before it is read")
 
 
 def _loops(context: Context) -> Iterator[Batches]:
@@ -159,69 +147,84 @@ def _loops(context: Context) -> Iterator[Batches]:
 
 def _divisors(context: Context) -> Iterator[Change]:
     """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
-    run = context.facts.after
     feeding = set(context.facts.feeding)
-    cut = {o for o in feeding if o.path == batch_source.CUT}
+    for total, divisor in _quotients(context):
+        value = context.facts.after.value(total)
+        loaders = {o for o in value.of_kind("batch") if o in feeding}
+        if loaders and value.scale in ("sum", "count", "total") and not value.of_kind("forward"):
+            cut = any(o.path == batch_source.CUT for o in loaders)
+            change = _repeated_rows(context, divisor) if cut else _repeated_samples(context, divisor, loaders)
+            if change is not None:
+                yield change
+
+
+def _quotients(context: Context) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is divided, and by what."""
     for node in context.tree.nodes():
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            left, right = node.left, node.right
-        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
-            left, right = node.target, node.value
-        else:
-            continue
-        own = run.value(left)
-        if (
-            own.scale not in ("sum", "count", "total")
-            or own.of_kind("forward")
-            or not any(o.kind == "batch" and o.of in feeding for o in own.origins)
-        ):
-            continue
-        if own.of_kind("batch") & cut:
-            if _counts_rows(context, right):
-                yield Change(
-                    CODE,
-                    "a batch that the ranks cannot share equally repeats its first rows: the total counts those, too",
-                    context.tree.shown,
-                    right,
-                    (Replace(right, f"{context.names['with_repeated']}({{0}})", (right,)),),
-                    needs=("with_repeated",),
-                )
-            continue
-        loader = _measured(context, right)
-        kinds = {epoch_of(context, o) for o in own.of_kind("batch") if o in feeding}
-        if loader and kinds == {"batch_sampler"}:
-            why = "batches that the ranks cannot divide repeat samples, and this total counts those, too"
-            yield Change(CODE, why, context.tree.shown, right, (), level=Safety.REVIEW)
-        elif loader:
-            where = f"{loader}.{(kinds.pop() if len(kinds) == 1 else 'sampler') or 'dataset'}"
-            yield Change(
-                CODE,
-                "the sampler repeats samples until all ranks have equally many: the total counts those, too",
-                context.tree.shown,
-                right,
-                (Replace(right, f"(len({where}) * {context.names['world_size']})"),),
-            )
+        match node:
+            case ast.BinOp(left=total, op=ast.Div(), right=divisor) | ast.AugAssign(target=total, op=ast.Div(), value=divisor):
+                yield total, divisor
+
+
+def _repeated_rows(context: Context, divisor: ast.expr) -> Change | None:
+    """The change of a divisor that is the number of rows which batches are cut from."""
+    if not _counts_rows(context, divisor):
+        return None
+    why = "a batch that the ranks cannot share equally repeats its first rows: the total counts those, too"
+    edit = Replace(divisor, f"{context.names['with_repeated']}({{0}})", (divisor,))
+    return Change(CODE, why, context.tree.shown, divisor, (edit,), needs=("with_repeated",))
+
+
+def _repeated_samples(context: Context, divisor: ast.expr, loaders: set[New]) -> Change | None:
+    """The change of a divisor that is the length of the data set of a loader."""
+    loader, kinds = _measured(context, divisor), {epoch_of(context, o) for o in loaders}
+    if not loader or all(_drops_the_rest(context, o) for o in loaders):
+        return None
+    if kinds == {"batch_sampler"}:
+        why = "batches that the ranks cannot divide repeat samples, and this total counts those, too"
+        return Change(CODE, why, context.tree.shown, divisor, (), level=Safety.REVIEW)
+    why = "the sampler repeats samples until all ranks have equally many: the total counts those, too"
+    where = f"{loader}.{(kinds.pop() if len(kinds) == 1 else 'sampler') or 'dataset'}"
+    edit = Replace(divisor, f"(len({where}) * {context.names['world_size']})")
+    if any(_draws_a_part(context, o) for o in loaders):
+        edit = Replace(divisor, f"({{0}} * (len({where}) * {context.names['world_size']}) / len({where}.sampler))", (divisor,))
+    return Change(CODE, why, context.tree.shown, divisor, (edit,))
+
+
+def _drops_the_rest(context: Context, loader: New) -> bool:
+    """Whether a loader drops a batch that is not full, and with it what a sampler would repeat."""
+    given = context.facts.after.attribute(loader, "drop_last").objs
+    return bool(given) and all(isinstance(o, Lit) and o.value is True for o in given)
+
+
+def _draws_a_part(context: Context, loader: New) -> bool:
+    """Whether a loader has a sampler of the script's own, which need not draw each sample of the data set once."""
+    run = context.facts.after
+    own = run.attribute(loader, "sampler").instances() - samplers(context, loader)
+    return any(o.path not in _DRAWING_ALL or run.attribute(o, "num_samples").objs for o in own)
 
 
 def _counts_rows(context: Context, node: ast.expr) -> bool:
     """Whether a number is how many rows there are of data that is cut: its length, or where the loop over it ends."""
-    run, tree = context.facts.after, context.tree
-    if run.value(node).batches() or run.value(node).scale is not None or run.value(node).of_kind("world"):
+    run, value = context.facts.after, context.facts.after.value(node)
+    if value.batches() or value.scale is not None or value.of_kind("world"):
         return False
     if manual_batches.measures(node):
         return not any(isinstance(n, ast.BinOp) for n in ast.walk(node))
     if isinstance(node, (ast.Name, ast.Attribute)):
-        found = [tree.parent.get(d) for d in run.definitions.reaching(node).definitions]
-        if found and all(isinstance(up, ast.Assign) for up in found):
-            return all(_counts_rows(context, up.value) for up in found if isinstance(up, ast.Assign))
-    ends = [
-        part.args[1]
-        for t in context.facts.loops
-        if t.batch is not None and isinstance(t.batch.node, ast.For)
-        for part in ast.walk(t.batch.node.iter)
-        if isinstance(part, ast.Call) and "range" in run.value(part.func).paths() and len(part.args) == 3
-    ]
-    return any(same(node, end) for end in ends)
+        assignments = [context.tree.parent.get(d) for d in run.definitions.reaching(node).definitions]
+        values = [up.value for up in assignments if isinstance(up, ast.Assign)]
+        if values and len(values) == len(assignments):
+            return all(_counts_rows(context, v) for v in values)
+    return any(same(node, end) for end in _ends_of_cuts(context))
+
+
+def _ends_of_cuts(context: Context) -> Iterator[ast.expr]:
+    """Where loops that cut batches end: `n` of `range(0, n, size)`."""
+    for node in (t.batch.node for t in context.facts.loops if t.batch is not None):
+        for part in ast.walk(node.iter) if isinstance(node, ast.For) else ():
+            if isinstance(part, ast.Call) and len(part.args) == 3 and "range" in context.facts.after.value(part.func).paths():
+                yield part.args[1]
 
 
 def _progress(context: Context) -> Iterator[Change]:
@@ -237,64 +240,55 @@ def _progress(context: Context) -> Iterator[Change]:
                 continue
             seen |= set(ast.walk(node))
             if run.value(node).scale == "count" and context.from_sharded_data(run.value(node)) and not run.value(node).of_kind("world"):
-                yield Change(
-                    CODE,
-                    "a batch is spread over the ranks: together they have seen this many samples",
-                    tree.shown,
-                    node,
-                    (Replace(node, f"{{0}} * {{1}} * {context.names['world_size']}", (node.left, node.right)),),
-                )
+                why = "a batch is spread over the ranks: together they have seen this many samples"
+                edit = Replace(node, f"{{0}} * {{1}} * {context.names['world_size']}", (node.left, node.right))
+                yield Change(CODE, why, tree.shown, node, (edit,))
 
 
 def _sampled(context: Context) -> Iterator[Change]:
     """The length of a training loader's sampler, which draws this rank's share from now on."""
     run = context.facts.after
-    for node in context.tree.nodes():
-        if not (isinstance(node, ast.Call) and node.args and "len" in run.value(node.func).paths()):
+    for node in context.tree.of(ast.Call):
+        sampler, up = node.args[0] if node.args else None, context.tree.parent[node]
+        if not isinstance(sampler, ast.Attribute) or sampler.attr != "sampler" or "len" not in run.value(node.func).paths():
             continue
-        sampler, up = node.args[0], context.tree.parent[node]
-        made = run.value(sampler.value).instances() if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler" else None
-        counted = (
-            isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult) and any(run.value(s).of_kind("world") for s in (up.left, up.right))
-        )
-        if made and made <= set(context.facts.loaders) and not counted and {epoch_of(context, o) for o in made} == {"sampler"}:
-            yield Change(
-                CODE,
-                "a rank's sampler draws its share only: the ranks together draw this many",
-                context.tree.shown,
-                node,
-                (Replace(node, f"({{0}} * {context.names['world_size']})", (node,)),),
-            )
+        loaders = run.value(sampler.value).instances()
+        factors = (up.left, up.right) if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult) else ()
+        of_all = any(run.value(factor).of_kind("world") for factor in factors)
+        if loaders and loaders <= set(context.facts.loaders) and not of_all and {epoch_of(context, o) for o in loaders} == {"sampler"}:
+            why = "a rank's sampler draws its share only: the ranks together draw this many"
+            yield Change(CODE, why, context.tree.shown, node, (Replace(node, f"({{0}} * {context.names['world_size']})", (node,)),))
 
 
 def _measured(context: Context, node: ast.expr) -> str:
     """The training loader, as the script writes it, whose whole data set a length is; empty where it is something else's."""
     run = context.facts.after
-    loaders = set(context.facts.loaders)
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        measured = frozenset(run.value(node).of_kind("length"))
-    elif isinstance(node, ast.Call) and "len" in run.value(node.func).paths() and node.args:
-        measured = frozenset(run.value(node.args[0]).instances())
-    else:
+    data = node.args[0] if isinstance(node, ast.Call) and node.args and "len" in run.value(node.func).paths() else None
+    if isinstance(data, ast.Attribute) and data.attr == "dataset":
+        loaders = run.value(data.value).instances()
+        return context.source(data.value) if loaders and loaders <= set(context.facts.loaders) else ""
+    if data is None and not isinstance(node, (ast.Name, ast.Attribute)):
         return ""
-    data = node.args[0] if isinstance(node, ast.Call) else node
-    if isinstance(node, ast.Call) and isinstance(data, ast.Attribute) and data.attr == "dataset":
-        made = run.value(data.value).instances()
-        return context.source(data.value) if made and made <= loaders else ""
-    function = context.tree.function(node)
+    measured = run.value(data).instances() if data is not None else run.value(node).of_kind("length")
     for loop in _loops(context):
         text = loader_of(context, loop)
-        over = {o for o in run.value(loop).batches() if isinstance(o, New)}
-        sets = {o for loader in over for o in run.attribute(loader, "dataset").instances()}
-        if text and over and over <= loaders and sets and measured == sets and context.tree.function(loop) is function:
+        if text and context.tree.function(loop) is context.tree.function(node) and _data_sets(context, loop) == measured != frozenset():
             return text
     return ""
 
 
+def _data_sets(context: Context, loop: Batches) -> frozenset[New]:
+    """The data sets of the training loaders that a loop goes over; none where it goes over others, too."""
+    run = context.facts.after
+    over = {o for o in run.value(loop).batches() if isinstance(o, New)}
+    sets = frozenset(o for loader in over for o in run.attribute(loader, "dataset").instances())
+    return sets if over <= set(context.facts.loaders) else frozenset()
+
+
 def _output_calls(context: Context) -> Iterator[Call]:
     """Calls that print, log or write something computed from a rank's own batches."""
-    for call in context.facts.after.trace.calls:
-        if effect(call) is not None and any(context.from_sharded_data(v) for v in _inner(context, call)):
+    for call, _ in effects(context.facts.after):
+        if any(context.from_sharded_data(v) for v in _inner(context, call)):
             yield call
 
 
@@ -303,86 +297,72 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
         yield value
         for obj in value.objs:
             if isinstance(obj, Tup):
-                yield from obj.items
+                yield from obj.entries
             elif isinstance(obj, New) and obj.path in COLLECTIONS:
                 yield context.facts.after.attribute(obj, "[]")
 
 
 def unreduced_numbers(context: Context) -> Iterator[Finding]:
     """What a converted script still shows, compares or schedules of one rank's own numbers after a training loop."""
-    facts = context.facts
     loops = set(_loops(context))
-    message = "this is one rank's own number here"
-    fix = "sum or average it over the ranks first"
+    message, fix = "this is one rank's own number here", "sum or average it over the ranks first"
     for call in _output_calls(context):
-        own = [v for v in _inner(context, call) if context.from_sharded_data(v)]
-        if (
-            not any(loop.node in loops for loop in call.loops)
-            and "torch.save" not in call.func.paths()
-            and any(v.scale != "count" for v in own)
-        ):
-            if all(v.scale in ("sample", "count") for v in own):
-                yield context.manual(CODE, call.node, "what is shown here are samples of rank 0's share", level=Safety.NOTE)
-            elif of_one_batch(context, call.node):
-                yield context.manual(CODE, call.node, "what is shown here is of rank 0's last batch", level=Safety.NOTE)
-            else:
-                yield context.manual(CODE, call.node, message, fix)
-    for decision in facts.after.trace.decisions:
-        mine = context.from_sharded_data(decision.test)
-        if mine and not any(loop.node in loops for loop in decision.loops) and isinstance(decision.node, (ast.If, ast.While)):
+        scales = {v.scale for v in _inner(context, call) if context.from_sharded_data(v)}
+        if any(loop.node in loops for loop in call.loops) or "torch.save" in call.func.paths() or scales == {"count"}:
+            continue
+        if scales <= {"sample", "count"}:
+            yield context.manual(CODE, call.node, "what is shown here are samples of rank 0's share", level=Safety.NOTE)
+        elif of_one_batch(context, call.node):
+            yield context.manual(CODE, call.node, "what is shown here is of rank 0's last batch", level=Safety.NOTE)
+        else:
+            yield context.manual(CODE, call.node, message, fix)
+    for decision in context.facts.after.trace.decisions:
+        after = isinstance(decision.node, (ast.If, ast.While)) and not any(loop.node in loops for loop in decision.loops)
+        if after and context.from_sharded_data(decision.test):
             yield context.manual(CODE, decision.node, message, fix)
 
 
 def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
-    sharded = bool(context.facts.after.value(loop).batches() & context.sharded_evaluation)
-    mixed = _also_evaluates(context, loop)
+    """Reduce what is live after one loop, where it differs between ranks."""
     over = frozenset(o for o in context.facts.after.value(loop).batches() if isinstance(o, New))
-    kind = sampler_name(context, over & frozenset(context.facts.loaders)) if mixed else ""
+    evaluates = bool(over & context.sharded_loaders) and not over <= context.sharded_loaders  # of which every rank reads all
+    sampler = sampler_name(context, over & frozenset(context.facts.loaders)) if evaluates else ""
     loader = loader_of(context, loop)
-    lines: list[str] = []
-    edits: list[Edit] = []
-    needs: set[str] = set()
-    replicates: list[tuple[ast.stmt, ast.expr]] = []
-    doubts: list[Reduction] = []
+    reductions: list[Reduction] = []
     for live in live_out(context, loop):
-        found = reduce(context, loop, live, loader, sharded)
-        if found is None:
+        reduction = reduce(context, loop, live, loader, bool(over & context.sharded_evaluation))
+        if reduction is None:
             continue
-        if found.note:
-            yield context.manual(CODE, live.node, found.note, level=Safety.NOTE)
-            continue
-        if mixed and not found.problem and (not loader or not kind or (found.edits and live.value.scale != "mean")):
-            found.problem = f"`{live.name}` is this rank's share in training, and all of the data in evaluation, of the same loop"
-            found.fix = f"sum {live.name} over the ranks where the loop trained, and only there"
-        if found.problem:
-            yield context.manual(CODE, live.node, found.problem, found.fix)
-            continue
-        needs |= found.needs
-        replicates += found.replicates or [(loop, live.target)]
-        if found.doubt:
-            doubts.append(found)
+        known = not reduction.note and not reduction.problem
+        if evaluates and known and not (loader and sampler and (not reduction.edits or live.value.scale == "mean")):
+            reduction.problem = f"`{live.name}` is this rank's share in training, and all of the data in evaluation, of the same loop"
+            reduction.fix = f"sum {live.name} over the ranks where the loop trained, and only there"
+        if reduction.note:
+            yield context.manual(CODE, live.node, reduction.note, level=Safety.NOTE)
+        elif reduction.problem:
+            yield context.manual(CODE, live.node, reduction.problem, reduction.fix)
         else:
-            lines += found.lines
-            edits += found.edits
-    header = f"if isinstance({loader}.sampler, {kind}):  # in evaluation, each process sees all of the data"
-    own = "each rank has counted its own share; from here on the numbers are those of all"
-    imports = ("from torch.utils.data.distributed import DistributedSampler",) if kind == "DistributedSampler" else ()
-    for level, why, after, inside in (
-        (Safety.SAFE, own, lines, edits),
-        *((Safety.REVIEW, d.doubt, d.lines, d.edits) for d in doubts),
-    ):
-        code = [header, *(textwrap.indent(line, "    ") for line in after)] if mixed else after
-        parts = [*inside, *([InsertAfter(loop, "\n".join(code))] if after else [])]
-        if parts:
-            wanted = tuple(sorted(needs))
-            here = context.tree.shown
-            yield Change(CODE, why, here, loop, tuple(parts), imports if after else (), level, needs=wanted, replicates=tuple(replicates))
+            reduction.replicates = reduction.replicates or [(loop, live.target)]
+            reductions.append(reduction)
+    yield from _after_loop(context, loop, reductions, loader, sampler)
 
 
-def _also_evaluates(context: Context, loop: Batches) -> bool:
-    """Whether the loop runs over shares of the data, and over loaders that every rank reads whole."""
-    over = {o for o in context.facts.after.value(loop).batches() if isinstance(o, New)}
-    return bool(over & context.sharded_loaders) and bool(over - context.sharded_loaders)
+def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], loader: str, sampler: str) -> Iterator[Change]:
+    """One change for all reductions that are proven, and one for each that is not; with a `sampler`, only where the loader has one."""
+    header = [f"if isinstance({loader}.sampler, {sampler}):  # in evaluation, each process sees all of the data"] if sampler else []
+    imports = ("from torch.utils.data.distributed import DistributedSampler",) if sampler == "DistributedSampler" else ()
+    needs = tuple(sorted({need for r in reductions for need in r.needs}))
+    replicates = tuple(pair for r in reductions for pair in r.replicates)
+    why = "each rank has counted its own share; from here on the numbers are those of all"
+    groups = [(Safety.SAFE, why, [r for r in reductions if not r.doubt])]
+    groups += [(Safety.REVIEW, r.doubt, [r]) for r in reductions if r.doubt]
+    for level, reason, group in groups:
+        edits = [edit for r in group for edit in r.edits]
+        lines = [textwrap.indent(line, "    ") if sampler else line for r in group for line in r.lines]
+        edits += [InsertAfter(loop, "\n".join(header + lines))] if lines else []
+        if edits:
+            where = (CODE, reason, context.tree.shown, loop)
+            yield Change(*where, tuple(edits), imports if lines else (), level, needs=needs, replicates=replicates)
 
 
 def _elsewhere(context: Context, loop: Batches) -> Iterator[Finding]:

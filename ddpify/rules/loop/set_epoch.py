@@ -19,7 +19,7 @@ from ddpify.edits import FreshName, InsertBefore, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.interpret.loops import spelled_out
-from ddpify.facts.model import Call, Lit, Loop, New, Value
+from ddpify.facts.model import Call, Lit, New, Value
 from ddpify.facts.tree import structure
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
@@ -134,7 +134,8 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
-_FIX = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
+_AGAIN = "loader.sampler.set_epoch(n) with a new n each time the loader starts again"
+_ORDERED = "it keeps the order of its data"
 
 
 @dataclass(frozen=True)
@@ -146,87 +147,114 @@ class _Text:
     loop: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class _Feed:
+    """A training loop and one of the loaders that feed it."""
+
+    context: Context
+    training: TrainingLoop
+    loader: New
+
+    @property
+    def obligation(self) -> Obligation:
+        """That the epoch of the loader's sampler moves on."""
+        return Obligation("epoch", self.loader.node)
+
+    def proof(self, why: str) -> Proof:
+        """That nothing is to be done."""
+        return Proof(self.obligation, why)
+
+    def by_hand(self, node: ast.AST, message: str, fix: str) -> Finding:
+        """What the user has to do."""
+        return self.context.manual(CODE, node, message, fix, (self.obligation,))
+
+    def unless_ordered(self, node: ast.AST, message: str, fix: str) -> Finding | Proof:
+        """What the user has to do where the loader shuffles."""
+        return self.proof(_ORDERED) if _keeps_order(self.context, self.loader) else self.by_hand(node, message, fix)
+
+    def change(self, why: str, place: ast.stmt, text: _Text, epoch: str = "", needs: tuple[str, ...] = ()) -> Change:
+        """The line before `place` that sets the epoch; without a number of it, the sampler's own is moved on by one."""
+        sampler = f"{text.code}.{epoch_of(self.context, self.loader)}"
+        line = f"{sampler}.set_epoch({epoch or f'{sampler}.epoch + 1'})"
+        for header in (text.guard, text.loop):
+            line = f"{header}:\n{textwrap.indent(line, '    ')}" if header else line
+        imports: tuple[str, ...] = ("import torch",) if needs else ()
+        if "DistributedSampler" in text.guard:
+            imports += ("from torch.utils.data.distributed import DistributedSampler",)
+        shown, edits = self.context.tree.shown, (InsertBefore(place, line),)
+        return Change(CODE, why, shown, place, edits, imports, discharges=(self.obligation,), needs=needs)
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """One call for each loop over a training loader."""
     seen: set[tuple[ast.AST, ast.AST]] = set()
     placed: set[tuple[ast.AST, str]] = set()
     for training in context.facts.loops:
-        for loader in sorted(
-            (o for o in training.loaders if isinstance(o, New) and o.path not in batch_source.PATHS),
-            key=lambda o: getattr(o.node, "lineno", 0),
-        ):
-            obligations = (Obligation("epoch", loader.node),)
-            if refused(context, loader):
-                yield Proof(obligations[0], "it has no distributed sampler")
-                continue
-            if not epoch_of(context, loader):
-                yield Proof(obligations[0], "a stream has no sampler")
-                continue
-            if _set(context, loader):
-                yield Proof(obligations[0], "set_epoch is called")
-                continue
-            loop = _loop_over(training, loader)
-            if loop is None:
-                yield from _restarted(context, training, loader, obligations, placed)
-                continue
-            if (loop.node, loader.node) in seen:
-                yield Proof(obligations[0], "set with the other backward calls of this loop")
-                continue
-            seen.add((loop.node, loader.node))
-            yield from _advance(context, training, loop, loader, obligations, placed)
+        loaders = [o for o in training.loaders if isinstance(o, New) and o.path not in batch_source.PATHS]
+        for loader in sorted(loaders, key=lambda o: getattr(o.node, "lineno", 0)):
+            feed, loop = _Feed(context, training, loader), _loop_over(training, loader)
+            if why := _needs_nothing(context, loader):
+                yield feed.proof(why)
+            elif loop is None:
+                yield from _restarted(feed, placed)
+            elif (loop, loader.node) in seen:
+                yield feed.proof("set with the other backward calls of this loop")
+            else:
+                seen.add((loop, loader.node))
+                yield _advanced(feed, loop, placed)
 
 
-def _restarted(
-    context: Context, training: TrainingLoop, loader: New, obligations: tuple[Obligation, ...], placed: set[tuple[ast.AST, str]]
-) -> Iterator[Change | Finding | Proof]:
+def _needs_nothing(context: Context, loader: New) -> str:
+    """Why a loader is left alone; empty where it is not."""
+    if refused(context, loader):
+        return "it has no distributed sampler"
+    if not epoch_of(context, loader):
+        return "a stream has no sampler"
+    return "set_epoch is called" if _sets_epoch(context, loader) else ""
+
+
+def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change | Finding | Proof]:
     """A loader whose batches are drawn by hand moves on wherever it starts again: at `iter(loader)`, or at a loop of a generator."""
-    run, tree = context.facts.after, context.tree
-    calls = [c for c in run.trace.calls if c.args and loader in c.args[0].objs]
-    if any("itertools.cycle" in c.func.paths() for c in calls) and not any("iter" in c.func.paths() for c in calls):
-        yield Proof(obligations[0], "itertools.cycle goes through the first pass again and again, as it did")
-        return
+    context, loader = feed.context, feed.loader
+    calls = [c for c in context.facts.after.trace.calls if c.args and loader in c.args[0].objs]
+    paths = {path for c in calls for path in c.func.paths()}
     begun = [(c.node, c.node.args[0]) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
-    away = [n for n, _ in begun if not context.facts.is_edited(n)]
+    away = [node for node, _ in begun if not context.facts.is_edited(node)]
+    if "itertools.cycle" in paths and "iter" not in paths:
+        yield feed.proof("itertools.cycle goes through the first pass again and again, as it did")
+        return
     if away:
-        yield context.manual(CODE, away[0], "batches of the training loader are drawn here", _AGAIN, obligations)
+        yield feed.by_hand(away[0], "batches of the training loader are drawn here", _AGAIN)
         return
-    starts = [(tree.statement(n), found) for n, what in begun if (found := _guarded(context, what, loader)) is not None]
-    inline = [c for c in calls if _starts(context, c) and c.node.args[0] is loader.node and not c.loops]
-    if inline and len(inline) == len([c for c in calls if "len" not in c.func.paths()]):
-        yield Proof(obligations[0], "it starts once")
+    starts = [(context.tree.statement(n), text) for n, what in begun if (text := _checked_text(context, what, loader)) is not None]
+    if _starts_once(context, loader, calls):
+        yield feed.proof("it starts once")
         return
-    if not starts or _remade(context, training, loader, len(starts)):
-        if _keeps_order(context, loader):
-            yield Proof(obligations[0], "it keeps the order of its data")
-            return
-        yield context.manual(
-            CODE,
-            training.backward.node,
-            "batches are drawn from this training loader without a loop over it",
-            _AGAIN,
-            obligations,
-        )
+    if not starts or _remade(feed, len(starts)):
+        message = "batches are drawn from this training loader without a loop over it"
+        yield feed.unless_ordered(feed.training.backward.node, message, _AGAIN)
         return
     for place, text in starts:
-        if (place, text.code) not in placed:
-            placed.add((place, text.code))
-            why = "a new order each time it starts again, the same on all ranks"
-            at = f"{text.code}.{epoch_of(context, loader)}"
-            yield _change(context, why, place, text, f"{at}.set_epoch({at}.epoch + 1)", obligations)
+        if (place, text.code) in placed:
+            yield feed.proof("set where it starts again")
         else:
-            yield Proof(obligations[0], "set where it starts again")
+            placed.add((place, text.code))
+            yield feed.change("a new order each time it starts again, the same on all ranks", place, text)
 
 
-_AGAIN = "loader.sampler.set_epoch(n) with a new n each time the loader starts again"
+def _starts_once(context: Context, loader: New, calls: list[Call]) -> bool:
+    """Whether a loader is made where its one iterator is: `iter(DataLoader(...))`."""
+    inline = [c for c in calls if _starts(context, c) and c.node.args[0] is loader.node and not c.loops]
+    return bool(inline) and len(inline) == len([c for c in calls if "len" not in c.func.paths()])
 
 
-def _guarded(context: Context, node: ast.expr, loader: New) -> _Text | None:
+def _checked_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
     """The text of a loader, asked for its sampler first where scripts that are not converted draw their batches there, too."""
-    found, facts = _loader_text(context, node, loader), context.facts
-    if found is None or found.guard or facts.in_main(node) or not facts.project.is_shared(facts.tree_of(node).name):
-        return found
+    text, facts = _loader_text(context, node, loader), context.facts
+    if text is None or text.guard or facts.in_main(node) or not facts.project.is_shared(facts.tree_of(node).name):
+        return text
     kind = sampler_name(context, frozenset((loader,)))
-    return _Text(found.code, f"if isinstance({found.code}.sampler, {kind})", found.loop) if kind else None
+    return _Text(text.code, f"if isinstance({text.code}.sampler, {kind})", text.loop) if kind else None
 
 
 def _gone_through(context: Context, loader: New) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -245,22 +273,11 @@ def _starts(context: Context, call: Call) -> bool:
     return "iter" in paths or ("enumerate" in paths and not isinstance(up, (ast.For, ast.comprehension, ast.Call)))
 
 
-def _change(
-    context: Context, why: str, place: ast.stmt, text: _Text, line: str, obligations: tuple[Obligation, ...], needs: str = ""
-) -> Change:
-    imports: tuple[str, ...] = ("import torch",) if needs else ()
-    for header in (text.guard, text.loop):
-        line = f"{header}:\n{textwrap.indent(line, '    ')}" if header else line
-    if "DistributedSampler" in text.guard:
-        imports += ("from torch.utils.data.distributed import DistributedSampler",)
-    wanted = (needs,) if needs else ()
-    return Change(CODE, why, context.tree.shown, place, (InsertBefore(place, line),), imports, discharges=obligations, needs=wanted)
-
-
-def _remade(context: Context, training: TrainingLoop, loader: New, starts: int = 0) -> bool:
+def _remade(feed: _Feed, starts: int = 0) -> bool:
     """Whether a loader is made again in each epoch, or for each of its `starts`: then its sampler's epoch starts again, too."""
+    training = feed.training
     around = {loop.node for loop in (training.epoch, training.batch if starts == 1 else None) if loop is not None}
-    return any(loop.node in around for call in context.facts.after.calls(loader.node) for loop in call.loops)
+    return any(loop.node in around for call in feed.context.facts.after.calls(feed.loader.node) for loop in call.loops)
 
 
 def _keeps_order(context: Context, loader: New) -> bool:
@@ -268,73 +285,68 @@ def _keeps_order(context: Context, loader: New) -> bool:
     run = context.facts.after
     given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
     if given:
-        return all(o.path == library.DISTRIBUTED_SAMPLER and _false(run.memory.get((o, "shuffle"))) for o in given)
+        return all(o.path == library.DISTRIBUTED_SAMPLER and _is_false(run.memory.get((o, "shuffle"))) for o in given)
     seen = isinstance(loader.node, ast.Call) and all(k.arg for k in loader.node.keywords)
-    return seen and ((loader, "shuffle") not in run.memory or _false(run.memory[loader, "shuffle"]))
+    return seen and ((loader, "shuffle") not in run.memory or _is_false(run.memory[loader, "shuffle"]))
 
 
-def _false(value: Value | None) -> bool:
+def _is_false(value: Value | None) -> bool:
     return value is not None and bool(value.objs) and all(isinstance(o, Lit) and not o.value for o in value.objs)
 
 
-def _loop_over(training: TrainingLoop, loader: New) -> Loop | None:
+def _loop_over(training: TrainingLoop, loader: New) -> ast.For | ast.AsyncFor | None:
     for loop in training.backward.loops:
         if isinstance(loop.node, (ast.For, ast.AsyncFor)) and loader in loop.element.batches() and loader not in loop.over.of_kind("batch"):
-            return loop
+            return loop.node
     return None
 
 
-def _set(context: Context, loader: New) -> bool:
+def _sets_epoch(context: Context, loader: New) -> bool:
     run = context.facts.after
-    mine, given = samplers(context, loader), run.attribute(loader, "sampler").objs | run.attribute(loader, "batch_sampler").objs
-    return any(c.method == "set_epoch" and (c.receiver.objs & mine or not given) for c in run.trace.calls)
+    distributed, given = samplers(context, loader), run.attribute(loader, "sampler").objs | run.attribute(loader, "batch_sampler").objs
+    return any(c.method == "set_epoch" and (c.receiver.objs & distributed or not given) for c in run.trace.calls)
 
 
-def _advance(
-    context: Context,
-    training: TrainingLoop,
-    loop: Loop,
-    loader: New,
-    obligations: tuple[Obligation, ...],
-    placed: set[tuple[ast.AST, str]],
-) -> Iterator[Change | Finding | Proof]:
-    node = loop.node
-    assert isinstance(node, (ast.For, ast.AsyncFor))
-    places = [node, *(context.tree.statement(n) for n in reversed(training.backward.stack) if context.facts.is_edited(n))]
-    if not context.facts.in_main(node):  # a module runs the batches, and the script the epochs
-        places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(context, training, p)))
-    for place in places:
-        if not context.facts.is_edited(place):
-            continue
-        text = _loader_text(context, node.iter, loader) if place is node else None
-        text = text or _name(context, place, loader)
-        if text is not None:
-            break
-    else:
-        yield from _unnamed(context, training, node, loader, obligations)
-        return
-    if text.code.endswith("]"):
-        place = _outside(context, place)
-    ahead = _drawn_ahead(context, node, loader) if place is node else None
-    if ahead is not None:
-        place, text = ahead, _loader_text(context, ahead.value, loader) or _name(context, ahead, loader) or text
-    epoch = _epoch(context, training, place)
-    at = f"{text.code}.{epoch_of(context, loader)}"
-    value, needs = epoch or f"{at}.epoch + 1", ""
+def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.AST, str]]) -> Change | Finding | Proof:
+    """The epoch of a loop's loader is set before the loop, or further out."""
+    context = feed.context
+    located = _place(feed, loop)
+    if located is None:
+        return _unnamed(feed, loop)
+    place, text = located
+    epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
     if (place, text.code) in placed:
-        yield Proof(obligations[0], "set with the other loaders of this loop")
-        return
-    if not epoch and _remade(context, training, loader):
-        if _keeps_order(context, loader):
-            yield Proof(obligations[0], "it keeps the order of its data")
-            return
-        needs = "from_rank_zero"  # a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one
-        value = f"int({context.names[needs]}(torch.randint(2**31, ())))"
+        return feed.proof("set with the other loaders of this loop")
+    if not epoch and _remade(feed):
+        if _keeps_order(context, feed.loader):
+            return feed.proof(_ORDERED)
+        needs = ("from_rank_zero",)  # a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one
+        epoch = f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))"
     placed.add((place, text.code))
-    yield _change(context, _WHY, place, text, f"{at}.set_epoch({value})", obligations, needs)
+    return feed.change(_WHY, place, text, epoch, needs)
 
 
-def _drawn_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> ast.Assign | None:
+def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] | None:
+    """The statement before which the epoch is set: the loop, or a call that leads to it, where the loader has a name; and that name."""
+    context, loader = feed.context, feed.loader
+    places = [context.tree.statement(n) for n in (loop, *reversed(feed.training.backward.stack)) if context.facts.is_edited(n)]
+    if not context.facts.in_main(loop):  # a module runs the batches, and the script the epochs
+        places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(context, feed.training, p)))
+    for place in places:
+        text = _loader_text(context, loop.iter, loader) if place is loop else None
+        text = text or _name(context, place, loader)
+        if text is None:
+            continue
+        if text.code.endswith("]"):
+            place = _outside(context, place)
+        ahead = _handed_ahead(context, loop, loader) if place is loop else None
+        if ahead is not None:
+            return ahead, _loader_text(context, ahead.value, loader) or _name(context, ahead, loader) or text
+        return place, text
+    return None
+
+
+def _handed_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> ast.Assign | None:
     """The statement before a loop, in its block, that gives the loader to what may draw batches from then on, such as a thread."""
     run, read = context.facts.after, {structure(n) for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))}
     block = context.tree.block(loop)
@@ -355,51 +367,31 @@ def _waits(context: Context, call: ast.Call) -> bool:
     return bool(paths) and all(p in ("len", "enumerate", "zip") or p.startswith(("tqdm.", "itertools.", "progressbar.")) for p in paths)
 
 
-def _unnamed(
-    context: Context, training: TrainingLoop, node: ast.For | ast.AsyncFor, loader: New, obligations: tuple[Obligation, ...]
-) -> Iterator[Change | Finding | Proof]:
+def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Proof:
     """A loop over a loader that is made in its head: the loader is given a name first."""
-    epoch = _epoch(context, training, node) if context.facts.is_edited(node) else None
-    made = [n for n in ast.walk(node.iter) if isinstance(n, ast.Call) and context.facts.after.value(n).instances() == {loader}]
-    if epoch is None or not made:
-        yield _not_advanced(context, node, loader, obligations)
-        return
-    name = FreshName(("loader", "train_loader", "train_batches"), node, context.tree.function(node))
+    context, loader = feed.context, feed.loader
+    epoch = _epoch(context, feed.training, loop) if context.facts.is_edited(loop) else ""
+    calls = [n for n in ast.walk(loop.iter) if isinstance(n, ast.Call) and context.facts.after.value(n).instances() == {loader}]
+    if not epoch or not calls:
+        fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
+        return feed.unless_ordered(loop, "the sampler's epoch must move on before this loop", fix)
+    name = FreshName(("loader", "train_loader", "train_batches"), loop, context.tree.function(loop))
     code = f"{name} = {{0}}\n{name}.{epoch_of(context, loader)}.set_epoch({epoch})"
-    edits = (InsertBefore(node, code, (made[0],), (name,)), Replace(made[0], str(name)))
-    yield Change(CODE, _WHY, context.tree.shown, node, edits, discharges=obligations)
-
-
-def _not_advanced(context: Context, node: ast.AST, loader: New, obligations: tuple[Obligation, ...]) -> Finding | Proof:
-    if _keeps_order(context, loader):
-        return Proof(obligations[0], "it keeps the order of its data")
-    return context.manual(CODE, node, "the sampler's epoch must move on before this loop", _FIX, obligations)
+    edits = (InsertBefore(loop, code, (calls[0],), (name,)), Replace(calls[0], str(name)))
+    return Change(CODE, _WHY, context.tree.shown, loop, edits, discharges=(feed.obligation,))
 
 
 def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
     """A name in reach at `place`, or an attribute of one, that holds the loader and nothing else."""
     run, tree = context.facts.after, context.tree
-    function, attributes = tree.function(place), set[str]()
+    function = tree.function(place)
     for scope in (function, context.facts.tree_of(place).root):
-        for node in ast.walk(scope):
-            name = (
-                node.id
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-                else node.arg
-                if isinstance(node, ast.arg)
-                else None
-            )
-            if name is not None and tree.function(node) is scope and run.value(node).instances() == {loader}:
-                return _Text(name)
-            if (
-                isinstance(node, ast.Attribute)
-                and scope is function
-                and run.value(node).instances() == {loader}
-                and _reachable(node, function)
-            ):
-                attributes.add(context.source(node))
-        if attributes:
-            return _Text(min(attributes))
+        holding = [n for n in ast.walk(scope) if run.value(n).instances() == {loader}]
+        bound = [n for n in holding if isinstance(n, ast.arg) or (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))]
+        names = [n.arg if isinstance(n, ast.arg) else n.id for n in bound if tree.function(n) is scope]
+        attributes = [context.source(n) for n in holding if isinstance(n, ast.Attribute) and scope is function and _reachable(n, function)]
+        if names or attributes:
+            return _Text(names[0] if names else min(attributes))
     return None
 
 
@@ -412,30 +404,36 @@ def _reachable(node: ast.Attribute, function: ast.AST) -> bool:
 
 def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
     """The innermost expression that is the loader itself, or the element that it is of the dict the loop takes its loaders from."""
-    run, tree = context.facts.after, context.tree
+    run = context.facts.after
     for part in ast.walk(node):
-        if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
-            continue
-        instances = run.value(part).instances()
-        if len(instances) == 1 and loader not in instances:  # an object of the script's own around it
-            (around,) = instances
-            attributes = [n for n, v in run.of(around).items() if v.instances() == {loader} and n.isidentifier()]
-            if around.cls is not None and attributes:
-                return _Text(f"{context.source(part)}.{attributes[0]}")
-        if loader not in instances or not all(run.is_loader(o) for o in instances):
-            continue
-        if instances <= set(context.facts.loaders):
-            return _Text(context.source(part), loop=_comprehended(context, part))
-        for holder in run.value(part.value).instances() if isinstance(part, ast.Subscript) else ():
-            for name, value in run.of(holder).items():
-                if not name.startswith("[") and value.instances() == {loader}:
-                    return _Text(f"{context.source(part.value)}[{context.quoted(name)}]")  # type: ignore[union-attr]
-        kind = sampler_name(context, frozenset((loader,)))
-        if isinstance(part, (ast.Name, ast.Attribute)) and kind and part in tree.parent:
-            code = context.source(part)
-            return _Text(code, f"if isinstance({code}.sampler, {kind})", _comprehended(context, part))
-        return None
+        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            instances = run.value(part).instances()
+            if loader in instances and all(map(run.is_loader, instances)):
+                return _text_of_one(context, part, loader)
+            if attribute := _attribute_holding(context, instances, loader):
+                return _Text(f"{context.source(part)}.{attribute}")
     return None
+
+
+def _attribute_holding(context: Context, instances: frozenset[New], loader: New) -> str:
+    """The attribute by which an object of the script's own holds a loader; empty where there is none."""
+    holders = [(o, n) for o in instances for n, v in context.facts.after.of(o).items() if v.instances() == {loader} and n.isidentifier()]
+    return holders[0][1] if len(instances) == 1 and holders and holders[0][0].cls is not None else ""
+
+
+def _text_of_one(context: Context, part: ast.Name | ast.Attribute | ast.Subscript, loader: New) -> _Text | None:
+    """How one of the loaders is named that an expression may be: training loaders alike, another by its key or by its sampler."""
+    run, code = context.facts.after, context.source(part)
+    if run.value(part).instances() <= set(context.facts.loaders):
+        return _Text(code, loop=_comprehended(context, part))
+    if isinstance(part, ast.Subscript):
+        entries = (pair for holder in run.value(part.value).instances() for pair in run.of(holder).items())
+        keys = [name for name, value in entries if not name.startswith("[") and value.instances() == {loader}]
+        return _Text(f"{context.source(part.value)}[{context.quoted(keys[0])}]") if keys else None
+    kind = sampler_name(context, frozenset((loader,)))
+    if not kind or part not in context.tree.parent:
+        return None
+    return _Text(code, f"if isinstance({code}.sampler, {kind})", _comprehended(context, part))
 
 
 def _comprehended(context: Context, part: ast.expr) -> str:
@@ -461,8 +459,8 @@ def _outside(context: Context, place: ast.stmt) -> ast.stmt:
     return place
 
 
-def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str | None:
-    """A name in reach at `place` that holds the number of the epoch."""
+def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str:
+    """A name in reach at `place` that holds the number of the epoch; empty where there is none."""
     run = context.facts.after
     outer = [loop.node for loop in training.backward.loops if loop.node is not place]
     function = context.tree.function(place)
@@ -478,4 +476,4 @@ def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str | N
         loops = [n for n in value.of_kind("index") if n in outer]
         if loops:
             names.append((max(outer.index(n) for n in loops), name))
-    return max(names)[1] if names else None
+    return max(names)[1] if names else ""

@@ -20,6 +20,7 @@ from ddpify.placement.lattice import REPLICATE
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.loop import unknown
+from ddpify.rules.loop.sharded_parts import over_ranks
 
 CODE = "DDP409"
 TITLE = "settings agree"
@@ -86,7 +87,8 @@ def _in_groups(part: Part) -> bool:
     return part.name == "param_groups" or (isinstance(part.of, Part) and _in_groups(part.of))
 
 
-def _evaluated(value: Value) -> bool:
+def evaluated(value: Value) -> bool:
+    """Whether a number is computed from batches, or decided by them."""
     return any(o.kind in ("batch", "decided") for o in value.origins)
 
 
@@ -98,7 +100,7 @@ def _rates(context: Context) -> Iterator[Change | Finding]:
         if node in seen or not isinstance(node, ast.Subscript) or not is_setting(context, node):
             continue
         names, owned = unknown.names(context, store.value), context.differs(store.value)
-        if not owned and not _evaluated(store.value):
+        if not owned and not evaluated(store.value):
             continue
         seen.add(node)
         statement = context.facts.tree_of(node).statement(node)
@@ -120,7 +122,7 @@ def _schedulers(context: Context) -> Iterator[Change | Finding]:
         seen.add(call.node)
         value, names = call.args[0], unknown.names(context, call.args[0])
         owned = context.differs(value)
-        if not call.node.args or not (_evaluated(value) or owned):
+        if not call.node.args or not (evaluated(value) or owned):
             continue
         if not context.facts.is_edited(call.node) or (owned and not names):
             yield context.manual(CODE, call.node, "the learning rate would follow each rank's own number", _ALL_RANKS)
@@ -166,22 +168,12 @@ def _closures(context: Context) -> Iterator[Change | Finding]:
             if not context.differs(value):
                 continue
             if not context.facts.is_edited(loss) or value.scale not in ("mean", "sum"):
-                yield context.manual(
-                    CODE,
-                    call.node,
-                    "LBFGS decides by the loss that the closure returns, which is each rank's own",
-                    "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()",
-                )
+                why = "LBFGS decides by the loss that the closure returns, which is each rank's own"
+                fix = "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()"
+                yield context.manual(CODE, call.node, why, fix)
                 continue
-            mean = f" / {context.names['world_size']}" if value.scale == "mean" else ""
-            yield Change(
-                CODE,
-                "LBFGS decides by the loss that the closure returns: that of all ranks' samples",
-                context.tree.shown,
-                loss,
-                (Replace(loss, f"{context.names['sum_over_ranks']}({{0}}){mean}", (loss,)),),
-                needs=("sum_over_ranks",),
-            )
+            why = "LBFGS decides by the loss that the closure returns: that of all ranks' samples"
+            yield Change(CODE, why, context.tree.shown, loss, (over_ranks(context, loss),), needs=("sum_over_ranks",))
 
 
 def _returned(closure: Value) -> list[ast.expr]:

@@ -20,7 +20,7 @@ def sharded_parts(context: Context, node: ast.expr, carried: ast.expr | None = N
     return parts if _gather(context, node, carried, parts) else None
 
 
-def fed(context: Context, parts: list[ast.expr]) -> tuple[list[Edit], set[str]]:
+def reduce_edits(context: Context, parts: list[ast.expr]) -> tuple[list[Edit], set[str]]:
     """The edits that make parts of an expression the numbers of all ranks, and the helpers they call."""
     names, edits, needs = context.names, list[Edit](), set[str]()
     for part in parts:
@@ -29,13 +29,18 @@ def fed(context: Context, parts: list[ast.expr]) -> tuple[list[Edit], set[str]]:
             factor = f"{{0}} * {names['world_size']}"
             edits.append(Replace(part, factor if isinstance(part, (ast.Call, ast.Name)) else f"({{0}}) * {names['world_size']}", (part,)))
             continue
-        code = f"{names['sum_over_ranks']}({{0}})" + (f" / {names['world_size']}" if scale == "mean" else "")
-        edits.append(Replace(part, code, (part,)))
+        edits.append(over_ranks(context, part))
         needs.add("sum_over_ranks")
     return edits, needs
 
 
-def of_rows(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Edit], set[str]]:
+def over_ranks(context: Context, part: ast.expr) -> Replace:
+    """The edit that sums a total over the ranks, and averages an average."""
+    share = f" / {context.names['world_size']}" if context.facts.after.value(part).scale == "mean" else ""
+    return Replace(part, f"{context.names['sum_over_ranks']}({{0}}){share}", (part,))
+
+
+def gather_edits(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Edit], set[str]]:
     """The edits that store the rows of all ranks, under the indices of all where they are the samples'; none where that is not seen."""
     run, name = context.facts.after, context.names["from_all_ranks"]
     own = [n for n in (index, value) if context.from_sharded_data(run.value(n))]

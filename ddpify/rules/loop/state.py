@@ -14,7 +14,8 @@ from ddpify.facts.model import Call, New, Obj, Part, Store, Value, join
 from ddpify.facts.tree import evaluated, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.loop.sharded_parts import fed, of_rows, sharded_parts
+from ddpify.rules.loop.branches import under_own_test
+from ddpify.rules.loop.sharded_parts import gather_edits, reduce_edits, sharded_parts
 
 CODE = "DDP408"
 _GROWS = frozenset("append extend insert add update setdefault remove discard pop".split())
@@ -31,7 +32,7 @@ def written(context: Context) -> Iterator[Change | Finding]:
         names = state.written(event)
         if names or _reaches(context, _base(event), data):
             seen.add(event.node)
-            yield _of_all(context, event, names)
+            yield _over_ranks(context, event, names)
 
 
 def _writes(context: Context) -> Iterator[tuple[Store | Call, Value]]:
@@ -146,12 +147,12 @@ def _reaches(context: Context, node: ast.expr, data: set[Obj]) -> bool:
     )
 
 
-def _of_all(context: Context, event: Store | Call, name: str) -> Change | Finding:
+def _over_ranks(context: Context, event: Store | Call, name: str) -> Change | Finding:
     """The edit that reduces what is written, or what is to be done by hand."""
     tree = context.facts.tree_of(event.node)
     edits: list[Edit] = []
     needs: set[str] = set()
-    if context.facts.is_edited(event.node) and _by_all(context, event):
+    if context.facts.is_edited(event.node) and _reached_by_all_ranks(context, event):
         edits, needs = _edits(context, event)
     if edits:
         why = "what later steps read is made from the batches of all ranks"
@@ -163,23 +164,21 @@ def _of_all(context: Context, event: Store | Call, name: str) -> Change | Findin
     return context.manual(CODE, event.node, why, "gather the indices and the values of all ranks first, and write them on every rank")
 
 
-def _by_all(context: Context, event: Store | Call) -> bool:
+def _reached_by_all_ranks(context: Context, event: Store | Call) -> bool:
     """Whether all ranks come to a write equally often: in a loop over training batches, under no condition of their own."""
     feeding = set(context.facts.feeding)
     around = [loop.element.batches() for loop in event.loops if loop.element.batches()]
-    run, tree = context.facts.after, context.facts.tree_of(event.node)
-    tests = [up.test for up in tree.ancestors(event.node) if isinstance(up, (ast.If, ast.While, ast.IfExp))]
-    return bool(around) and around[-1] <= feeding and not any(context.differs(run.value(t)) for t in tests)
+    return bool(around) and around[-1] <= feeding and not under_own_test(context, event.node)
 
 
 def _edits(context: Context, event: Store | Call) -> tuple[list[Edit], set[str]]:
     if isinstance(event, Call):
         parts = [sharded_parts(context, a) for a in (*event.node.args, *(k.value for k in event.node.keywords))]
-        return fed(context, [p for found in parts for p in found or ()]) if None not in parts else ([], set())
+        return reduce_edits(context, [p for of_argument in parts for p in of_argument or ()]) if None not in parts else ([], set())
     statement = context.facts.tree_of(event.node).statement(event.node)
     if not isinstance(statement, (ast.Assign, ast.AugAssign)) or (isinstance(statement, ast.Assign) and statement.targets != [event.node]):
         return [], set()
     if isinstance(event.node, ast.Subscript):
-        return of_rows(context, event.node.slice, statement.value) if isinstance(statement, ast.Assign) else ([], set())
+        return gather_edits(context, event.node.slice, statement.value) if isinstance(statement, ast.Assign) else ([], set())
     added = sharded_parts(context, statement.value, event.node)
-    return fed(context, added) if added else ([], set())
+    return reduce_edits(context, added) if added else ([], set())

@@ -14,13 +14,13 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import batch_source, library, tensors
+from ddpify.facts import batch_source, library, operands
 from ddpify.facts.model import NOTHING, Call, Lit, Origin, Value, join
-from ddpify.facts.tree import Tree, last_name, same
+from ddpify.facts.tree import Tree, same
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
-from ddpify.rules.loop.branches import parts_ranks
+from ddpify.rules.loop.branches import has_own_test, parts_ranks
 
 CODE = "DDP406"
 TITLE = "draws that steer are shared"
@@ -68,6 +68,10 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _WHY = "this draw steers the training: all ranks follow rank 0's"
+_DRAWN_FOLDS = frozenset(
+    f"sklearn.model_selection.{name}"
+    for name in ("ShuffleSplit", "StratifiedShuffleSplit", "GroupShuffleSplit", "RepeatedKFold", "RepeatedStratifiedKFold")
+)
 _APART = "this draw steers the training, and every rank draws for itself"
 _FIX = "draw it from a generator that is seeded alike on all ranks and used for nothing else"
 
@@ -94,34 +98,41 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _steering(context: Context) -> Iterator[Value]:
     """What decides about steps, their settings and their samples."""
     run = context.facts.after
-    training, apart = context.facts.training_loops, dict[ast.AST, bool]()
-    for decision in run.trace.decisions:
-        node = decision.node
-        if isinstance(node, (ast.If, ast.While)) and any(up.node in training for up in decision.loops):
-            if node not in apart:
-                apart[node] = parts_ranks(context, node)
-            if apart[node]:
-                yield decision.test
-    for trained in context.facts.loops:
-        for loop in trained.backward.loops:
-            yield loop.over
+    yield from _tests(context)
+    yield from (loop.over for trained in context.facts.loops for loop in trained.backward.loops)
     for store in run.trace.stores:
         if isinstance(store.node, ast.Subscript) and isinstance(store.node.slice, ast.Constant) and store.node.slice.value in _SETTINGS:
             yield store.value
-    for loader in context.facts.loaders:
-        given = join([run.attribute(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size")])
-        yield given
-        for (owner, _), value in run.memory.items():
-            if owner in given.instances():
-                yield Value(frozenset(), value.origins | tensors.drawn_inside(run.interpreter, [value]))
-    for part in context.tree.nodes():  # which loader the next batch is taken from, which model it trains
-        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
+    yield from _of_loaders(context)
+    for part in context.tree.of(ast.Subscript):  # which loader the next batch is taken from, which model it trains
+        if isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
             instances = run.value(part).instances()
             if any(run.is_loader(o) or (o, "iterable") in run.memory or run.interpreter.is_module(o) for o in instances):
                 yield run.value(part.slice)
-    for call in run.trace.calls:
-        if _orders(context, call):
-            yield Value(frozenset(), frozenset((Origin("drawn", call.node),)))  # of the data, whoever reads it
+    yield from (_drawn(call) for call in run.trace.calls if _orders(context, call))  # of the data, whoever reads it
+
+
+def _tests(context: Context) -> Iterator[Value]:
+    """The tests in training by which ranks would take other steps."""
+    training = context.facts.training_loops
+    decisions = [d for d in context.facts.after.trace.decisions if any(up.node in training for up in d.loops)]
+    apart = {n for n in {d.node for d in decisions} if isinstance(n, (ast.If, ast.While)) and parts_ranks(context, n)}
+    return (d.test for d in decisions if d.node in apart)
+
+
+def _of_loaders(context: Context) -> Iterator[Value]:
+    """What training loaders are made of: their data sets, samplers and batch sizes, and what these hold."""
+    run = context.facts.after
+    for loader in context.facts.loaders:
+        given = join([run.attribute(loader, name) for name in ("dataset", "sampler", "batch_sampler", "batch_size")])
+        yield given
+        instances = given.instances()
+        values = (value for (owner, _), value in run.memory.items() if owner in instances)
+        yield from (Value(frozenset(), v.origins | operands.drawn_inside(run.interpreter, [v])) for v in values)
+
+
+def _drawn(call: Call) -> Value:
+    return Value(frozenset(), frozenset((Origin("drawn", call.node),)))
 
 
 def _orders(context: Context, call: Call) -> bool:
@@ -130,11 +141,16 @@ def _orders(context: Context, call: Call) -> bool:
     if any(k in call.keywords for k in ("generator", "random_state")) or any(a.batches() for a in call.args):
         return False
     if paths & library.SHUFFLES:
-        batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
+        batches = _batch_loops(context)
         own = isinstance(tree.parent.get(tree.function(call.node)), ast.ClassDef)  # a data set's or sampler's: another rule covers it
         return not own and not any(loop.node in batches for loop in call.loops) and not _shared_after(context, tree, call.node)
     cut = any(o.path == batch_source.CUT for o in context.facts.feeding)
     return cut and bool(paths & batch_source.ORDERS) and _follows(context, tree, call.node)
+
+
+def _batch_loops(context: Context) -> set[ast.AST]:
+    """The loops over batches that train."""
+    return {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
 
 
 def _follows(context: Context, tree: Tree, node: ast.Call) -> bool:
@@ -177,25 +193,23 @@ def _roots(context: Context, node: ast.AST) -> set[str]:
 
 def _repeated(context: Context, node: ast.Call) -> list[ast.stmt]:
     """The statements between batches that split a data set, or draw again and again for its samples; empty where it is one draw."""
-    facts, tree = context.facts, context.tree
+    facts = context.facts
     calls = [c for c in facts.after.calls(node) if {loop.node for loop in c.loops} & facts.training_loops]
     splits = any("torch.utils.data.random_split" in c.func.paths() for c in calls)
     around = {loop.node for c in calls for loop in c.loops}
-    batches = {t.batch.node for t in facts.loops if t.batch is not None and t.batch.element.batches()}
-    if around & batches or not (splits or around - facts.training_loops):
+    if around & _batch_loops(context) or not (splits or around - facts.training_loops):
         return []
-    training = {n for t in facts.loops for n in (*t.backward.stack, t.backward.node)}
-    trains = {up for n in training for up in (n, *facts.tree_of(n).ancestors(n))}
-    found: dict[ast.stmt, None] = {}
-    for call in calls:
-        made = [n for n in (*call.stack, node) if facts.is_edited(n) and tree.statement(n) not in trains]
-        statement = tree.statement(made[0]) if made else None
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
-            return []
-        if any(context.differs(test) for _, test in call.tests):
-            return []
-        found[statement] = None
-    return list(found)
+    backwards = {n for t in facts.loops for n in (*t.backward.stack, t.backward.node)}
+    trains = {up for n in backwards for up in (n, *facts.tree_of(n).ancestors(n))}
+    statements = [_outermost(context, call, trains) for call in calls]
+    simple = [s for s in statements if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr))]
+    return list(dict.fromkeys(simple)) if len(simple) == len(statements) else []
+
+
+def _outermost(context: Context, call: Call, trains: set[ast.AST]) -> ast.stmt | None:
+    """The outermost statement that makes a call on all ranks, and does not train."""
+    statements = (context.tree.statement(n) for n in (*call.stack, call.node) if context.facts.is_edited(n))
+    return None if has_own_test(context, call) else next((s for s in statements if s not in trains), None)
 
 
 def _split(context: Context) -> Iterator[Change]:
@@ -212,17 +226,18 @@ def _split(context: Context) -> Iterator[Change]:
                 yield Change(CODE, _WHY, tree.shown, call, (edit,), needs=("same_on_all_ranks",))
 
 
-def _draws_folds(made: Call) -> bool:
+def _draws_folds(splitter: Call) -> bool:
     """Whether a splitter of sklearn shuffles, with no generator of its own."""
-    shuffles = made.keywords.get("shuffle", NOTHING)
-    drawn = "Shuffle" in last_name(made.node.func) or "Repeated" in last_name(made.node.func)
-    return (drawn or any(not isinstance(o, Lit) or bool(o.value) for o in shuffles.objs)) and "random_state" not in made.keywords
+    shuffles = splitter.keywords.get("shuffle", NOTHING)
+    drawn = bool(splitter.func.paths() & _DRAWN_FOLDS) or any(not isinstance(o, Lit) or bool(o.value) for o in shuffles.objs)
+    given = splitter.keywords.get("random_state")
+    return drawn and (given is None or any(isinstance(o, Lit) and o.value is None for o in given.objs))
 
 
 def _shared(context: Context, node: ast.Call) -> Change | Finding:
     helper, tree = context.names["same_on_all_ranks"], context.tree
     calls = context.facts.after.calls(node)
-    own = any(context.differs(test) for call in calls for _, test in call.tests)
+    own = any(has_own_test(context, call) for call in calls)
     listed = [context.facts.after.interpreter.element(a) for call in calls for a in call.args]
     own |= any(v.batches() & {*context.sharded_loaders, *context.facts.feeding} for v in listed)  # batches of this rank's, kept in a list
     paths = {path for call in calls for path in call.func.paths()}

@@ -77,24 +77,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             moved, more = moved_in_loop.move(context, model.objs, start.what, start.after)
             code = moved + code
             yield from batch_norm.findings(context, model, start.after)
-        yield Change(
-            CODE,
-            "all ranks start from rank 0's parameters",
-            shown,
-            start.after,
-            (InsertAfter(start.after, code),),
-            ("import torch",),
-            needs=("start_alike", *more),
-        )
+        why = "all ranks start from rank 0's parameters"
+        yield Change(CODE, why, shown, start.after, (InsertAfter(start.after, code),), ("import torch",), needs=("start_alike", *more))
     for statement, optimizer in dict.fromkeys(step for a in averaged for step in a.steps):
-        yield Change(
-            CODE,
-            "no wrapper averages these gradients over the ranks: this does, before they are read or stepped by",
-            shown,
-            statement,
-            (InsertBefore(statement, f"{names['average_gradients']}({optimizer})"),),
-            needs=("average_gradients",),
-        )
+        why = "no wrapper averages these gradients over the ranks: this does, before they are read or stepped by"
+        edit = InsertBefore(statement, f"{names['average_gradients']}({optimizer})")
+        yield Change(CODE, why, shown, statement, (edit,), needs=("average_gradients",))
     yield from _proven(context)
     yield from _prefixed(context)
 
@@ -105,13 +93,9 @@ def _prefixed(context: Context) -> Iterator[Finding]:
     for call in facts.before.trace.calls if facts.averaged else ():
         unwrapped = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.needs_no_wrapper)
         if unwrapped and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds():
-            yield context.manual(
-                CODE,
-                call.node,
-                "the original's checkpoints carry the `module.` prefix of DataParallel; this one's do not",
-                "rename the keys where they are saved, or let what loads them take `module.` off",
-                level=Safety.REVIEW,
-            )
+            why = "the original's checkpoints carry the `module.` prefix of DataParallel; this one's do not"
+            fix = "rename the keys where they are saved, or let what loads them take `module.` off"
+            yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
 
 
 def _proven(context: Context) -> Iterator[Proof]:

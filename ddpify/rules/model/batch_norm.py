@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel
+from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.model import Lit, New, Obj, Part
-from ddpify.facts.used_parameters import is_library_model
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 
@@ -29,32 +29,27 @@ def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iter
             level=Safety.NOTE,
         )
         if _forwards_twice(context, model):
-            yield context.manual(
-                CODE,
-                statement,
-                "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer",
-                level=Safety.NOTE,
-            )
+            why = "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer"
+            yield context.manual(CODE, statement, why, level=Safety.NOTE)
 
 
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
     """Whether batch norm layers may be inside the model: made within it or held by it, or it is, or holds, a library's model."""
-    run = context.facts.after
     makers = {o.node for o in model.objs if isinstance(o, New)}
-    creations = [c for c in run.trace.calls if any(p.startswith(_NORMS) for p in c.func.paths())]
-    if any(makers & set(c.stack) for c in creations):
+    within = [c for c in context.facts.after.trace.calls if makers & set(c.stack)]
+    if any(p.startswith(_NORMS) for c in within for p in c.func.paths()):
         return True
-    inside = {o for c in run.trace.calls if makers & set(c.stack) for o in c.result.instances() if is_library_model(o)}
-    if any(_batch_normed(context, o) for o in inside):
+    models = {o for c in within for o in c.result.instances() if is_library_model(o)}
+    return any(_batch_normed(context, o) for o in models) or any(_may_be_normed(context, o) for o in _modules_of(context, model))
+
+
+def _may_be_normed(context: Context, obj: New | Part) -> bool:
+    """Whether a module is batch norm, or a library's model that may hold some."""
+    path = getattr(obj, "path", "")
+    if path.startswith(_NORMS):
         return True
-    for obj in _modules_of(context, model):
-        path = getattr(obj, "path", "")
-        if path.startswith(_NORMS):
-            return True
-        own = isinstance(obj, New) and obj.cls is not None
-        if not own and not path.startswith("torch.nn.") and path not in ("list", "dict", "tuple") and _batch_normed(context, obj):
-            return True
-    return False
+    own = isinstance(obj, New) and obj.cls is not None
+    return not own and not path.startswith("torch.nn.") and path not in ("list", "dict", "tuple") and _batch_normed(context, obj)
 
 
 def _batch_normed(context: Context, obj: Obj) -> bool:
@@ -63,6 +58,8 @@ def _batch_normed(context: Context, obj: Obj) -> bool:
     library, name = path.partition(".")[0], path.rpartition(".")[2].lower()
     if library in ("transformers", "pytorch_transformers", "pytorch_pretrained_bert"):
         return any(n in name for n in ("resnet", "mobilenet", "regnet", "levit", "efficientnet", "mobilevit"))
+    if library == "einops":
+        return False
     if library == "timm" and isinstance(obj, New):
         calls = context.facts.after.calls(obj.node)
         asked = {str(o.value).lower() for c in calls for v in (c.argument(0, "model_name"),) if v for o in v.objs if isinstance(o, Lit)}

@@ -16,6 +16,7 @@ from ddpify.rules.model import hooks, late_layers
 CODE = "DDP201"
 
 _DRAWN = frozenset(("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "trunc_normal_"))
+_FILLING = ("reset_parameters", "init_weights", "apply")
 
 
 _Report = tuple[ast.AST, str, str, tuple[Obligation, ...]]  # the place, what is wrong there, what to do, what it answers for
@@ -61,30 +62,35 @@ def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterato
     """Calls that read gradients before they are averaged, or change parameters and gradients by a rank's own numbers."""
     for call in context.facts.after.trace.calls:
         inside = any(loop.node in training for loop in call.loops)
-        mixed = {o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins}
-        own = call.receiver.of_kind("parameters") or _is_gradient(context, call.node.func)
-        if call.method == "register_hook" and call.receiver.of_kind("parameters") and not hooks.scales(context, call):
-            yield call.node, "a hook on a parameter sees this rank's own gradient, before it is averaged", _AVERAGE, ()
-        elif "torch.autograd.grad" in call.func.paths() and any(v.of_kind("parameters") for v in call.args[1:2]):
-            what = "autograd.grad over parameters gives this rank's own gradient: the wrapper averages `.backward()` alone"
-            yield call.node, what, _AVERAGE, ()
-        elif (
-            inside
-            and call.method.endswith("_")
-            and (own or _belongs(context, call.receiver))
-            and ({"random", "batch", "decided"} & mixed or call.method in _DRAWN)
-        ):
-            yield call.node, _BY_OWN_NUMBERS, _AVERAGE, ()
-        elif any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
-            yield call.node, "a lazy layer has no parameters yet when the model is wrapped", _AVERAGE, ()
-        elif (
-            (call.method in ("reset_parameters", "init_weights", "apply") or any(p.startswith("torch.nn.init.") for p in call.func.paths()))
-            and any(v.of_kind("parameters") or _belongs(context, v) for v in (call.receiver, *call.args))
-            and (inside or _trained_before(context, call))
-        ):
-            yield call.node, _REINITIALISED, _AVERAGE, ()
-        elif call.method == "backward" and _keeps_graph(call) and not _gradients_averaged(context, call):
-            yield call.node, "a second backward through one forward is not averaged by the wrapper", _AVERAGE, ()
+        message = _own_gradient(context, call) or _own_parameters(context, call, inside)
+        if message:
+            yield call.node, message, _AVERAGE, ()
+
+
+def _own_gradient(context: Context, call: Call) -> str:
+    """What is wrong with a call that reads, or computes, gradients of this rank alone."""
+    if call.method == "register_hook" and call.receiver.of_kind("parameters") and not hooks.scales(context, call):
+        return "a hook on a parameter sees this rank's own gradient, before it is averaged"
+    if "torch.autograd.grad" in call.func.paths() and any(v.of_kind("parameters") for v in call.args[1:2]):
+        return "autograd.grad over parameters gives this rank's own gradient: the wrapper averages `.backward()` alone"
+    if call.method == "backward" and _keeps_graph(call) and not _gradients_averaged(context, call):
+        return "a second backward through one forward is not averaged by the wrapper"
+    return ""
+
+
+def _own_parameters(context: Context, call: Call, inside: bool) -> str:
+    """What is wrong with a call that gives a trained model, or its gradients, numbers of this rank's; `inside` the training."""
+    if inside and call.method.endswith("_") and (_belongs(context, call.receiver) or _is_gradient(context, call.node.func)):
+        origins = {o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins}
+        if {"random", "batch", "decided"} & origins or call.method in _DRAWN:
+            return _BY_OWN_NUMBERS
+    if any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
+        return "a lazy layer has no parameters yet when the model is wrapped"
+    if call.method in _FILLING or any(p.startswith("torch.nn.init.") for p in call.func.paths()):
+        given = call.args if call.method != "apply" else ()  # `Function.apply(x, weight)` of torch.autograd fills nothing
+        filled = any(_belongs(context, v) for v in (call.receiver, *given))
+        return _REINITIALISED if filled and (inside or _trained_before(context, call)) else ""
+    return ""
 
 
 def _keeps_graph(call: Call) -> bool:
@@ -167,6 +173,7 @@ def _gradients_averaged(context: Context, call: Call) -> bool:
 
 
 def _belongs(context: Context, value: Value) -> bool:
-    """Whether a value is a trained model or a part of one."""
+    """Whether a value is a trained model, a part of one, or parameters."""
     run = context.facts.after
-    return any(r in m.objs for o in run.unwrap(value) if isinstance(o, (New, Part)) for r in run.roots(o) for m in context.facts.models)
+    roots = (r for o in run.unwrap(value) if isinstance(o, (New, Part)) for r in run.roots(o))
+    return bool(value.of_kind("parameters")) or any(r in m.objs for r in roots for m in context.facts.models)

@@ -80,7 +80,7 @@ EXAMPLES: tuple[Example, ...] = (
 def calls(context: Context) -> list[ast.Call]:
     """The DataParallel calls of the entry."""
     run = context.facts.before
-    return [n for n in context.tree.nodes() if isinstance(n, ast.Call) and library.DATAPARALLEL in run.value(n.func).paths()]
+    return [n for n in context.tree.of(ast.Call) if library.DATAPARALLEL in run.value(n.func).paths()]
 
 
 def keys_matter(context: Context, node: ast.AST) -> bool:
@@ -107,59 +107,37 @@ def _inside_saved(context: Context, node: ast.Call) -> bool:
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Remove each wrapper."""
-    tree = context.tree
     gone: set[ast.stmt] = set()
     for call in calls(context):
         inner = argument(call, 0, "module")
         if inner is None:
             continue
         if stays(context, call):
-            yield context.manual(
-                CODE,
-                call,
-                "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written",
-                "keep the keys: load into the model itself, with `module.` taken off each key",
-            )
+            why = "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written"
+            yield context.manual(CODE, call, why, "keep the keys: load into the model itself, with `module.` taken off each key")
             continue
-        statement = tree.statement(call)
         if _inside_saved(context, call):
-            yield context.manual(
-                CODE,
-                call,
-                "state dicts of the model around this part held keys with `module.` in them; from here on they do not",
-                "rename the keys where they are saved, or let what loads them take `module.` off",
-                level=Safety.REVIEW,
-            )
-        why = "DistributedDataParallel replaces DataParallel"
-        if (
-            isinstance(statement, ast.Assign)
-            and statement.value is call
-            and len(statement.targets) == 1
-            and same(statement.targets[0], inner)
-        ):
-            gone.add(statement)
-            dropped: ast.stmt = statement
-            while True:
-                parent = tree.parent[dropped]
-                if isinstance(parent, ast.If) and all(s in gone for s in (*parent.body, *parent.orelse)) and not context.is_main(parent):
-                    gone.add(parent)
-                    dropped = parent
-                    continue
-                break
-            yield Change(CODE, why, tree.shown, dropped, (Drop(dropped),))
-        else:
-            yield Change(CODE, why, tree.shown, call, (Replace(call, "{0}", (inner,)),))
-    for function in (
-        n
-        for n in tree.nodes()
-        if isinstance(n, ast.Call) and "torch.nn.parallel.data_parallel" in context.facts.before.value(n.func).paths()
-    ):
-        module, inputs = argument(function, 0, "module"), argument(function, 1, "inputs")
-        if module is not None and inputs is not None:
-            yield Change(
-                CODE,
-                "DistributedDataParallel replaces data_parallel",
-                tree.shown,
-                function,
-                (Replace(function, "{0}({1})", (module, inputs)),),
-            )
+            why = "state dicts of the model around this part held keys with `module.` in them; from here on they do not"
+            fix = "rename the keys where they are saved, or let what loads them take `module.` off"
+            yield context.manual(CODE, call, why, fix, level=Safety.REVIEW)
+        yield _replaced(context, call, inner, gone)
+    for call in context.tree.of(ast.Call):
+        if "torch.nn.parallel.data_parallel" in context.facts.before.value(call.func).paths():
+            module, inputs = argument(call, 0, "module"), argument(call, 1, "inputs")
+            if module is not None and inputs is not None:
+                why, edit = "DistributedDataParallel replaces data_parallel", Replace(call, "{0}({1})", (module, inputs))
+                yield Change(CODE, why, context.tree.shown, call, (edit,))
+
+
+def _replaced(context: Context, call: ast.Call, inner: ast.expr, gone: set[ast.stmt]) -> Change:
+    """The model takes its wrapper's place; a statement left saying `model = model` goes, and so do tests that held nothing else."""
+    tree, why = context.tree, "DistributedDataParallel replaces DataParallel"
+    statement = tree.statement(call)
+    if not isinstance(statement, ast.Assign) or statement.value is not call or any(not same(t, inner) for t in statement.targets):
+        return Change(CODE, why, tree.shown, call, (Replace(call, "{0}", (inner,)),))
+    gone.add(statement)
+    dropped: ast.stmt = statement
+    while isinstance(up := tree.parent[dropped], ast.If) and gone.issuperset((*up.body, *up.orelse)) and not context.is_main(up):
+        gone.add(up)
+        dropped = up
+    return Change(CODE, why, tree.shown, dropped, (Drop(dropped),))

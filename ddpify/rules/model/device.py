@@ -160,19 +160,22 @@ def _takes_device(context: Context, devices: Devices, node: ast.Call, given: ast
     """Whether a call is given a device that must become this rank's."""
     if devices.named(given) or devices.written(given):
         return True
-    literal = given.value if isinstance(given, ast.Constant) else None
     if "torch.set_default_device" in context.facts.after.value(node.func).paths():
-        return isinstance(literal, str) and bool(INDEXED.match(literal))
+        return _is_one(given)
     moves = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
-    return moves and literal == "cuda"
+    return moves and isinstance(given, ast.Constant) and given.value == "cuda"
+
+
+def _is_one(node: ast.expr | None) -> bool:
+    """Whether an expression is the text of one device: `"cuda:1"`."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(INDEXED.match(node.value))
 
 
 def _is_text(context: Context, devices: Devices, node: ast.expr) -> bool:
     """Whether an expression is a text of one device, which is this rank's from here on."""
     up = context.tree.parent[node]
     if isinstance(node, ast.Constant):
-        text = isinstance(node.value, str) and bool(INDEXED.match(node.value))
-        return text and not isinstance(up, (ast.Expr, ast.Dict, ast.JoinedStr, ast.FormattedValue))
+        return _is_one(node) and not isinstance(up, (ast.Expr, ast.Dict, ast.JoinedStr, ast.FormattedValue))
     return devices.built(node) and not devices.built(up)
 
 
@@ -224,7 +227,7 @@ def _is_mapped(context: Context, devices: Devices, place: ast.expr) -> bool:
     if devices.is_of_rank(place):
         return False
     if isinstance(place, ast.Constant):
-        return isinstance(place.value, str) and bool(INDEXED.match(place.value))
+        return _is_one(place)
     if isinstance(place, ast.Lambda):
         return any(isinstance(n, ast.Attribute) and n.attr == "cuda" for n in ast.walk(place.body))
     if isinstance(place, ast.Call) and "torch.device" in run.value(place.func).paths():
@@ -237,7 +240,7 @@ def _is_mapped(context: Context, devices: Devices, place: ast.expr) -> bool:
 def _is_fixed(node: ast.Call) -> bool:
     """Whether `torch.device(...)` names one device by its number."""
     first, index = argument(node, 0, "type"), argument(node, 1, "index")
-    return isinstance(first, ast.Constant) and (bool(INDEXED.match(str(first.value))) or (first.value == "cuda" and index is not None))
+    return _is_one(first) or (isinstance(first, ast.Constant) and first.value == "cuda" and index is not None)
 
 
 def _to_rank_device(context: Context, node: ast.expr) -> Change:
@@ -264,14 +267,8 @@ def _moved(context: Context, node: ast.Call, func: ast.Attribute) -> Change:
     unnamed = context.is_early(node) or (context.own_device is not None and not context.facts.in_main(node))
     device = context.device_at(node)[0] if unnamed else context.names["device"]
     texts = [device, *(f"non_blocking={ast.unparse(a)}" for a in args), *(f"{k.arg}={ast.unparse(k.value)}" for k in rest)]
-    return Change(
-        CODE,
-        _WHY,
-        context.tree.shown,
-        node,
-        (Replace(node, "{0}.to(" + ", ".join(texts).replace("{", "{{").replace("}", "}}") + ")", (func.value,)),),
-        needs=("device",),
-    )
+    edit = Replace(node, "{0}.to(" + ", ".join(texts).replace("{", "{{").replace("}", "}}") + ")", (func.value,))
+    return Change(CODE, _WHY, context.tree.shown, node, (edit,), needs=("device",))
 
 
 def _set(context: Context, node: ast.Call, given: ast.expr | None) -> Iterator[Change]:
@@ -300,26 +297,30 @@ def _block(context: Context, node: ast.Call, given: ast.expr | None) -> Iterator
 
 def _device(context: Context, devices: Devices, node: ast.Call) -> Iterator[Change]:
     """`torch.device(...)` with a number, or without a fallback for where there is no GPU."""
-    run = context.facts.after
+    run, up = context.facts.after, context.tree.parent.get(node)
     first, index = argument(node, 0, "type"), argument(node, 1, "index")
-    up = context.tree.parent.get(node)
     if first is None or devices.is_of_rank(node) or (isinstance(up, ast.Attribute) and up.attr == "type"):
         return
     plain = isinstance(first, ast.Constant) and first.value == "cuda"
     if index is not None and not is_none(index):
         if plain or not any(isinstance(o, Lit) and o.value == "cpu" for o in run.value(first).objs):
             yield _change(context, node, Replace(index, context.names["local_rank"]))
-        return
-    if plain and not _conditional(context, node):
+    elif plain and not _conditional(context, node):
         yield _change(context, node, Replace(first, '"cuda" if torch.cuda.is_available() else "cpu"'), imports=("import torch",))
-        return
-    for part in _alternatives(first):
-        literal = isinstance(part, ast.Constant) and (isinstance(part.value, int) or bool(INDEXED.match(str(part.value))))
-        text = isinstance(part, (ast.JoinedStr, ast.BinOp, ast.Call)) and _holds_index(part)
-        if literal or text or devices.named(part) or devices.written(part):
-            yield _change(context, node, Replace(part, _text(context)))
-        elif isinstance(part, (ast.Name, ast.Call)) and not run.value(part).objs:  # whatever it is, its kind is this rank's
-            yield _change(context, node, Replace(part, "torch.device({0}).type", (part,)), imports=("import torch",))
+    else:
+        for part in _alternatives(first):
+            if _is_indexed(devices, part):
+                yield _change(context, node, Replace(part, _text(context)))
+            elif isinstance(part, (ast.Name, ast.Call)) and not run.value(part).objs:  # whatever it is, its kind is this rank's
+                yield _change(context, node, Replace(part, "torch.device({0}).type", (part,)), imports=("import torch",))
+
+
+def _is_indexed(devices: Devices, node: ast.expr) -> bool:
+    """Whether an expression names a device by its number."""
+    if _is_one(node) or (isinstance(node, ast.Constant) and isinstance(node.value, int)):
+        return True
+    text = isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Call)) and _holds_index(node)
+    return text or devices.named(node) or devices.written(node)
 
 
 def _conditional(context: Context, node: ast.AST) -> bool:
@@ -348,21 +349,20 @@ def _elsewhere(context: Context, devices: Devices) -> Iterator[Finding]:
     for tree in context.facts.trees.values():
         if tree in context.tree.trees:
             continue
-        told: set[ast.stmt] = set()
+        reported: set[ast.stmt] = set()
         for node in tree.of(*_NAMING):
-            if (statement := tree.statement(node)) not in visited or statement in told:
+            if (statement := tree.statement(node)) not in visited or statement in reported:
                 continue
             if _names_one(context, devices, node):
-                told.add(statement)
-                yield context.manual(
-                    CODE, node, f"{ast.unparse(node)} is the same device on every rank", 'the device of the model, or plain "cuda"'
-                )
+                reported.add(statement)
+                why = f"{ast.unparse(node)} is the same device on every rank"
+                yield context.manual(CODE, node, why, 'the device of the model, or plain "cuda"')
 
 
 def _names_one(context: Context, devices: Devices, node: ast.expr) -> bool:
     """Whether an expression names one device by its number, whatever the rank."""
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and bool(INDEXED.match(node.value))
+        return _is_one(node)
     if not isinstance(node, ast.Call) or devices.built(node):
         return devices.built(node)
     paths, given = context.facts.after.value(node.func).paths(), devices.given(node)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.model import Call, Func, New, Part
-from ddpify.facts.tree import Tree, last_name
+from ddpify.facts.tree import Tree, last_name, same
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 
@@ -18,18 +18,18 @@ _HOOKS = frozenset(("register_full_backward_hook", "register_backward_hook", "re
 def findings(context: Context) -> Iterator[Finding]:
     """What the owner of a backward hook within a trained model must know."""
     for node in _module_hooks(context):
-        yield _larger(context, node, "a backward hook changes")
+        yield _report(context, node, "a backward hook changes")
     for call in context.facts.after.trace.calls:
         within = call.method == "register_hook" and not call.receiver.of_kind("parameters") and not scales(context, call)
-        if within and any(_gives(o.node) for v in call.args for o in v.objs if isinstance(o, Func)):
-            yield _larger(context, call.node, "this hook changes")
+        if within and any(_returns_gradient(o.node) for v in call.args for o in v.objs if isinstance(o, Func)):
+            yield _report(context, call.node, "this hook changes")
     for method in _backward_methods(context):
         if (at := _bounds(method)) is not None:
-            yield _larger(context, at, "this backward bounds")
+            yield _report(context, at, "this backward bounds")
     for tree in context.facts.trees.values():
         for read in tree.of(ast.Attribute):
-            if _reads_gradient_of_batch(context, read) and not _of_total(context, tree, read) and not _direction(tree, read):
-                yield _larger(context, read, "this reads")
+            if _reads_gradient_of_batch(context, read) and not _of_total(context, tree, read) and not _only_direction(tree, read):
+                yield _report(context, read, "this reads")
 
 
 def _module_hooks(context: Context) -> Iterator[ast.Call]:
@@ -40,7 +40,7 @@ def _module_hooks(context: Context) -> Iterator[ast.Call]:
         parts = [o for c in calls for o in run.unwrap(c.receiver) if isinstance(o, (New, Part))]
         if any(r in m.objs for o in parts for r in run.roots(o) for m in models):
             hooks = [o.node for c in calls for o in (c.argument(0, "hook") or c.receiver).objs if isinstance(o, Func)]
-            if not hooks or any(_gives(h) for h in hooks):
+            if not hooks or any(_returns_gradient(h) for h in hooks):
                 yield node
 
 
@@ -68,14 +68,10 @@ def _of_total(context: Context, tree: Tree, read: ast.Attribute) -> bool:
     return bool(here) and all(loop in facts.discarded and loop.loss.scale == "sum" for loop in here)
 
 
-def _larger(context: Context, node: ast.AST, what: str) -> Finding:
-    return context.manual(
-        CODE,
-        node,
-        f"{what} gradients of this rank's share of the batch, which are as many times larger as there are ranks",
-        "a factor may stay; give a threshold or an added term the size it has on one device",
-        level=Safety.REVIEW,
-    )
+def _report(context: Context, node: ast.AST, what: str) -> Finding:
+    why = f"{what} gradients of this rank's share of the batch, which are as many times larger as there are ranks"
+    fix = "a factor may stay; give a threshold or an added term the size it has on one device"
+    return context.manual(CODE, node, why, fix, level=Safety.REVIEW)
 
 
 def _bounds(backward: ast.FunctionDef) -> ast.Call | None:
@@ -92,25 +88,25 @@ def _bounds(backward: ast.FunctionDef) -> ast.Call | None:
     return None
 
 
-def _direction(tree: Tree, node: ast.AST, known: frozenset[str] = frozenset()) -> bool:
+def _only_direction(tree: Tree, node: ast.AST, known: frozenset[str] = frozenset()) -> bool:
     """Whether only the direction of a gradient is used, or whether there is one."""
     up = tree.parent[node]
     if isinstance(up, ast.Attribute):
         if up.attr in ("sign", "sign_", "zero_", "shape", "size", "device", "dtype"):
             return True
-        return up.attr in ("data", "detach", "clone", "detach_", "cpu") and _direction(tree, up, known)
+        return up.attr in ("data", "detach", "clone", "detach_", "cpu") and _only_direction(tree, up, known)
     if isinstance(up, ast.Call):
         if node is up.func:
-            return _direction(tree, up, known)
+            return _only_direction(tree, up, known)
         return isinstance(up.func, ast.Attribute) and up.func.attr in ("sign", "normalize")
     if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
         name = up.targets[0].id
         loads = [n for n in tree.nodes() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-        return name in known or all(_direction(tree, n, known | {name}) for n in loads)
+        return name in known or all(_only_direction(tree, n, known | {name}) for n in loads)
     return isinstance(up, (ast.Compare, ast.If, ast.Expr, ast.BoolOp))
 
 
-def _gives(hook: ast.AST) -> bool:
+def _returns_gradient(hook: ast.AST) -> bool:
     """Whether a hook gives back a gradient of its own."""
     if isinstance(hook, ast.Lambda):
         return not (
@@ -130,19 +126,26 @@ def scales(context: Context, call: Call) -> bool:
 
 
 def _scaled(context: Context, function: ast.AST) -> bool:
+    """Whether a function gives its first argument, negated or times a number that all ranks share."""
     body = function.body if isinstance(function, ast.Lambda) else None
     if isinstance(function, ast.FunctionDef) and len(function.body) == 1 and isinstance(function.body[0], ast.Return):
         body = function.body[0].value
-    names = [a.arg for a in function.args.args] if isinstance(function, (ast.Lambda, ast.FunctionDef)) else []
-    if isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.USub):
-        body = ast.BinOp(body.operand, ast.Mult(), ast.Constant(-1))
-    if not isinstance(body, ast.BinOp) or not isinstance(body.op, (ast.Mult, ast.Div)) or not names:
+    arguments = function.args.args if isinstance(function, (ast.Lambda, ast.FunctionDef)) else []
+    if not arguments or body is None:
         return False
-    sides = [body.left, body.right] if isinstance(body.op, ast.Mult) else [body.left]
-    for side in sides:
-        factor = body.right if side is body.left else body.left
-        if isinstance(side, ast.Name) and side.id == names[0]:
-            parts = [n for n in ast.walk(factor) if isinstance(n, ast.expr)]
-            mine = any(isinstance(n, ast.Name) and n.id == names[0] for n in parts)
-            return not mine and not any(context.differs(v) or v.of_kind("drawn") for v in map(context.facts.after.value, parts))
-    return False
+    gradient, factor = arguments[0], None
+    match body:
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return same(operand, gradient)
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if same(left, gradient):
+            factor = right
+        case ast.BinOp(left=left, op=ast.Mult(), right=right) if same(right, gradient):
+            factor = left
+    return factor is not None and _is_shared(context, factor, gradient)
+
+
+def _is_shared(context: Context, factor: ast.expr, gradient: ast.arg) -> bool:
+    """Whether a factor is the same on all ranks, and is not computed from the gradient."""
+    parts = [n for n in ast.walk(factor) if isinstance(n, ast.expr)]
+    values = map(context.facts.after.value, parts)
+    return not any(same(n, gradient) for n in parts) and not any(context.differs(v) or v.of_kind("drawn") for v in values)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, New, Tup
-from ddpify.facts.tree import Forest, same, structure
+from ddpify.facts.tree import Forest, same, structure, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel, saved_copies
@@ -131,13 +131,8 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     parent = tree.parent[node]
     saved = node in facts.pickled or (isinstance(parent, ast.Call) and "torch.save" in run.value(parent.func).paths())
     if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _in_unwrapped_branch(context, node):
-        yield context.manual(
-            CODE,
-            node,
-            "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper",
-            "see that what loads this file expects the model itself",
-            level=Safety.REVIEW,
-        )
+        why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
+        yield context.manual(CODE, node, why, "see that what loads this file expects the model itself", level=Safety.REVIEW)
     edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
     imports = ("import copy",) if node in copied else ()
     why = "this call does not train: it is given the model itself"
@@ -195,21 +190,15 @@ def _as_a_list(node: ast.AST) -> list[ast.expr]:
 
 def _by_name(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
     """`hasattr(model, name)` and `setattr(model, name, value)` mean the model's own attribute."""
-    facts, asked = context.facts, node.args[0] if node.args else None
-    if (
-        asked is None
-        or asked in facts.unwrapped_arguments
-        or not facts.after.value(node.func).paths() & {"hasattr", "setattr"}
-        or len(node.args) < 2
-    ):
+    facts = context.facts
+    if len(node.args) < 2 or not facts.after.value(node.func).paths() & {"hasattr", "setattr"}:
         return
-    name = node.args[1]
-    if isinstance(name, ast.Constant) and name.value in _SAME:
+    asked, name = node.args[:2]
+    if asked in facts.unwrapped_arguments or (isinstance(name, ast.Constant) and name.value in _SAME):
         return
     wrapped = facts.wrapped(facts.after.value(asked))
     if wrapped:
-        why = "the wrapper does not have the model's attributes"
-        yield Change(CODE, why, context.tree.shown, asked, (Replace(asked, "{0}.module", (asked,)),))
+        yield _model_of(context, asked, asked, "the wrapper does not have the model's attributes")
     elif wrapped is None:
         yield _either(context, asked)
 
@@ -230,14 +219,9 @@ def _type_test(context: Context, kind: ast.expr) -> Iterator[Change]:
     """`isinstance(model, nn.DataParallel)` asks for the wrapper that took its place."""
     for part in kind.elts if isinstance(kind, ast.Tuple) else [kind]:
         if library.DATAPARALLEL in context.facts.after.value(part).paths():
-            yield Change(
-                CODE,
-                "the model's wrapper is a DistributedDataParallel now",
-                context.tree.shown,
-                part,
-                (Replace(part, "DistributedDataParallel"),),
-                ("from torch.nn.parallel import DistributedDataParallel",),
-            )
+            why = "the model's wrapper is a DistributedDataParallel now"
+            edit = Replace(part, "DistributedDataParallel")
+            yield Change(CODE, why, context.tree.shown, part, (edit,), ("from torch.nn.parallel import DistributedDataParallel",))
 
 
 def _optional(context: Context, node: ast.expr) -> tuple[bool, str]:
@@ -276,23 +260,18 @@ def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
     stores = [structure(n) for n in file if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
     reads = [n for n in ast.walk(asked.test) if isinstance(n, (ast.Name, ast.Attribute))]
     for read in reads:
-        if stores.count(structure(read)) > 1 or (isinstance(read, ast.Name) and read.id != "self" and not _seen(tree, read, there, here)):
+        if stores.count(structure(read)) > 1 or (isinstance(read, ast.Name) and read.id != "self" and not _seen(read, there, here)):
             return False
     own = any(isinstance(n, ast.Name) and n.id == "self" for n in reads)
     return not own or _class_of(tree, there) is _class_of(tree, here)
 
 
-def _seen(tree: Forest, read: ast.Name, there: ast.AST, here: ast.AST) -> bool:
+def _seen(read: ast.Name, there: ast.AST, here: ast.AST) -> bool:
     """Whether a name is the same one in two functions: they are one, or it is the module's."""
-    own = {a.arg for f in (there, here) for a in ast.walk(f) if isinstance(a, ast.arg)} if there is not here else set()
-    own |= {
-        n.id
-        for f in (there, here)
-        if there is not here and not isinstance(f, ast.Module)
-        for n in ast.walk(f)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    return read.id not in own
+    functions = () if there is here else (there, here)
+    parameters = {a.arg for f in functions for a in walked(f) if isinstance(a, ast.arg)}
+    names = (n for f in functions if not isinstance(f, ast.Module) for n in walked(f) if isinstance(n, ast.Name))
+    return read.id not in parameters and not any(n.id == read.id and isinstance(n.ctx, ast.Store) for n in names)
 
 
 def _class_of(tree: Forest, function: ast.AST) -> ast.AST | None:
@@ -315,67 +294,58 @@ def _in_unwrapped_branch(context: Context, model: ast.expr) -> bool:
 def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
     """The state dict of a model that the original had wrapped by then, and that is not wrapped here, or not yet."""
     facts, call = context.facts, context.tree.parent[node]
-    held = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
+    wrappers = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
     unwrapped = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # `average` reports it
-    if not held or unwrapped or all(dataparallel.stays(context, o.node) for o in held) or not isinstance(call, ast.Call):
+    if not wrappers or unwrapped or all(dataparallel.stays(context, o.node) for o in wrappers) or not isinstance(call, ast.Call):
         return
     if node.attr == "load_state_dict" and call.args and not isinstance(call.args[0], ast.Starred):
         why = "the original's checkpoints carry the `module.` prefix of DataParallel, and the model is not wrapped here"
         edit = Replace(call.args[0], '{{key.removeprefix("module."): value for key, value in {0}.items()}}', (call.args[0],))
         yield Change(CODE, why, context.tree.shown, node, (edit,))
         return
-    if len(held) < len(facts.before.value(node.value).objs):
+    if len(wrappers) < len(facts.before.value(node.value).objs):
         return  # the original took the model out, or may have wrapped none
-    yield context.manual(
-        CODE,
-        node,
-        "the original's state dict carries the `module.` prefix of DataParallel here; this one does not",
-        "let what reads these keys take `module.` as optional",
-        level=Safety.REVIEW,
-    )
+    why = "the original's state dict carries the `module.` prefix of DataParallel here; this one does not"
+    yield context.manual(CODE, node, why, "let what reads these keys take `module.` as optional", level=Safety.REVIEW)
 
 
 def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
-    facts, tree = context.facts, context.tree
-    value = facts.after.value(node.value)
-    wrapped = facts.wrapped(value)
+    """An attribute of a model: the model's own is read from the model, keys are those that the original wrote."""
+    facts = context.facts
+    wrapped = facts.wrapped(facts.after.value(node.value))
+    keys = node.attr in ("state_dict", "load_state_dict")
+    prefixed = library.DATAPARALLEL in facts.before.value(node.value).kinds()
     if wrapped is False:
-        if (
-            node.attr == "module"
-            and (lists := [o for o in facts.before.value(node.value).instances() if o.path == library.DATAPARALLEL])
-            and (facts.model_of(value) is not None or not any(dataparallel.keys_matter(context, o.node) for o in lists))
-        ):
-            yield Change(CODE, "the model is not wrapped here any more", tree.shown, node, (Replace(node, "{0}", (node.value,)),))
-        if node.attr in ("state_dict", "load_state_dict"):
+        if node.attr == "module" and prefixed and _is_unwrapped(context, node.value):
+            why, edit = "the model is not wrapped here any more", Replace(node, "{0}", (node.value,))
+            yield Change(CODE, why, context.tree.shown, node, (edit,))
+        if keys:
             yield from _unprefixed_keys(context, node)
+    elif node.attr in _SAME:
         return
-    if node.attr in _SAME and wrapped:
-        return
-    prefixed = any(isinstance(o, New) and o.path == library.DATAPARALLEL for o in facts.before.value(node.value).objs)
-    if node.attr in ("state_dict", "load_state_dict") and prefixed and wrapped and not _in_unwrapped_branch(context, node.value):
-        optional, test = _optional(context, node.value)
-        if optional:
-            call = tree.parent[node]
-            loads = node.attr == "load_state_dict" and isinstance(call, ast.Call) and call.func is node and call.args
-            yield _keys_as_written(context, node.value, test, call.args[0] if loads and isinstance(call, ast.Call) else None)
-            return
-        yield context.manual(
-            CODE,
-            node,
-            "the original's checkpoints carry the `module.` prefix of DataParallel, and so do these; "
-            "`.module." + node.attr + "(...)` reads and writes plain keys",
-            level=Safety.NOTE,
-        )
-        return
-    if wrapped is None:
-        if node.attr in _SAME or isinstance(node.value, ast.IfExp):  # the script says which
-            return
-        yield _either(context, node.value, prefixed)
-        return
-    yield Change(
-        CODE,
-        "the wrapper does not have the model's attributes, and its state dict has other keys",
-        tree.shown,
-        node,
-        (Replace(node.value, "{0}.module", (node.value,)),),
-    )
+    elif wrapped is None:
+        if not isinstance(node.value, ast.IfExp):  # the script says which
+            yield _either(context, node.value, prefixed)
+    elif keys and prefixed and not _in_unwrapped_branch(context, node.value):
+        yield _prefixed_keys(context, node)
+    else:
+        yield _model_of(context, node, node.value, "the wrapper does not have the model's attributes, and its state dict has other keys")
+
+
+def _is_unwrapped(context: Context, model: ast.expr) -> bool:
+    """Whether nothing is wrapped in what the original had wrapped in DataParallel: it is trained otherwise, or no one reads its keys."""
+    facts = context.facts
+    wrappers = [o.node for o in facts.before.value(model).instances() if o.path == library.DATAPARALLEL]
+    return facts.model_of(facts.after.value(model)) is not None or not any(dataparallel.keys_matter(context, n) for n in wrappers)
+
+
+def _prefixed_keys(context: Context, node: ast.Attribute) -> Change | Finding:
+    """The state dict of a wrapped model that the original had wrapped, too."""
+    optional, test = _optional(context, node.value)
+    if optional:
+        call = context.tree.parent[node]
+        loads = node.attr == "load_state_dict" and isinstance(call, ast.Call) and call.func is node
+        given = call.args[:1] if loads and isinstance(call, ast.Call) else []
+        return _keys_as_written(context, node.value, test, *given)
+    why = "the original's checkpoints carry the `module.` prefix of DataParallel, and so do these; "
+    return context.manual(CODE, node, f"{why}`.module.{node.attr}(...)` reads and writes plain keys", level=Safety.NOTE)

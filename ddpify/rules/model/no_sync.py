@@ -15,7 +15,8 @@ from collections.abc import Iterator
 
 from ddpify.edits import Within
 from ddpify.facts import library
-from ddpify.facts.tree import structure
+from ddpify.facts.collect import TrainedModel
+from ddpify.facts.tree import inside, structure
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -79,29 +80,16 @@ _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Aw
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Put what comes before the condition of the step, from forward to backward, under `no_sync`."""
-    facts, tree = context.facts, context.tree
-    own = any(library.INITIALIZE in c.func.paths() for c in facts.after.trace.calls)
-    if own or context.options.level or context.options.apex_ddp:
-        return  # apex looks for overflows after each backward: ranks must have met by then
-    backwards = {loop.backward.node for loop in facts.loops}
-    if len(facts.models) != 1 or len(backwards) != 1:
+    model, backward = _only_model(context), _only_backward(context)
+    if model is None or backward is None or _meets_at_each_backward(context):
         return
-    (model,), (backward,) = facts.models, backwards
-    wrapped_here = model.wrap is not None and not model.wrapped and facts.is_edited(model.wrap[0])
-    if not wrapped_here or not facts.is_edited(backward):
+    last = context.tree.statement(backward)
+    block = context.tree.block(last)
+    branch, name = _branch(context, block, last), _name(context, model.forwards)
+    part = _from_forward(model, block, last)
+    if branch is None or not name or not part or _looks_at_gradients(block, branch):
         return
-    last = tree.statement(backward)
-    block = tree.block(last)
-    branch = _branch(context, block, last)
-    name = _name(context, model.forwards)
-    if branch is None or not name:
-        return
-    first = [i for i, s in enumerate(block) if any(n in model.forwards for n in ast.walk(s))]
-    if not first or first[0] > block.index(last) or not _all_inside(model.forwards, block[first[0] : block.index(last) + 1]):
-        return
-    between = block[first[0] : block.index(branch)]
-    inside = between[: between.index(last) + 1]
-    if not _fixed(branch.test, between) or not _movable(context, inside) or _looks_at_gradients(block, branch):
+    if not _fixed(branch.test, block[block.index(part[0]) : block.index(branch)]) or not _movable(context, part):
         return
     if unused.unused(context, model) or checkpointing.reentrant(context, model) is not None:
         return
@@ -109,12 +97,38 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield Change(
         CODE,
         "gradients that add up over several batches are averaged once, before the step",
-        tree.shown,
-        inside[0],
-        (Within(inside[0], last, header),),
+        context.tree.shown,
+        part[0],
+        (Within(part[0], last, header),),
         ("import contextlib",),
         without="gradients are averaged after every part of a batch: the same result, more slowly",
     )
+
+
+def _meets_at_each_backward(context: Context) -> bool:
+    """Whether apex looks for overflows after each backward: ranks must have met by then."""
+    own = any(library.INITIALIZE in c.func.paths() for c in context.facts.after.trace.calls)
+    return own or bool(context.options.level) or context.options.apex_ddp
+
+
+def _only_model(context: Context) -> TrainedModel | None:
+    """The one model that is trained, where it is wrapped by an edit."""
+    facts, model = context.facts, context.facts.models[0] if len(context.facts.models) == 1 else None
+    edited = model is not None and model.wrap is not None and not model.wrapped and facts.is_edited(model.wrap[0])
+    return model if edited else None
+
+
+def _only_backward(context: Context) -> ast.Call | None:
+    """The one backward call, where it is edited."""
+    nodes = list({loop.backward.node: None for loop in context.facts.loops})
+    return nodes[0] if len(nodes) == 1 and context.facts.is_edited(nodes[0]) else None
+
+
+def _from_forward(model: TrainedModel, block: list[ast.stmt], last: ast.stmt) -> list[ast.stmt]:
+    """The statements of a block from the first forward to the backward, where all forwards are among them."""
+    first = next((i for i, s in enumerate(block) if not inside(s).isdisjoint(model.forwards)), len(block))
+    part = block[first : block.index(last) + 1]
+    return part if _all_inside(model.forwards, part) else []
 
 
 def _branch(context: Context, block: list[ast.stmt], last: ast.stmt) -> ast.If | None:

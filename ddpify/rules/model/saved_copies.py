@@ -46,11 +46,11 @@ def _saves(context: Context) -> list[MovedSave]:
     """The saves of models whose gradients a wrapper averages, in source order."""
     facts = context.facts
     wrapped = [m for m in facts.models if m not in facts.needs_no_wrapper]
-    found = [s for s in moved_saves(facts).values() if any(_is_part(context, s.model, m.objs) for m in wrapped)]
-    return sorted(found, key=lambda s: (s.call.lineno, s.call.col_offset))
+    saves = [s for s in moved_saves(facts).values() if any(_is_part(context, s.model, m.objs) for m in wrapped)]
+    return sorted(saves, key=lambda s: (s.call.lineno, s.call.col_offset))
 
 
 def _is_part(context: Context, node: ast.expr, objs: frozenset[Obj]) -> bool:
     run = context.facts.before
-    held = run.unwrap(run.value(node))
-    return any(r in objs for o in held if isinstance(o, (New, Part)) for r in run.roots(o)) or bool(run.around(objs) & held)
+    models = run.unwrap(run.value(node))
+    return any(r in objs for o in models if isinstance(o, (New, Part)) for r in run.roots(o)) or bool(run.around(objs) & models)

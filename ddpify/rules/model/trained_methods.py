@@ -17,28 +17,28 @@ CODE = "DDP201"
 def wraps(context: Context) -> Iterator[Change | Finding]:
     """The wraps, and the calls that go through them."""
     facts = context.facts
-    for found in facts.trained_methods:
-        model = TrainedModel(frozenset((found.start.module,)) if found.start.module is not None else frozenset(), frozenset())
-        name, inside = found.start.what, found.start.what.rpartition(".")[0]
+    for trained in facts.trained_methods:
+        model = TrainedModel(frozenset((trained.start.module,)) if trained.start.module is not None else frozenset(), frozenset())
+        name, inside = trained.start.what, trained.start.what.rpartition(".")[0]
         attributes = frozenset(n.attr for n in context.tree.of(ast.Attribute))
-        own = FreshName(("loss_of", "loss_through_ddp"), found.start.after, avoid=attributes)
+        own = FreshName(("loss_of", "loss_through_ddp"), trained.start.after, avoid=attributes)
         loss = f"{inside}.{own}" if inside else str(own)
-        rests = ", find_unused_parameters=True" if found.partly or unused.unused(context, model) else ""
+        rests = ", find_unused_parameters=True" if trained.partly or unused.unused(context, model) else ""
         inner = f"{context.names['training_loss']}({name})"
         code = f"{loss} = {context.wrapper(inner, name, rests)}"
         if batch_norm.sync(context, model):
             code = batch_norm.converted(context, name) + code
         yield Change(
             CODE,
-            f"the wrapper averages the gradients of what its forward runs: `{found.method}`, through which the model is trained",
+            f"the wrapper averages the gradients of what its forward runs: `{trained.method}`, through which the model is trained",
             context.tree.shown,
-            found.start.after,
-            (InsertAfter(found.start.after, code, (own,)), *(Replace(site.func, loss) for site in found.sites)),
+            trained.start.after,
+            (InsertAfter(trained.start.after, code, (own,)), *(Replace(site.func, loss) for site in trained.sites)),
             context.wrapper_imports,
             discharges=tuple(Obligation("gradients", node) for node in _backwards(context, model)),
-            needs=("training_loss", f"method:{found.method}"),
+            needs=("training_loss", f"method:{trained.method}"),
         )
-        yield from batch_norm.findings(context, model, found.start.after)
+        yield from batch_norm.findings(context, model, trained.start.after)
 
 
 def _backwards(context: Context, model: TrainedModel) -> Iterator[ast.AST]:

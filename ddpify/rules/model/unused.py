@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
 from ddpify.facts.model import Call, New, Obj
+from ddpify.facts.tree import is_number, walked
 from ddpify.facts.used_parameters import Uses
 from ddpify.rules.context import Context
 
@@ -19,54 +21,59 @@ def unused(context: Context, model: TrainedModel) -> bool:
         return asked == "on"
     if any(_without_pooler(context, obj) for obj in model.objs if isinstance(obj, New)):
         return True
-    return any(_at_rest(context, model, loop) or _dropped(context, model, loop) for loop in context.facts.loops) or any(
+    return any(_leaves_out(context, model, loop) or _leaves_out_outputs(model, loop) for loop in context.facts.loops) or any(
         _conditional(context, node) for node in model.forwards
     )
 
 
 def chosen(context: Context, model: TrainedModel) -> bool:
     """Whether the forward chooses the parts that it uses."""
-    return any(_at_rest(context, model, loop, True) for loop in context.facts.loops)
+    run = context.facts.before.run
+    left_out = (each for loop in context.facts.loops for each in _left_out(context, model, loop))
+    return any(
+        part not in uses.by_condition and (part in run or getattr(part, "path", "") == "torch.nn.Parameter") for _, part, uses in left_out
+    )
 
 
-def _at_rest(context: Context, model: TrainedModel, loop: TrainingLoop, by_choice: bool = False) -> bool:
-    """Whether a part of the model may be left out by the forwards that a backward goes back through; `by_choice`: under a condition."""
+def _leaves_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
+    """Whether a part of the model may be left out by the forwards that a backward goes back through."""
+    return any(not (part in uses.by_condition and uses.held.optional(part, obj)) for obj, part, uses in _left_out(context, model, loop))
+
+
+def _left_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> Iterator[tuple[Obj, Obj, Uses]]:
+    """The parts that forwards leave out which a backward goes back through: each with its module, and with what is known of the uses."""
     run = context.facts.before
-    forwards: dict[Obj, dict[ast.AST, list[Call]]] = {}
+    forwards: dict[Obj, list[list[Call]]] = {}
     for obj, node in loop.loss.of_kind("forward"):
         calls = [c for c in run.calls(node) if not c.no_grad]
         if obj in model.objs and calls:
-            forwards.setdefault(obj, {})[node] = calls
-    for obj, nodes in forwards.items():
+            forwards.setdefault(obj, []).append(calls)
+    for obj, several in forwards.items():
         uses = Uses(run)
-        parts = uses.parts(obj)
-        if not parts:
-            continue
-        found = [uses.forward(obj, calls) for calls in nodes.values()]
-        tests = {tuple(id(t) for t, _ in c.tests) for calls in nodes.values() for c in calls}
-        if len(tests) == 1:  # all of them run before the backward
-            found = [frozenset().union(*found)]
-        left = parts - found[0].intersection(*found[1:])
-        used = [p for p in left if p in run.run or getattr(p, "path", "") == "torch.nn.Parameter"]
-        if by_choice and any(p not in uses.by_condition for p in used):
-            return True
-        if not by_choice and any(not (p in uses.by_condition and uses.optional(p, obj)) for p in left):
-            return True
-    return False
+        if parts := uses.held.parts(obj):
+            used = [uses.forward(obj, calls) for calls in several]
+            tests = {tuple(id(t) for t, _ in c.tests) for calls in several for c in calls}
+            if len(tests) == 1:  # all of them run before the backward
+                used = [frozenset().union(*used)]
+            yield from ((obj, part, uses) for part in parts - used[0].intersection(*used[1:]))
 
 
 def _without_pooler(context: Context, obj: New) -> bool:
     """Whether a model takes the states of an encoder of the transformers library, and leaves out what its last layer makes of the first."""
-    encoders = [o for o in context.facts.before.parts(obj) if isinstance(o, New) and o.path.startswith("transformers.")]
+    run = context.facts.before
+    encoders = [o for o in run.parts(obj) if isinstance(o, New) and o.path.startswith("transformers.")]
     pooled = [o for o in encoders if o.path.split(".")[1] in _POOLING]
-    if obj.cls is None or not pooled:
-        return False
-    if any("add_pooling_layer" in c.keywords for o in pooled for c in context.facts.before.calls(o.node)):
-        return False
-    nodes = list(ast.walk(obj.cls.node))
-    second = any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant) and n.slice.value == 1 for n in nodes)
-    unpacked = any(isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple) and isinstance(n.value, ast.Call) for n in nodes)
-    return not second and not unpacked and not any(isinstance(n, ast.Attribute) and n.attr == "pooler_output" for n in nodes)
+    asked = any("add_pooling_layer" in c.keywords for o in pooled for c in run.calls(o.node))
+    return obj.cls is not None and bool(pooled) and not asked and not any(map(_may_take_pooled, walked(obj.cls.node)))
+
+
+def _may_take_pooled(node: ast.AST) -> bool:
+    """Whether a node may take the second output of an encoder: by its index, its name, or its place in a tuple."""
+    if isinstance(node, ast.Subscript):
+        return is_number(node.slice, 1)
+    if isinstance(node, ast.Assign):
+        return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Call)
+    return isinstance(node, ast.Attribute) and node.attr == "pooler_output"
 
 
 def _conditional(context: Context, node: ast.AST) -> bool:
@@ -93,7 +100,7 @@ def _conditional(context: Context, node: ast.AST) -> bool:
     return False
 
 
-def _dropped(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
+def _leaves_out_outputs(model: TrainedModel, loop: TrainingLoop) -> bool:
     """Whether parts of the model only lead to outputs that a backward does not start from."""
     reached: dict[object, set[object]] = {}
     outputs: dict[object, dict[object, frozenset[object]]] = {}

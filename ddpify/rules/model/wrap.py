@@ -93,13 +93,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         if model.wrap is None:
             first = min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
-            yield context.manual(
-                CODE,
-                first,
-                "no place was found where wrapping the model reaches this forward and nothing else",
-                "wrap the model after its last change: model = DistributedDataParallel(model, device_ids=[local_rank])",
-                discharged,
-            )
+            why = "no place was found where wrapping the model reaches this forward and nothing else"
+            fix = "wrap the model after its last change: model = DistributedDataParallel(model, device_ids=[local_rank])"
+            yield context.manual(CODE, first, why, fix, discharged)
             continue
         statement, target = model.wrap
         text = ast.unparse(target)
@@ -162,9 +158,6 @@ def _unseen(context: Context) -> Iterator[Finding]:
             if obj is None
             else "parameters of a module whose forward does not lead to a backward call seen"
         )
-        yield context.manual(
-            CODE,
-            optimizer.node,
-            f"this optimizer moves {what}: their gradients would differ between ranks",
-            "average them before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size",
-        )
+        why = f"this optimizer moves {what}: their gradients would differ between ranks"
+        fix = "average them before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size"
+        yield context.manual(CODE, optimizer.node, why, fix)

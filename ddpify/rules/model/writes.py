@@ -67,10 +67,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for call in context.facts.after.trace.calls:
         if call.node in seen or not any(loop.node in context.facts.training_loops for loop in call.loops):
             continue
-        found = _in_place(context, call) or _by_unknown(context, call)
-        if found is not None:
+        item = _in_place(context, call) or _by_unknown(context, call)
+        if item is not None:
             seen.add(call.node)
-            yield found
+            yield item
 
 
 def _in_place(context: Context, call: Call) -> Change | Finding | None:
@@ -79,14 +79,14 @@ def _in_place(context: Context, call: Call) -> Change | Finding | None:
         return None
     run = context.facts.after
     given = [*call.node.args, *(k.value for k in call.node.keywords)]
-    own = {node: found for node in given if (found := unknown.names(context, run.value(node)))}
-    if not own:
+    unknowns = {node: functions for node in given if (functions := unknown.names(context, run.value(node)))}
+    if not unknowns:
         return None
-    names = sorted({name for found in own.values() for name in found})
+    names = sorted({name for functions in unknowns.values() for name in functions})
     if not context.facts.is_edited(call.node):
         why = f"{unknown.listed(names)} may give each rank something else, and the parameters that it is written to drift apart"
         return context.manual(CODE, call.node, why, unknown.say(names))
-    edits = tuple(Replace(node, f"{context.names['same_on_all_ranks']}({{0}})", (node,)) for node in own)
+    edits = tuple(Replace(node, f"{context.names['same_on_all_ranks']}({{0}})", (node,)) for node in unknowns)
     why = unknown.followed(names)
     return Change(CODE, why, context.tree.shown, call.node, edits, level=Safety.NOTE, needs=("same_on_all_ranks",))
 
@@ -102,7 +102,7 @@ def _by_unknown(context: Context, call: Call) -> Finding | None:
         paths += [f"{inner}.{method.name}"] if inner else []
     known = context.facts.project.placements
     names = sorted(p for p in paths if sources.source(p) == "unknown" and p not in known)
-    if not names or guards_of(context).by_rank_zero(call):
+    if not names or guards_of(context).guarded_call(call.node, call.stack):
         return None
     why = f"{unknown.listed(names)} is handed the model while it trains; if it writes to it, the ranks' parameters drift apart"
     return context.manual(CODE, call.node, why, unknown.say(names), level=Safety.REVIEW)

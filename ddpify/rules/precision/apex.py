@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import InsertAfter
 from ddpify.facts import averaged, library
 from ddpify.facts.initialize import Nowhere, Site, Target
-from ddpify.facts.model import Call, Method, New
+from ddpify.facts.model import Call, New
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
@@ -70,7 +70,8 @@ EXAMPLES: tuple[Example, ...] = (
 
 IMPORT = "from apex import amp"
 AVERAGED = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
-_HOOKS = ("register_hook", "register_full_backward_hook", "register_backward_hook", "register_post_accumulate_grad_hook")
+_SCALED = "with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()"
+_USE_TORCH = "use --amp torch or --amp torch-bf16"
 
 
 def changes(context: Context) -> Iterator[Change | Finding]:
@@ -137,36 +138,53 @@ def _initialize_argument(targets: tuple[Target, ...]) -> str:
 
 def obstacles(context: Context, every: list[Backward]) -> Iterator[Finding]:
     """What amp cannot go through."""
-    facts, run, level = context.facts, context.facts.after, context.options.level
-    site, steps, names = context.amp, existing.steps(context), backward_optimizers.Names(context)
+    yield from _no_site(context, every)
+    yield from _not_scaled(context, every)
+    yield from _by_calls(context, every)
+    yield from _rewritten(context, context.amp if isinstance(context.amp, Site) else None)
+    if context.options.level == "O2":
+        yield from looked_at(context, every)
+
+
+def _no_site(context: Context, every: list[Backward]) -> Iterator[Finding]:
+    """Why there is no place where amp can be initialised."""
+    site, call = context.amp, _initialize(context.options.level)
     if isinstance(site, Nowhere):
-        yield context.manual(CODE, site.node, site.why, _initialize(level))
+        yield context.manual(CODE, site.node, site.why, call)
     elif site is None:
-        yield context.manual(CODE, every[0].call.node, "no optimizer was seen to move what is trained here", _initialize(level))
-    elif not facts.is_edited(site.after):
-        yield context.manual(CODE, site.after, "models and optimizers are made in another module", f"after this line: {_initialize(level)}")
+        yield context.manual(CODE, every[0].call.node, "no optimizer was seen to move what is trained here", call)
+    elif not context.facts.is_edited(site.after):
+        yield context.manual(CODE, site.after, "models and optimizers are made in another module", f"after this line: {call}")
+
+
+def _not_scaled(context: Context, every: list[Backward]) -> Iterator[Finding]:
+    """Losses that cannot be scaled, and steps that apex does not take."""
+    steps, names = existing.steps(context), backward_optimizers.Names(context)
     for node in dict.fromkeys(b.call.node for b in every):
         if why := _backward_obstacle(context, node, names, [b for b in every if b.call.node is node], steps):
-            yield context.manual(CODE, node, why, _scaled())
-    for step in {s.node: s for s in steps}.values():
-        if step.node.args or step.node.keywords:
-            yield context.manual(CODE, step.node, "apex does not step an optimizer that is given a closure", _torch())
+            yield context.manual(CODE, node, why, _SCALED)
+    for node in dict.fromkeys(s.node for s in steps):
+        if node.args or node.keywords:
+            yield context.manual(CODE, node, "apex does not step an optimizer that is given a closure", _USE_TORCH)
+
+
+def _by_calls(context: Context, every: list[Backward]) -> Iterator[Finding]:
+    """Calls that work on gradients or models beside amp."""
+    facts, run, level = context.facts, context.facts.after, context.options.level
     if level != "O0":
-        for node in dict.fromkeys(c.node for c in run.trace.calls if c.method in _HOOKS):
-            yield context.manual(CODE, node, "this hook is given gradients that are scaled", _torch())
-        for node in dict.fromkeys(c.node for c in run.trace.calls if existing.GRAD in c.func.paths()):
-            yield context.manual(CODE, node, "what autograd.grad gives is not scaled, and small gradients become zero in float16", _torch())
+        for node in existing.gradient_hooks(context):
+            yield context.manual(CODE, node, "this hook is given gradients that are scaled", _USE_TORCH)
+        for node in dict.fromkeys(c.node for c in run.calls_of(existing.GRAD)):
+            why = "what autograd.grad gives is not scaled, and small gradients become zero in float16"
+            yield context.manual(CODE, node, why, _USE_TORCH)
     if facts.averaged or any(averaged.CALL in c.method for c in run.trace.calls):
-        yield context.manual(CODE, every[0].call.node, AVERAGED, _torch())
-    for call in run.trace.calls:
-        if call.method == "half" and not call.no_grad and any(o in m.objs for m in facts.models for o in run.unwrap(call.receiver)):
+        yield context.manual(CODE, every[0].call.node, AVERAGED, _USE_TORCH)
+    for call in run.calls_named("half"):
+        if not call.no_grad and facts.model_of(call.receiver) is not None:
             yield context.manual(CODE, call.node, "apex makes models float16 by itself, and refuses those that are", "take .half() out")
-        elif "torch.compile" in call.func.paths() and level == "O1":
-            why = "apex replaces torch's functions by its own while it runs: what was compiled may go past them"
-            yield context.manual(CODE, call.node, why, "look at a profile, or use --amp torch", level=Safety.REVIEW)
-    yield from _rewritten(context, site if isinstance(site, Site) else None)
-    if level == "O2":
-        yield from looked_at(context, every)
+    for call in run.calls_of("torch.compile") if level == "O1" else ():
+        why = "apex replaces torch's functions by its own while it runs: what was compiled may go past them"
+        yield context.manual(CODE, call.node, why, "look at a profile, or use --amp torch", level=Safety.REVIEW)
 
 
 def _backward_obstacle(context: Context, node: ast.Call, names: backward_optimizers.Names, mine: list[Backward], steps: list[Call]) -> str:
@@ -177,7 +195,7 @@ def _backward_obstacle(context: Context, node: ast.Call, names: backward_optimiz
         return "this backward call is made in another module"
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         return "this backward call is no statement of its own"
-    if any(isinstance(o, Method) and isinstance(o.of, New) for c in facts.after.calls(node) for o in c.func.objs):
+    if existing.is_unseen_method(context, node):
         return "what this backward call does with the loss was not seen"
     optimizers = frozenset[New]().union(*(backward_optimizers.optimizers(context, b, steps) for b in mine))
     if not names.at(node, optimizers):
@@ -202,9 +220,9 @@ def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
         why = "at this level apex casts what goes through a model's forward: this method would be given float32"
         yield context.manual(CODE, through.sites[0], why, "use apex-O1")
     for call in run.trace.calls:
-        copies = any(p in ("copy.deepcopy", "copy.copy") for p in call.func.paths())
+        copies = call.func.paths() & {"copy.deepcopy", "copy.copy"}
         late = site is not None and min(c.order for c in facts.before.calls(call.node) or [call]) > site.event[0]
-        if copies and late and any(o in m.objs for v in call.args for o in run.unwrap(v) for m in facts.models):
+        if copies and late and any(facts.model_of(value) is not None for value in call.args):
             why = "apex has replaced the model's forward by then: the copy would run the model's own"
             yield context.manual(CODE, call.node, why, "copy it before amp.initialize, or use apex-O1")
 
@@ -222,11 +240,3 @@ def looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
 
 def _initialize(level: str) -> str:
     return f'model, optimizer = amp.initialize(model, optimizer, opt_level="{level}")  # lists of several; before models are wrapped'
-
-
-def _scaled() -> str:
-    return "with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()"
-
-
-def _torch() -> str:
-    return "use --amp torch or --amp torch-bf16"

@@ -39,9 +39,7 @@ _WRAPPER_ONLY = (
 def parts(context: Context, out: Out) -> None:
     """Replace what torch has as well; note what it has not."""
     tree, run = context.tree, context.facts.before
-    for node in tree.nodes():
-        if not isinstance(node, ast.Call):
-            continue
+    for node in tree.of(ast.Call):
         path = next((p for p in run.value(node.func).paths() if p.startswith("apex.") and not p.startswith("apex.amp.")), "")
         name = path.rpartition(".")[2]
         asked = (path.startswith("apex.parallel.") and context.options.apex_ddp) or (name == "FusedAdam" and context.options.fused_adam)

@@ -92,8 +92,7 @@ _WHY = "forward and loss in half precision; backward and the update stay outside
 
 def changes(context: Context) -> Iterator[Change | Finding]:
     """The autocasts, and the forwards that none is put around."""
-    amp = context.options.amp
-    if amp not in ("torch", "torch-bf16"):
+    if context.options.amp not in ("torch", "torch-bf16"):
         return
     every = existing.backwards(context)
     done = [b for b in every if any(existing.covered(context, f) for f in b.forwards)]
@@ -101,23 +100,15 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     if done and todo:
         yield from _partly(context, todo)
         return
-    yield from _elsewhere(context, todo)
-    for backward in todo if not existing.autocasts(context) else ():
-        if not backward.forwards:
-            yield _by_hand(context, backward.call)
-    if amp == "torch" and not any(existing.scaled(b.loss) for b in every) and any(scaler.obstacles(context)):
-        return  # float16 without a scaler would train, and badly
+    yield from _without_forwards(context, todo)
+    if _lacks_scaler(context, every):
+        return
     found = region.find_regions(context, [b for b in todo if context.facts.is_edited(b.call.node)])
     for first, last in found.runs:
         if away(context, first):
             yield _by_hand(context, context.facts.after.calls(todo[0].call.node)[0], first)
-            continue
-        head, needs = cast(context, first)
-        edits: tuple[Edit, ...] = (Within(first, last, f"with {head}"),)
-        if (penalty := found.penalties.get(first)) is not None:
-            name = FreshName(("penalty", "grad_penalty"), penalty)
-            edits += (InsertBefore(first, f"{name} = {{0}}", (penalty,), (name,)), Replace(penalty, str(name)))
-        yield Change(CODE, _WHY, context.tree.shown, first, edits, ("import torch",), needs=needs)
+        else:
+            yield _around(context, first, last, found.penalties.get(first))
     for backward in found.joined:
         yield _apart(context, backward)
     yield from _unsafe(context, found)
@@ -125,6 +116,31 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         yield Change(CODE, "numpy has no half precision to compute with", context.tree.shown, edit.node, (edit,))
     for call in found.missed:
         yield _by_hand(context, call)
+
+
+def _without_forwards(context: Context, todo: list[Backward]) -> Iterator[Finding]:
+    """Backward calls in modules that are not edited, and those whose forwards were not seen."""
+    casts = existing.autocasts(context)
+    for backward in todo:
+        if not context.facts.is_edited(backward.call.node):
+            yield _by_hand(context, backward.call)
+        if not casts and not backward.forwards:
+            yield _by_hand(context, backward.call)
+
+
+def _lacks_scaler(context: Context, every: list[Backward]) -> bool:
+    """Whether float16 would train without a scaler, and badly."""
+    return context.options.amp == "torch" and not any(existing.scaled(b.loss) for b in every) and any(scaler.obstacles(context))
+
+
+def _around(context: Context, first: ast.stmt, last: ast.stmt, penalty: ast.expr | None) -> Change:
+    """An autocast around some statements; a `penalty` in them, which differentiates by itself, is computed before."""
+    head, needs = cast(context, first)
+    edits: tuple[Edit, ...] = (Within(first, last, f"with {head}"),)
+    if penalty is not None:
+        name = FreshName(("penalty", "grad_penalty"), penalty)
+        edits += (InsertBefore(first, f"{name} = {{0}}", (penalty,), (name,)), Replace(penalty, str(name)))
+    return Change(CODE, _WHY, context.tree.shown, first, edits, ("import torch",), needs=needs)
 
 
 def cast(context: Context, node: ast.AST, enabled: bool = True) -> tuple[str, tuple[str, ...]]:
@@ -179,7 +195,7 @@ def _unsafe(context: Context, found: Regions) -> Iterator[Change | Finding]:
         edits: list[Edit] = [
             Replace(a, f"{names[lifted.index(a)]}.float()" if a in lifted else "{0}.float()", () if a in lifted else (a,))
             for a in region.arguments(call)
-            if a in lifted or _half(context, call, a)
+            if a in lifted or _half(context, a)
         ]
         head, needs = cast(context, statement, not within)
         holes = [f"{name} = {{{i}}}" for i, name in enumerate(names[: len(lifted)])]
@@ -193,15 +209,9 @@ def _unsafe(context: Context, found: Regions) -> Iterator[Change | Finding]:
             yield Change(CODE, why, tree.shown, call.node, tuple(edits), ("import torch",) if lifted or within else (), needs=needs)
 
 
-def _half(context: Context, call: Call, argument: ast.expr) -> bool:
+def _half(context: Context, argument: ast.expr) -> bool:
     """Whether an argument comes from a forward."""
     return bool(context.facts.after.value(argument).of_kind("forward"))
-
-
-def _elsewhere(context: Context, todo: list[Backward]) -> Iterator[Finding]:
-    for backward in todo:
-        if not context.facts.is_edited(backward.call.node):
-            yield _by_hand(context, backward.call)
 
 
 def away(context: Context, node: ast.AST) -> bool:

@@ -7,7 +7,8 @@ import ast
 from ddpify.edits import AddParameter, Edit, SetArgument
 from ddpify.facts import averaged
 from ddpify.facts.model import Call, New, Part
-from ddpify.facts.tree import own_nodes
+from ddpify.facts.runs import place_of
+from ddpify.facts.tree import names_stored, own_nodes, walked
 from ddpify.rules.context import Context
 from ddpify.rules.precision import scaler_scope
 from ddpify.rules.precision.existing import Backward
@@ -57,21 +58,23 @@ class Names:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.edits: list[Edit] = []
-        self.given: dict[tuple[ast.AST, New], str] = {}
+        self.parameters: dict[tuple[ast.AST, New], str] = {}
 
     def at(self, node: ast.AST, wanted: frozenset[New]) -> str:
         """An expression for one optimizer, or a list of several; empty where there is none."""
         whole = self._seen(node, wanted) if len(wanted) > 1 else ""
         if whole:
             return whole
-        parts = [self._one(node, o) for o in sorted(wanted, key=lambda o: getattr(o.node, "lineno", 0))]
+        parts = [self._one(node, o) for o in sorted(wanted, key=place_of)]
         if not parts or not all(parts):
             return ""
         distinct = list(dict.fromkeys(parts))
         return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
     def _one(self, node: ast.AST, optimizer: New, depth: int = 0) -> str:
-        return self._seen(node, frozenset((optimizer,))) or self._attribute_with(node, optimizer) or self._handed(node, optimizer, depth)
+        """The name of one optimizer at a place: one that is there, or a parameter that is added; empty where there is none."""
+        known = self._seen(node, frozenset((optimizer,))) or self._own_attribute(node, optimizer) or self._module_name(node, optimizer)
+        return known or self._parameter(node, optimizer, depth)
 
     def _seen(self, node: ast.AST, wanted: frozenset[New]) -> str:
         """What the function around a node calls an optimizer, or all of several: alone or in a list."""
@@ -83,8 +86,8 @@ class Names:
                 continue
             value = run.value(n)
             lists = [o for o in value.instances() if o.path == "list"]
-            held = run.attribute(lists[0], "[]").objs if len(lists) == 1 == len(value.objs) else value.objs
-            if held == wanted and bool(lists) == (len(wanted) > 1):
+            optimizers = run.attribute(lists[0], "[]").objs if len(lists) == 1 == len(value.objs) else value.objs
+            if optimizers == wanted and bool(lists) == (len(wanted) > 1):
                 return _text(n)
             within = [
                 name
@@ -99,48 +102,49 @@ class Names:
             inside = inside or (f"{_text(n)}.{within[0]}" if within else "")
         return inside
 
-    def _attribute_with(self, node: ast.AST, optimizer: New) -> str:
-        """The attribute of the method's own object that holds an optimizer, or the module's name for it."""
+    def _own_attribute(self, node: ast.AST, optimizer: New) -> str:
+        """The attribute of the method's own object that holds an optimizer."""
         tree, run = self.context.facts.tree_of(node), self.context.facts.after
         function = tree.function(node)
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.args.args:
-            first = function.args.args[0]
-            if isinstance(tree.parent[function], ast.ClassDef):
-                for owner in run.value(first).instances():
-                    for name, value in run.of(owner).items():
-                        if value.objs == {optimizer} and name.isidentifier():
-                            return f"{first.arg}.{name}"
-        bound = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        bound |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
-        for statement in tree.root.body if not isinstance(function, ast.Module) else ():
-            for n in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and run.value(n).objs == {optimizer} and n.id not in bound:
-                    return n.id
-        return ""
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not function.args.args:
+            return ""
+        own, is_method = function.args.args[0], isinstance(tree.parent[function], ast.ClassDef)
+        attributes = (pair for owner in run.value(own).instances() if is_method for pair in run.of(owner).items())
+        return next((f"{own.arg}.{name}" for name, value in attributes if value.objs == {optimizer} and name.isidentifier()), "")
 
-    def _handed(self, node: ast.AST, optimizer: New, depth: int = 0) -> str:
-        """A parameter of the function around a node that is given the optimizer, by the calls of the function."""
-        context, function = self.context, self.context.facts.tree_of(node).function(node)
+    def _module_name(self, node: ast.AST, optimizer: New) -> str:
+        """The module's name for an optimizer, where a function sees it."""
+        tree, run = self.context.facts.tree_of(node), self.context.facts.after
+        function = tree.function(node)
+        if isinstance(function, ast.Module):
+            return ""
+        bound = [n for statement in tree.root.body if isinstance(statement, ast.Assign) for n in names_stored(statement)]
+        hidden = {n.id for n in names_stored(function)} | {n.arg for n in walked(function) if isinstance(n, ast.arg)}
+        return next((n.id for n in bound if run.value(n).objs == {optimizer} and n.id not in hidden), "")
+
+    def _parameter(self, node: ast.AST, optimizer: New, depth: int) -> str:
+        """A parameter of the function around a node that is given the optimizer, by the calls of the function; empty where it cannot be."""
+        function = self.context.facts.tree_of(node).function(node)
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or depth > 4:
             return ""
-        if (function, optimizer) in self.given:
-            return self.given[function, optimizer]
+        if (function, optimizer) not in self.parameters and (name := self._add_parameter(function, optimizer, depth)):
+            self.parameters[function, optimizer] = name
+        return self.parameters.get((function, optimizer), "")
+
+    def _add_parameter(self, function: scaler_scope.Function, optimizer: New, depth: int) -> str:
+        """Pass the optimizer to a function by all of its calls: the new parameter's name; empty where that cannot be."""
+        context = self.context
         if not context.facts.is_edited(function) or not scaler_scope.is_only_called(context, function):
             return ""
-        taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | {
-            n.arg for n in ast.walk(function) if isinstance(n, ast.arg)
-        }
         calls = scaler_scope.calls(context, function)
-        texts = [self._one(call, optimizer, depth + 1) for call in calls if context.facts.is_edited(call)]
-        if not calls or len(texts) < len(calls) or not all(texts):
-            return ""
-        usual = [t for t in texts if t.isidentifier()]
-        name = next((n for n in (*usual, "optimizer", "amp_optimizer") if n not in taken), "")
-        if not name:
+        texts = [self._one(call, optimizer, depth + 1) if context.facts.is_edited(call) else "" for call in calls]
+        names = {n.id for n in walked(function) if isinstance(n, ast.Name)} | {n.arg for n in walked(function) if isinstance(n, ast.arg)}
+        usual = [text for text in texts if text.isidentifier()]
+        name = next((n for n in (*usual, "optimizer", "amp_optimizer") if n not in names), "")
+        if not name or not texts or not all(texts):
             return ""
         self.edits += [SetArgument(call, name, text) for call, text in zip(calls, texts, strict=True)]
         self.edits.append(AddParameter(function, name))
-        self.given[function, optimizer] = name
         return name
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import loss_of
 from ddpify.facts.library import AUTOCASTS, SCALERS
-from ddpify.facts.model import Call, New, Value
+from ddpify.facts.model import Call, Method, New, Value
 from ddpify.facts.tree import Tree
 from ddpify.records import dataclass
 from ddpify.rules.context import Context, argument
 
 GRAD = "torch.autograd.grad"
+_HOOKS = ("register_hook", "register_full_backward_hook", "register_backward_hook", "register_post_accumulate_grad_hook")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +66,12 @@ def common(a: tuple[ast.AST, ...], b: tuple[ast.AST, ...]) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x is not y), min(len(a), len(b)))
 
 
+def gradient_hooks(context: Context) -> list[ast.Call]:
+    """The calls that have a function given the gradients of a tensor or a module."""
+    hooked = (c for c in context.facts.after.trace.calls if c.method in _HOOKS and not c.func.functions())
+    return list(dict.fromkeys(c.node for c in hooked))
+
+
 def autocasts(context: Context) -> list[ast.Call]:
     """The calls that make an autocast, in all files."""
     return _constructor_calls(context, AUTOCASTS)
@@ -113,6 +120,11 @@ def steps(context: Context) -> list[Call]:
     run = context.facts.after
     calls = (c for c in run.trace.calls if c.method == "step" and any(run.is_optimizer(o) for o in c.receiver.objs))
     return sorted(calls, key=lambda c: c.order)
+
+
+def is_unseen_method(context: Context, node: ast.Call) -> bool:
+    """Whether a call may be a method of an object that a library made: what it does with a loss was not seen."""
+    return any(isinstance(o, Method) and isinstance(o.of, New) for c in context.facts.after.calls(node) for o in c.func.objs)
 
 
 def trains(context: Context) -> frozenset[ast.AST]:

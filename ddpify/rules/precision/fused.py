@@ -45,7 +45,6 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _PLACES = ("params", "lr", "betas", "eps", "weight_decay", "amsgrad")
-_FUSED = "apex.optimizers.FusedAdam"
 
 
 def changes(context: Context) -> Iterator[Change | Finding]:
@@ -53,7 +52,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     if not context.options.fused_adam:
         return
     run = context.facts.after
-    for node in (n for n in context.tree.nodes() if isinstance(n, ast.Call)):
+    for node in context.tree.of(ast.Call):
         paths = run.value(node.func).paths()
         if paths not in ({"torch.optim.Adam"}, {"torch.optim.AdamW"}) or not any(o.node is node for o in context.facts.optimizers):
             continue

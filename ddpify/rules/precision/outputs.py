@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts.tree import last_name, walked
 from ddpify.rules.context import Context
 from ddpify.rules.precision.existing import Backward
 
@@ -27,21 +28,22 @@ def _is_half(context: Context, node: ast.expr, forwards: frozenset[ast.AST], dep
     """Whether an expression is an output, or computed from one, and neither an index, a truth value nor cast already."""
     if node in forwards:
         return True
-    if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in _NUMBERS or name in _WIDE:
-            return False
-        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        return any(_is_half(context, part, forwards, depth) for part in (*receiver, *node.args))
-    if isinstance(node, (ast.Attribute, ast.Subscript)):
-        return _is_half(context, node.value, forwards, depth)
-    if isinstance(node, ast.BinOp):
-        return any(_is_half(context, part, forwards, depth) for part in (node.left, node.right))
-    if not isinstance(node, ast.Name) or not depth:
-        return False
-    given = [
-        s.value
-        for s in ast.walk(context.tree.function(node))
-        if isinstance(s, ast.Assign) and any(isinstance(n, ast.Name) and n.id == node.id for t in s.targets for n in ast.walk(t))
-    ]
-    return bool(given) and all(_is_half(context, value, forwards, depth - 1) for value in given)
+    match node:
+        case ast.Call():
+            receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            parts = [] if last_name(node.func) in _NUMBERS | _WIDE else [*receiver, *node.args]
+            return any(_is_half(context, part, forwards, depth) for part in parts)
+        case ast.Attribute() | ast.Subscript():
+            return _is_half(context, node.value, forwards, depth)
+        case ast.BinOp():
+            return _is_half(context, node.left, forwards, depth) or _is_half(context, node.right, forwards, depth)
+        case ast.Name() if depth:
+            values = _assigned(context.tree.function(node), node.id)
+            return bool(values) and all(_is_half(context, value, forwards, depth - 1) for value in values)
+    return False
+
+
+def _assigned(function: ast.AST, name: str) -> list[ast.expr]:
+    """What a function assigns to a name, or to a part of it."""
+    statements = (s for s in walked(function) if isinstance(s, ast.Assign))
+    return [s.value for s in statements if any(isinstance(n, ast.Name) and n.id == name for t in s.targets for n in walked(t))]

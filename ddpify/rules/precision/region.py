@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.model import Call
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, calls_in
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 from ddpify.rules.precision import existing
 from ddpify.rules.precision.existing import Backward
 
-Block = tuple[ast.stmt, ...]
 UNSAFE = frozenset(("torch.nn.functional.binary_cross_entropy", "torch.binary_cross_entropy"))
 _FILLS = ("append", "extend", "insert", "update", "add")
 UNSAFE_MODULE = "torch.nn.BCELoss"
@@ -168,7 +167,7 @@ class _Slice:
 
     def _trimmed(self, run: list[ast.stmt], relevant: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
         inside = [i for i, s in enumerate(run) if s in relevant]
-        if any(isinstance(n, ast.Call) for i in inside for n in ast.walk(run[i])):  # sums of losses are float32 already
+        if any(calls_in(run[i]) for i in inside):  # sums of losses are float32 already
             yield run[inside[0] : inside[-1] + 1]
 
     def _penalty(self, s: ast.stmt) -> ast.Call | None:
@@ -176,7 +175,7 @@ class _Slice:
         if not isinstance(s, (ast.Assign, ast.AugAssign)) or isinstance(s.value, ast.Call):
             return None
         grads = [c for c in self.context.facts.after.trace.calls if existing.GRAD in c.func.paths()]
-        found = [n for n in ast.walk(s) if isinstance(n, ast.Call) and any(n is c.node or n in c.stack for c in grads)]
+        found = [n for n in calls_in(s) if any(n is c.node or n in c.stack for c in grads)]
         only = found[0] if found else None
         rest = set(ast.walk(s)) - (set(ast.walk(only)) if only is not None else set())
         return only if only is not None and not rest & self.breaks else None

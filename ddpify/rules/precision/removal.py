@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 from ddpify.edits import Drop, DropArgument, DropEntry, Replace, Unwrap
 from ddpify.facts import averaged, library
-from ddpify.facts.model import Method, New
-from ddpify.facts.tree import own_nodes, same, structure
+from ddpify.facts.model import Method, New, Value
+from ddpify.facts.tree import inside, own_nodes, same, structure, walked
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
@@ -101,9 +101,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
 
 def _apex(context: Context, out: Out) -> None:
     tree, run = context.tree, context.facts.before
-    for node in tree.nodes():
-        if not isinstance(node, ast.Call):
-            continue
+    for node in tree.of(ast.Call):
         paths = run.value(node.func).paths()
         name = next((p.removeprefix("apex.amp.") for p in paths if p.startswith("apex.amp.")), "")
         if not name:
@@ -155,7 +153,8 @@ def _initialized(context: Context, out: Out, node: ast.Call) -> None:
 
 
 def _is_constant(node: ast.expr | None, value: object) -> bool:
-    return isinstance(node, ast.Constant) and node.value == value
+    """Whether an expression is this value, written out."""
+    return isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value
 
 
 def _returned_in_place(target: ast.expr, given: list[ast.expr]) -> bool:
@@ -201,14 +200,14 @@ def _parameters(context: Context, node: ast.Call) -> str:
 def _saved(context: Context, out: Out, node: ast.expr) -> None:
     """A state in a checkpoint."""
     tree = context.tree
-    held: ast.AST = node
-    choice = tree.parent[held]
+    state: ast.AST = node
+    choice = tree.parent[state]
     if isinstance(choice, ast.IfExp):  # `... if args.fp16 else None`
-        held = choice
+        state = choice
         _flag(out, choice.test)
-    parent = tree.parent[held]
-    if isinstance(parent, ast.Dict) and held in parent.values:
-        out.edits.append(DropEntry(parent, parent.values.index(held)))
+    parent = tree.parent[state]
+    if isinstance(parent, ast.Dict) and state in parent.values:
+        out.edits.append(DropEntry(parent, parent.values.index(state)))
     elif isinstance(parent, ast.keyword) and parent.arg and isinstance(call := tree.parent[parent], ast.Call):
         out.edits.append(DropArgument(call, parent.arg))
     elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript):
@@ -228,9 +227,9 @@ def _dropped(context: Context, out: Out, node: ast.Call) -> None:
 def _collapsed(context: Context, out: Out) -> None:
     """`if args.fp16:` with and without amp, both sides of which are now the same."""
     tree = context.tree
-    for node in tree.nodes():
-        inside = {n for s in node.body for n in ast.walk(s)} if isinstance(node, ast.If) and node.orelse else set()
-        if not isinstance(node, ast.If) or not any(e.node in inside for e in out.edits):
+    for node in tree.of(ast.If):
+        branch = {n for s in node.body for n in walked(s)} if node.orelse else set()
+        if not any(e.node in branch for e in out.edits):
             continue
         copies = [_WithoutAmp(out, statement) for statement in node.body]
         ours = [s for plain in copies for s in _statements(plain.visit(plain.copy))]
@@ -265,16 +264,18 @@ class _WithoutAmp(ast.NodeTransformer):
 def _imports(context: Context, out: Out, *homes: str) -> None:
     """Imports of some modules of which nothing is left."""
     tree, run = context.tree, context.facts.before
-    gone = {n for e in out.edits if isinstance(e, (Replace, DropArgument)) for n in ast.walk(e.node)} | out.handled
-    gone |= {n for s in out.gone for n in ast.walk(s)}
-    for statement in tree.nodes():
-        if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not _is_of(statement, homes):
-            continue
+    removed: list[ast.AST] = [e.node for e in out.edits if isinstance(e, (Replace, DropArgument))]
+    gone = out.handled.union(*map(walked, (*removed, *out.gone)))
+    statements: list[ast.Import | ast.ImportFrom] = [*tree.of(ast.Import), *tree.of(ast.ImportFrom)]
+    for statement in statements:
         bound = {(a.asname or a.name).partition(".")[0] for a in statement.names}
-        reads = [n for n in tree.nodes() if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in bound]
-        rest = [n for n in reads if n not in gone and any(p.startswith(homes) for p in run.value(n).paths())]
-        if not rest and reads:
+        reads = [n for n in tree.of(ast.Name) if isinstance(n.ctx, ast.Load) and n.id in bound]
+        if reads and _is_of(statement, homes) and all(n in gone or not _is_path(run.value(n), homes) for n in reads):
             out.gone.add(statement)
+
+
+def _is_path(value: Value, homes: tuple[str, ...]) -> bool:
+    return any(path.startswith(homes) for path in value.paths())
 
 
 def _is_of(statement: ast.Import | ast.ImportFrom, homes: tuple[str, ...]) -> bool:
@@ -288,42 +289,58 @@ def _is_of(statement: ast.Import | ast.ImportFrom, homes: tuple[str, ...]) -> bo
 
 
 def _torch(context: Context, out: Out) -> None:
-    tree, run = context.tree, context.facts.before
     casts, scalers = existing.autocasts(context), existing.scalers(context)
-    for node in (*casts, *scalers):
-        out.places.append(node)
-        if not context.facts.is_edited(node):
-            out.to_do.append((node, "mixed precision in another module is left as it is", "take it out there"))
-            continue
-        dtype = argument(node, 1, "dtype")
-        if dtype is not None and "torch.bfloat16" in run.value(dtype).paths():
-            out.to_do.append((node, "apex has no bfloat16", "keep torch's: --amp torch-bf16"))
-            continue
-        enabled = argument(node, 5 if node in scalers else 2, "enabled")
-        if enabled is not None and not isinstance(enabled, ast.Constant) and not switch.asks_for_gpu(context, enabled):
-            _flag(out, enabled)
-        statement = tree.statement(node)
-        if node in casts and isinstance(statement, ast.With) and len(statement.items) == 1 and statement.items[0].context_expr is node:
-            if isinstance(enabled, ast.Constant) and enabled.value is False and context.options.level == "O1":
-                out.edits.append(Replace(node, "amp.disable_casts()"))
-            else:
-                out.edits.append(Unwrap(statement))
-        elif node in casts:
-            out.to_do.append((node, "this autocast is no block of its own", "take it out by hand"))
-        elif isinstance(statement, ast.Assign) and statement.value is node:
-            if _passed_on(context, node):
-                out.edits.append(Replace(node, "None"))
-            else:
-                out.gone.add(statement)
-        else:
-            out.to_do.append((node, "this grad scaler is made in a way that was not seen", "take it out by hand"))
-    for call in tree.nodes() if scalers else ():
-        if isinstance(call, ast.Call) and (names := {o.name for o in _methods(context, call)}):
-            _method(context, out, call, next(iter(names)))
-            out.handled |= set(ast.walk(call.func)) - set(ast.walk(call.func.value) if isinstance(call.func, ast.Attribute) else ())
+    for node in casts:
+        if _is_removable(context, out, node, argument(node, 2, "enabled")):
+            _uncast(context, out, node)
+    for node in scalers:
+        if _is_removable(context, out, node, argument(node, 5, "enabled")):
+            _without_scaler(context, out, node)
+    for call in context.tree.of(ast.Call) if scalers else ():
+        names = {o.name for o in _methods(context, call)}
+        if names:
+            _method(context, out, call, names.pop())
+            out.handled |= inside(call.func) - (inside(call.func.value) if isinstance(call.func, ast.Attribute) else frozenset())
     if out.places:
-        out.handled |= {n for node in (*casts, *scalers) for n in ast.walk(node.func)}
+        out.handled |= {n for node in (*casts, *scalers) for n in walked(node.func)}
         _imports(context, out, "torch.amp", "torch.cuda.amp", "torch.cpu.amp", "torch.autocast")
+
+
+def _is_removable(context: Context, out: Out, node: ast.Call, enabled: ast.expr | None) -> bool:
+    """Whether what makes an autocast or a scaler can be taken out; notes why not, or the flag that `enabled` was."""
+    out.places.append(node)
+    if not context.facts.is_edited(node):
+        out.to_do.append((node, "mixed precision in another module is left as it is", "take it out there"))
+        return False
+    dtype = argument(node, 1, "dtype")
+    if dtype is not None and "torch.bfloat16" in context.facts.before.value(dtype).paths():
+        out.to_do.append((node, "apex has no bfloat16", "keep torch's: --amp torch-bf16"))
+        return False
+    if enabled is not None and not isinstance(enabled, ast.Constant) and not switch.asks_for_gpu(context, enabled):
+        _flag(out, enabled)
+    return True
+
+
+def _uncast(context: Context, out: Out, node: ast.Call) -> None:
+    """Take the block of an autocast apart; one that is off turns apex's casts off."""
+    block = context.tree.statement(node)
+    if not isinstance(block, ast.With) or [item.context_expr for item in block.items] != [node]:
+        out.to_do.append((node, "this autocast is no block of its own", "take it out by hand"))
+    elif context.options.level == "O1" and _is_constant(argument(node, 2, "enabled"), False):
+        out.edits.append(Replace(node, "amp.disable_casts()"))
+    else:
+        out.edits.append(Unwrap(block))
+
+
+def _without_scaler(context: Context, out: Out, node: ast.Call) -> None:
+    """Take the statement out that makes a grad scaler; None is passed on in its place where it is passed on."""
+    statement = context.tree.statement(node)
+    if not isinstance(statement, ast.Assign) or statement.value is not node:
+        out.to_do.append((node, "this grad scaler is made in a way that was not seen", "take it out by hand"))
+    elif _passed_on(context, node):
+        out.edits.append(Replace(node, "None"))
+    else:
+        out.gone.add(statement)
 
 
 def _methods(context: Context, node: ast.Call) -> list[Method]:

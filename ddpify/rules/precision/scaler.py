@@ -17,7 +17,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, Under
-from ddpify.facts.model import Call, Method, New
+from ddpify.facts.model import Call
+from ddpify.facts.runs import place_of
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding
 from ddpify.rules.context import Context
@@ -86,8 +87,12 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_HOOKS = ("register_hook", "register_full_backward_hook", "register_backward_hook", "register_post_accumulate_grad_hook")
 _WHY = "float16 gradients are scaled, so that small ones do not become zero"
+_USE_BF16 = "use --amp torch-bf16, which needs no scaler"
+_BY_HAND = (
+    "scaler.scale(loss).backward(), scaler.unscale_(optimizer) before gradients are read, scaler.step(optimizer), then scaler.update() "
+    "once an iteration; or --amp torch-bf16, which needs no scaler"
+)
 
 
 def changes(context: Context) -> Iterator[Change | Finding]:
@@ -124,7 +129,7 @@ def _scaler_scope(context: Context, every: list[existing.Backward], steps: list[
     uses += [statement for statement, _ in scaler_update.unscaled(context, every, steps)]
     loops = [b.call.loops[0].node for b in every if b.call.loops]
     name = FreshName(("scaler", "grad_scaler", "loss_scaler"), every[0].call.node)
-    optimizers = sorted({o for s in steps for o in s.receiver.instances()}, key=_place)
+    optimizers = sorted({o for s in steps for o in s.receiver.instances()}, key=place_of)
     return scaler_scope.find_scope(context, optimizers, list(dict.fromkeys(uses)), wished, loops, name)
 
 
@@ -152,48 +157,36 @@ def _steps(context: Context) -> list[Call]:
 
 def obstacles(context: Context) -> Iterator[Finding]:
     """What a scaler cannot go through."""
-    entry, steps = context.facts.is_edited, _steps(context)
-    every = existing.backwards(context)
-    stopped = False
-    for step in {s.node: s for s in steps}.values():
-        stopped |= not entry(step.node)
-        if step.node.args or step.node.keywords:
-            yield context.manual(CODE, step.node, "a grad scaler cannot step an optimizer that is given a closure", _closure())
-        elif not entry(step.node):
-            yield context.manual(CODE, step.node, "this step is taken in another module", _fix())
+    every, steps = existing.backwards(context), _steps(context)
+    yield from _calls_in_the_way(context, every, steps)
+    if not every:
+        return
+    first = every[0].call.node
+    for node in existing.gradient_hooks(context):
+        yield context.manual(CODE, node, "this hook is given gradients that are scaled", _USE_BF16)
+    if not steps:
+        yield context.manual(CODE, first, "parameters are moved by hand, along gradients that would be scaled", _USE_BF16)
+    elif all(context.facts.is_edited(call.node) for call in (*steps, *(b.call for b in every))):
+        try:
+            if _scaler_scope(context, every, steps, []) is None:
+                yield context.manual(CODE, first, "no place was found for a grad scaler that all of the training reaches", _BY_HAND)
+        except scaler_update.Unclear as unclear:
+            yield context.manual(CODE, unclear.node, str(unclear), _BY_HAND)
+
+
+def _calls_in_the_way(context: Context, every: list[existing.Backward], steps: list[Call]) -> Iterator[Finding]:
+    """The steps and backward calls that no scaler can be put into."""
+    for node in dict.fromkeys(s.node for s in steps):
+        if node.args or node.keywords:
+            yield context.manual(CODE, node, "a grad scaler cannot step an optimizer that is given a closure", _USE_BF16)
+        elif not context.facts.is_edited(node):
+            yield context.manual(CODE, node, "this step is taken in another module", _BY_HAND)
     for node in dict.fromkeys(b.call.node for b in every):
-        if not entry(node):
-            stopped = True
-            yield context.manual(CODE, node, "this backward call is made in another module", _fix())
-        elif any(isinstance(o, Method) and isinstance(o.of, New) for c in context.facts.after.calls(node) for o in c.func.objs):
-            yield context.manual(CODE, node, "what this backward call does with the loss was not seen", _fix())
-    hooks = [c.node for c in context.facts.after.trace.calls if c.method in _HOOKS]
-    for node in dict.fromkeys(hooks) if every else ():
-        yield context.manual(CODE, node, "this hook is given gradients that are scaled", _closure())
-    if not steps and every:
-        node = every[0].call.node
-        yield context.manual(CODE, node, "parameters are moved by hand, along gradients that would be scaled", _closure())
-    try:
-        if not stopped and steps and every and _scaler_scope(context, every, steps, []) is None:
-            yield context.manual(CODE, every[0].call.node, "no place was found for a grad scaler that all of the training reaches", _fix())
-    except scaler_update.Unclear as unclear:
-        yield context.manual(CODE, unclear.node, str(unclear), _fix())
+        if not context.facts.is_edited(node):
+            yield context.manual(CODE, node, "this backward call is made in another module", _BY_HAND)
+        elif existing.is_unseen_method(context, node):
+            yield context.manual(CODE, node, "what this backward call does with the loss was not seen", _BY_HAND)
 
 
 def _apex(context: Context) -> bool:
     return any(p.startswith("apex.amp.") for c in context.facts.after.trace.calls for p in c.func.paths())
-
-
-def _fix() -> str:
-    return (
-        "scaler.scale(loss).backward(), scaler.unscale_(optimizer) before gradients are read, scaler.step(optimizer), then scaler.update() "
-        "once an iteration; or --amp torch-bf16, which needs no scaler"
-    )
-
-
-def _closure() -> str:
-    return "use --amp torch-bf16, which needs no scaler"
-
-
-def _place(instance: New) -> tuple[int, int]:
-    return getattr(instance.node, "lineno", 0), getattr(instance.node, "col_offset", 0)

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ddpify.edits import AddParameter, Edit, FreshName, InsertAfter, InsertBefore, SetArgument
-from ddpify.facts.model import Func, New
+from ddpify.facts.model import New
+from ddpify.facts.tree import inside
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 
@@ -49,14 +50,14 @@ def find_scope(
     if owner is not None and all(_self(context, n) for n in uses):
         for statement in reversed(statements):
             if _class(context, statement) is owner and any(_stores_attribute(n) for n in ast.walk(statement)):
-                held, at = _free_attribute(owner), _outer(context, statement)
-                return ScalerScope(held, [InsertAfter(at, f"{_self(context, at)}.{held} = {code}")], owner=owner)
+                attribute, at = _free_attribute(owner), _outer(context, statement)
+                return ScalerScope(attribute, [InsertAfter(at, f"{_self(context, at)}.{attribute} = {code}")], owner=owner)
     for home, edit in _homes(context, statements, uses, loops, f"{name} = {code}", name):
         out = ScalerScope(str(name), [edit], {home})
-        if all(out.at(context, n) or _handed(context, out, n) for n in uses):
+        if all(out.at(context, n) or _pass_on(context, out, n) for n in uses):
             for n in wished:
                 if not out.at(context, n):
-                    _handed(context, out, n)
+                    _pass_on(context, out, n)
             return out
     return None
 
@@ -64,25 +65,40 @@ def find_scope(
 def _homes(
     context: Context, statements: list[ast.stmt], uses: list[ast.AST], loops: list[ast.AST], code: str, name: FreshName
 ) -> Iterator[tuple[ast.AST, Edit]]:
-    """Where a scaler may be made, the likeliest first: behind the optimizer, before the training begins, or for a whole module."""
+    """The functions or modules in which a scaler may be made, and how: behind the optimizer, before the training, or before all uses."""
+    for home, statement in _behind_optimizers(context, statements, uses):
+        yield home, InsertAfter(statement, code, (name,))
+    for home, statement in _before_loops(context, loops):
+        yield home, InsertBefore(statement, code, binds=(name,))
+    roots = {context.facts.tree_of(n).root for n in uses}
+    if len(roots) == 1:
+        (root,) = roots
+        first = next(s for s in root.body if not inside(s).isdisjoint(uses))
+        yield root, InsertBefore(first, f"{code}\n\n", binds=(name,))
+
+
+def _behind_optimizers(context: Context, statements: list[ast.stmt], uses: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.stmt]]:
+    """The last statement of each function that binds an optimizer before the training begins."""
     tree = context.tree
     for home in dict.fromkeys(_function(context, s) for s in statements):
         begins = _beginnings(context, home, uses)
         here = [_outer(context, s) for s in statements if _function(context, s) is home]
         before = [s for s in here if all(tree.after(b, s) for b in begins)]
         if before:
-            yield home, InsertAfter(tree.in_order(before)[-1], code, (name,))
+            yield home, tree.in_order(before)[-1]
+
+
+def _before_loops(context: Context, loops: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.stmt]]:
+    """The statement that the training begins with, where one function holds all of its loops."""
+    tree = context.tree
     homes = {_function(context, n) if n in tree.parent else None for n in loops}
-    if len(homes) == 1 and (only := next(iter(homes))) is not None:
-        first = tree.in_order([tree.path(n)[-1] for n in loops])[0]
-        while isinstance(first, (ast.If, ast.With, ast.Try)) and any(n in loops for s in first.body for n in ast.walk(s)):
-            first = next(s for s in first.body if any(n in loops for n in ast.walk(s)))
-        yield only, InsertBefore(first, code, binds=(name,))
-    roots = {context.facts.tree_of(n).root for n in uses}
-    if len(roots) == 1:
-        (root,) = roots
-        tops = [s for s in root.body if any(s is n or s in tree.ancestors(n) for n in uses)]
-        yield root, InsertBefore(tops[0], f"{code}\n\n", binds=(name,))
+    home = homes.pop() if len(homes) == 1 else None
+    if home is None:
+        return
+    first = tree.in_order([tree.path(n)[-1] for n in loops])[0]
+    while isinstance(first, (ast.If, ast.With, ast.Try)) and (holding := [s for s in first.body if not inside(s).isdisjoint(loops)]):
+        first = holding[0]
+    yield home, first
 
 
 def _beginnings(context: Context, home: ast.AST, uses: list[ast.AST]) -> list[ast.stmt]:
@@ -101,7 +117,7 @@ def _stores_attribute(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
-def _handed(context: Context, home: ScalerScope, node: ast.AST, depth: int = 0) -> bool:
+def _pass_on(context: Context, home: ScalerScope, node: ast.AST, depth: int = 0) -> bool:
     """Hand the scaler to the function that a node stands in, through the calls that lead there; False where that cannot be."""
     function = context.tree.function(node)
     if function in home.known:
@@ -114,7 +130,7 @@ def _handed(context: Context, home: ScalerScope, node: ast.AST, depth: int = 0) 
     known, edits = set(home.known), list(home.edits)
     home.known.add(function)  # a function that calls itself has it by then
     for call in sites:
-        if call not in context.tree.parent or not (home.at(context, call) or _handed(context, home, call, depth + 1)):
+        if call not in context.tree.parent or not (home.at(context, call) or _pass_on(context, home, call, depth + 1)):
             home.known, home.edits = known, edits
             return False
         home.edits.append(SetArgument(call, home.name, home.name))
@@ -129,7 +145,7 @@ def is_only_called(context: Context, function: Function) -> bool:
         return False
     if name != "__main__" and context.facts.project.is_shared(name):
         return False
-    called = {n.func for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, ast.Call)}
+    called = {call.func for t in context.facts.trees.values() for call in t.of(ast.Call)}
     named = [n for n in tree.nodes() if isinstance(n, ast.Name) and n.id == function.name]
     return all(n in called for n in (*named, *_reads(context, function)))
 
@@ -138,7 +154,7 @@ def _reads(context: Context, function: Function) -> list[ast.expr]:
     """Where a function is named, in whichever file."""
     run = context.facts.after
     names = [n for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, (ast.Name, ast.Attribute))]
-    loads = [n for n in names if isinstance(n.ctx, ast.Load) and any(isinstance(o, Func) and o.node is function for o in run.value(n).objs)]
+    loads = [n for n in names if isinstance(n.ctx, ast.Load) and function in run.value(n).functions()]
     return list(loads)
 
 
@@ -146,15 +162,15 @@ def calls(context: Context, function: Function) -> list[ast.Call]:
     """The calls of a function, those of its own file that were not reached included."""
     reads = set(_reads(context, function))
     own = {n for n in context.facts.tree_of(function).nodes() if isinstance(n, ast.Name) and n.id == function.name}
-    return [n for t in context.facts.trees.values() for n in t.nodes() if isinstance(n, ast.Call) and n.func in reads | own]
+    return [call for t in context.facts.trees.values() for call in t.of(ast.Call) if call.func in reads | own]
 
 
 def _bound(context: Context, optimizers: list[New]) -> list[ast.stmt]:
     """The statements of the entry that bind an optimizer: where it is made, where a call returns it, where an object takes it."""
     tree, out = context.tree, list[ast.stmt]()
     for optimizer in optimizers:
-        made = [tree.statement(n) for n in (optimizer.node, *reversed(optimizer.stack)) if n in tree.parent]
-        out += [s for s in made if isinstance(s, (ast.Assign, ast.AnnAssign))]
+        creations = [tree.statement(n) for n in (optimizer.node, *reversed(optimizer.stack)) if n in tree.parent]
+        out += [s for s in creations if isinstance(s, (ast.Assign, ast.AnnAssign))]
         stored = [s.node for s in context.facts.after.trace.stores if optimizer in s.value.objs and s.node in tree.parent]
         out += [tree.statement(n) for n in stored]
     return list(dict.fromkeys(out))
@@ -185,5 +201,5 @@ def _self(context: Context, node: ast.AST) -> str:
 
 
 def _free_attribute(owner: ast.ClassDef) -> str:
-    taken = {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
-    return next(n for n in ("scaler", "grad_scaler", "loss_scaler", "amp_scaler") if n not in taken)
+    used = {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
+    return next(n for n in ("scaler", "grad_scaler", "loss_scaler", "amp_scaler") if n not in used)

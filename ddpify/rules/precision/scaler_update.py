@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator
 
 from ddpify.facts import library
-from ddpify.facts.model import Call, Func, Method, New
-from ddpify.facts.tree import Tree
+from ddpify.facts.model import Call, Method, New
+from ddpify.facts.tree import Tree, walked
 from ddpify.rules.context import Context
 from ddpify.rules.precision.existing import Backward, common
 
@@ -51,35 +51,46 @@ def _iteration(context: Context, call: Call) -> tuple[object, ...]:
 
 
 def _ends(context: Context, every: list[Backward], steps: list[Call]) -> Iterator[ast.stmt]:
-    tree = context.tree
-    depth = min(common(steps[0].stack, s.stack) for s in steps)
-    anchors = [s.stack[depth] if depth < len(s.stack) else s.node for s in steps]
+    """The statements that end an iteration which takes these steps. Raises Unclear where they cannot be told."""
+    tree, loop = context.tree, _loop(steps[0])
+    anchors = list(dict.fromkeys(_partings(steps)))
     if any(a not in tree.parent for a in anchors):
         raise Unclear(steps[0].node, "the steps of one iteration are taken in several modules")
-    if all(a is anchors[0] for a in anchors):  # one step, whichever optimizer it is
+    if len(anchors) == 1:  # one step, whichever optimizer it is
         yield tree.statement(anchors[0])
         return
-    loop = _loop(steps[0])
-    leaving = [a for a in anchors if _leaves(tree, _within(tree.path(a), loop))]
-    for anchor in leaving:  # `continue` behind it: the end is not reached
-        yield tree.statement(anchor)
-    anchors = [a for a in anchors if a not in leaving]
-    if not anchors:
+    paths = {a: _within(tree.path(a), loop) for a in anchors}
+    leaving = [a for a in anchors if _leaves(tree, paths[a])]
+    yield from map(tree.statement, leaving)  # `continue` behind it: the end is not reached
+    staying = [a for a in anchors if a not in leaving]
+    if not staying:
         return
-    paths = [_within(tree.path(a), loop) for a in anchors]
-    block = next((tree.block(s) for s in paths[0] if all(any(t in tree.block(s) for t in p) for p in paths)), None)
-    if block is None:
+    tops = _side_by_side(tree, [paths[a] for a in staying])
+    if tops is None:
         raise Unclear(steps[0].node, "the steps of one iteration stand in different places")
-    tops = [next(t for t in p if t in block) for p in paths]
-    surely = any(_always(t, a) for t, a in zip(tops, anchors, strict=True))
-    if surely or _exclusive(tops, anchors):
-        yield max(tops, key=block.index)
+    if any(map(_always, tops, staying)) or _exclusive(tops, staying):
+        yield max(tops, key=tree.block(tops[0]).index)
         return
-    for step, nxt in itertools.pairwise(steps):
-        if not any(step.order < b.call.order < nxt.order for b in every):
-            raise Unclear(nxt.node, "which steps an iteration takes is decided for each of them")
-    for anchor in anchors:
-        yield tree.statement(anchor)
+    for step, following in itertools.pairwise(steps):
+        if not any(step.order < b.call.order < following.order for b in every):
+            raise Unclear(following.node, "which steps an iteration takes is decided for each of them")
+    yield from map(tree.statement, staying)
+
+
+def _partings(calls: list[Call]) -> list[ast.AST]:
+    """Where the ways to some calls part: for each of them, the call that leads there from the function that they have in common."""
+    depth = min(common(calls[0].stack, c.stack) for c in calls)
+    return [c.stack[depth] if depth < len(c.stack) else c.node for c in calls]
+
+
+def _side_by_side(tree: Tree, paths: list[list[ast.stmt]]) -> list[ast.stmt] | None:
+    """The statements of one block, the innermost there is, that hold several places; None where no block holds them all."""
+    for statement in paths[0]:
+        block = tree.block(statement)
+        tops = [s for path in paths for s in path if s in block]
+        if len(tops) == len(paths):
+            return tops
+    return None
 
 
 def _leaves(tree: Tree, path: list[ast.stmt]) -> bool:
@@ -139,16 +150,15 @@ def unscaled(context: Context, every: list[Backward], steps: list[Call]) -> Iter
 def _first_read(context: Context, first: Call, step: Call) -> tuple[ast.stmt, str]:
     """The statement that first reads the gradients of a step, and the name of the optimizer there. Raises Unclear where it has none."""
     tree = context.tree
-    depth = common(first.stack, step.stack)
-    read, anchor = (c.stack[depth] if depth < len(c.stack) else c.node for c in (first, step))
+    read, anchor = _partings([first, step])
     if read not in tree.parent or anchor not in tree.parent:
         raise Unclear(first.node, "gradients are read in another module before they are unscaled")
-    block = next((tree.block(s) for s in tree.path(read) if any(t in tree.block(s) for t in tree.path(anchor))), None)
-    statement = next(s for s in tree.path(read) if block is not None and s in block)
-    top = next(s for s in tree.path(anchor) if block is not None and s in block)
+    tops = _side_by_side(tree, [tree.path(read), tree.path(anchor)])
+    assert tops is not None  # both are in one function
+    statement, top = tops
     if not _always(top, anchor) and not isinstance(top, (ast.With, ast.Try)):
         raise Unclear(statement, "gradients are read more often than the optimizer steps")
-    assert block is not None
+    block = tree.block(statement)
     between = block[block.index(statement) : block.index(top)]
     if any(isinstance(n, ast.Continue) for s in between for n in ast.walk(s)):
         raise Unclear(statement, "an iteration may end between reading the gradients and the step: they would be unscaled twice")
@@ -164,8 +174,7 @@ def readers(context: Context) -> list[Call]:
             continue
         paths = call.func.paths()
         clips = any(library.clips(p) for p in paths)
-        own = [o for o in call.func.objs if isinstance(o, Func)]
-        reads = any(_reads(o.node) for o in own) and not any(_trains_inside(run_call, call) for run_call in run.trace.calls)
+        reads = any(map(_reads, call.func.functions())) and not any(_trains_inside(run_call, call) for run_call in run.trace.calls)
         inline = isinstance(call.node.func, ast.Attribute) and _of_grad(call.node.func.value) and not call.method.startswith("zero")
         if clips or reads or inline or any(_of_grad(a) for a in call.node.args):
             out.append(call)
@@ -174,18 +183,17 @@ def readers(context: Context) -> list[Call]:
 
 def _trains_inside(inner: Call, outer: Call) -> bool:
     """Whether a call runs inside another and trains: then what is read there is looked at there."""
-    return outer.node in inner.stack and (inner.method == "backward" or inner.method == "step")
+    return outer.node in inner.stack and inner.method in ("backward", "step")
 
 
 def _reads(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in ast.walk(node))
+    """Whether a `.grad` is read in a node."""
+    return any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in walked(node))
 
 
 def _of_grad(node: ast.expr) -> bool:
     """Whether an expression is computed from a `.grad`, as `p.grad.data.norm(2)` is."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in ast.walk(node)) and not any(
-        isinstance(n, ast.Attribute) and n.attr in ("autograd", "zero_") for n in ast.walk(node)
-    )
+    return _reads(node) and not any(isinstance(n, ast.Attribute) and n.attr in ("autograd", "zero_") for n in walked(node))
 
 
 def _concerns(context: Context, reader: Call, step: Call) -> bool:

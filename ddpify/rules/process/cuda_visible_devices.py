@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Under
+from ddpify.facts.tree import last_name, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -54,17 +55,15 @@ EXAMPLES: tuple[Example, ...] = (
 
 def assignments(context: Context) -> list[ast.Assign]:
     """The statements of the entry that set CUDA_VISIBLE_DEVICES."""
-    out = []
-    for node in context.tree.nodes():
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
-            target = node.targets[0]
-            if (
-                isinstance(target.slice, ast.Constant)
-                and target.slice.value == "CUDA_VISIBLE_DEVICES"
-                and ast.unparse(target.value).endswith("environ")
-            ):
-                out.append(node)
-    return out
+    return [n for n in context.tree.of(ast.Assign) if len(n.targets) == 1 and variable(n) == "CUDA_VISIBLE_DEVICES"]
+
+
+def variable(statement: ast.Assign) -> str:
+    """The variable of the environment that `os.environ["NAME"] = ...` sets; empty for other statements."""
+    target = statement.targets[0]
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant) or last_name(target.value) != "environ":
+        return ""
+    return str(target.slice.value)
 
 
 def devices(context: Context) -> str | None:
@@ -80,16 +79,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if context.options.starts == "spawn":
         return
     for node in assignments(context):
-        if any("LOCAL_RANK" in ast.unparse(up.test) for up in context.tree.ancestors(node) if isinstance(up, ast.If)):
+        tests = [up.test for up in context.tree.ancestors(node) if isinstance(up, ast.If)]
+        if any("LOCAL_RANK" in (getattr(n, "value", None), last_name(n)) for test in tests for n in walked(test)):
             continue
         environ = ast.unparse(node.targets[0].value)  # type: ignore[attr-defined]
-        yield Change(
-            CODE,
-            "the launcher chooses the devices; this choice moves to the run command",
-            context.tree.shown,
-            node,
-            (Under(node, f'if "LOCAL_RANK" not in {environ}'),),
-        )
+        why = "the launcher chooses the devices; this choice moves to the run command"
+        yield Change(CODE, why, context.tree.shown, node, (Under(node, f'if "LOCAL_RANK" not in {environ}'),))
         if not context.facts.in_main(node):
             why = "this choice of devices comes after the group is joined: without a launcher, make it in the shell"
             yield context.manual(CODE, node, why, level=Safety.NOTE)
@@ -97,6 +92,5 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("setdefault", "putenv", "update"):
             named = any(isinstance(n, ast.Constant) and n.value == "CUDA_VISIBLE_DEVICES" for n in ast.walk(call))
             if named or any(k.arg == "CUDA_VISIBLE_DEVICES" for k in call.keywords):
-                yield context.manual(
-                    CODE, call, "the devices are chosen here on every rank", 'only where "LOCAL_RANK" is not in os.environ'
-                )
+                fix = 'only where "LOCAL_RANK" is not in os.environ'
+                yield context.manual(CODE, call, "the devices are chosen here on every rank", fix)

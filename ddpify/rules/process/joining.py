@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddpify.checks.binding import Binding
 from ddpify.checks.order import JOINED, Order
-from ddpify.facts.model import Func, Stack
+from ddpify.facts.model import Stack
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
 from ddpify.rules.process import cuda_visible_devices
@@ -69,4 +69,4 @@ def _stacks(context: Context, function: ast.AST) -> set[Stack]:
         return {()}
     calls = context.facts.after.trace.calls
     inside = {c.stack for c in calls if c.node in context.tree.parent and context.tree.function(c.node) is function}
-    return inside | {(*c.stack, c.node) for c in calls if any(isinstance(o, Func) and o.node is function for o in c.func.objs)}
+    return inside | {(*c.stack, c.node) for c in calls if function in c.func.functions()}

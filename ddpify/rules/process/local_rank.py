@@ -135,16 +135,16 @@ def _strings(call: ast.Call) -> list[str]:
 def _parsers(tree: Tree, visited: Collection[ast.AST] | None) -> Iterator[ast.stmt]:
     """The statements that make a parser which then reads the command line."""
     assigned: list[ast.Assign | ast.AnnAssign] = tree.of(ast.Assign, ast.AnnAssign)
-    made = list(filter(_creates_parser, assigned))
+    parsers = list(filter(_creates_parser, assigned))
     read = {structure(n.func.value) for n in tree.of(ast.Call) if _parses(n) and _runs(tree, n, visited)}  # type: ignore[attr-defined]
-    named = [s for s in made if (target := _target(s)) is not None and structure(target) in read]
+    named = [s for s in parsers if (target := _target(s)) is not None and structure(target) in read]
     # a parser that is read under another name: where there is one in all, that
-    yield from named or (made if len(made) == 1 and read else [])
+    yield from named or (parsers if len(parsers) == 1 and read else [])
 
 
 def _creates_parser(statement: ast.Assign | ast.AnnAssign) -> bool:
-    made = last_name(statement.value.func) if isinstance(statement.value, ast.Call) else ""
-    return _target(statement) is not None and made.endswith(("ArgumentParser", "ArgParser"))
+    kind = last_name(statement.value.func) if isinstance(statement.value, ast.Call) else ""
+    return _target(statement) is not None and kind.endswith(("ArgumentParser", "ArgParser"))
 
 
 def _target(statement: ast.stmt) -> ast.expr | None:
@@ -158,8 +158,8 @@ def _adds(node: ast.expr, parser: ast.expr) -> bool:
     return isinstance(func, ast.Attribute) and func.attr == "add_argument" and same(func.value, parser)
 
 
-def _last_argument(tree: Tree, made: ast.stmt, parser: ast.expr) -> ast.stmt:
+def _last_argument(tree: Tree, creation: ast.stmt, parser: ast.expr) -> ast.stmt:
     """The statement after which an argument is added: the parser's last in the block that makes it."""
-    block = tree.block(made)
-    adds = [s for s in block[block.index(made) :] if isinstance(s, ast.Expr) and _adds(s.value, parser)]
-    return adds[-1] if adds else made
+    block = tree.block(creation)
+    adds = [s for s in block[block.index(creation) :] if isinstance(s, ast.Expr) and _adds(s.value, parser)]
+    return adds[-1] if adds else creation

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from ddpify.edits import Drop, DropArgument, Edit, InsertBefore, Replace, SetArgument
-from ddpify.facts.tree import last_name, same
+from ddpify.facts.tree import calls_in, last_name, same, walked
 from ddpify.launchers import start
 from ddpify.launchers.pure import Purity
 from ddpify.launchers.spawn import Spawned
@@ -23,7 +24,8 @@ from ddpify.options import Launcher, Options
 from ddpify.project import Project, SourceFile
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Safety
-from ddpify.rules.process import local_rank
+from ddpify.rules.context import argument
+from ddpify.rules.process import cuda_visible_devices, local_rank
 
 CODE = "DDP107"
 TITLE = "move a distributed script to another launcher"
@@ -62,6 +64,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )
 _WHY = "the launcher gives the rank, the number of processes and where they meet"
+_LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
 _ENVIRONMENT = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK")
 
 
@@ -83,7 +86,7 @@ def present(project: Project) -> Launcher | None:
     files = (project.entry, *project.files.values())
     if any(True for file in files for _ in _spawns(file)):
         return "spawn"
-    if any(isinstance(n, ast.Call) and _started(file, n) for file in files for n in ast.walk(file.tree)):
+    if any(_started(file, call) for file in files for call in calls_in(file.tree)):
         return None
     return "launch" if any(_passed(file) for file in files) else "torchrun"
 
@@ -96,35 +99,48 @@ def move(project: Project, asked: Launcher) -> Move | None:
     if old == asked != "launch":
         return None
     if old is None:
-        return _not_moved(result, entry, entry.tree.body[0], "the script starts its processes in a way of its own")
+        return _not_moved(result, entry, _Obstacle(entry.tree.body[0], "the script starts its processes in a way of its own"))
     if old == "spawn":
-        _called_once(entry, result)
+        try:
+            _called_once(entry, result)
+        except _Obstacle as stuck:
+            _not_moved(result, entry, stuck)
     elif asked != "launch":
         away = next((file for file in project.files.values() if _passed(file)), None)
         if away is not None:
-            return _not_moved(
-                result, away, _passed(away)[0], "the local rank is declared here", 'give it default=int(os.environ.get("LOCAL_RANK", 0))'
-            )
-        for call in _passed(entry):
-            edits: list[Edit] = [SetArgument(call, "default", 'int(os.environ.get("LOCAL_RANK", 0))'), DropArgument(call, "required")]
-            result.changes.append(
-                Change(CODE, "torchrun passes no argument but the environment", entry.shown, call, tuple(edits), ("import os",))
-            )
+            obstacle = _Obstacle(_passed(away)[0], "the local rank is declared here", f"give it default={_LOCAL_RANK}")
+            return _not_moved(result, away, obstacle)
+        result.changes += map(partial(_from_environment, entry), _passed(entry))
     if old == "spawn" or asked != "spawn":
         result.changes += _launcher_defaults(entry)
     if asked == "launch":
         result.changes += local_rank.accepting(entry.standing)
     if asked == "spawn":
         texts = [file.source.text for file in (entry, *project.files.values())]
-        result.spawned = Spawned(
-            workers=any("num_workers" in text or "multiprocessing" in text for text in texts), argument=_argument(entry)
-        )
+        workers = any("num_workers" in text or "multiprocessing" in text for text in texts)
+        result.spawned = Spawned(workers=workers, argument=next(map(_destination, _passed(entry)), ""))
     return result if result.changes or result.findings or result.spawned else None
 
 
-def _not_moved(result: Move, file: SourceFile, node: ast.AST, why: str, fix: str = "") -> Move:
-    line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
-    result.findings.append(Finding(CODE, Safety.MANUAL, f"not moved to another launcher: {why}", file.shown, line, column, fix))
+def _from_environment(file: SourceFile, call: ast.Call) -> Change:
+    """An argument for the local rank takes its default from the environment."""
+    edits = (SetArgument(call, "default", _LOCAL_RANK), DropArgument(call, "required"))
+    return Change(CODE, "torchrun passes no argument but the environment", file.shown, call, edits, ("import os",))
+
+
+class _Obstacle(Exception):
+    """Why a script cannot be moved; `node` is where, `fix` what to write."""
+
+    def __init__(self, node: ast.AST, why: str, fix: str = "") -> None:
+        super().__init__(why)
+        self.node, self.fix = node, fix
+
+
+def _not_moved(result: Move, file: SourceFile, obstacle: _Obstacle) -> Move:
+    """A move that leaves the script as it is, and says why."""
+    line, column = getattr(obstacle.node, "lineno", 1), getattr(obstacle.node, "col_offset", 0) + 1
+    why = f"not moved to another launcher: {obstacle}"
+    result.findings.append(Finding(CODE, Safety.MANUAL, why, file.shown, line, column, obstacle.fix))
     return result
 
 
@@ -142,7 +158,7 @@ def _spawns(file: SourceFile) -> Iterator[ast.Call]:
     if "spawn" in file.source.text:
         known = Purity(file.tree)
         paths = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
-        yield from (n for n in ast.walk(file.tree) if isinstance(n, ast.Call) and known.path(n.func) in paths)
+        yield from (call for call in calls_in(file.tree) if known.path(call.func) in paths)
 
 
 def _passed(file: SourceFile) -> list[ast.Call]:
@@ -157,57 +173,25 @@ def _destination(call: ast.Call) -> str:
     return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else "local_rank"
 
 
-def _argument(file: SourceFile) -> str:
-    return next((_destination(call) for call in _passed(file)), "")
-
-
 def _launcher_defaults(file: SourceFile) -> Iterator[Change]:
     """Each assignment of what the launcher sets becomes a default."""
-    for node in ast.walk(file.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Constant):
-            environ, name = node.targets[0].value, node.targets[0].slice.value
-            if name in _ENVIRONMENT and last_name(environ) == "environ":
-                line = f'{ast.unparse(environ)}.setdefault("{name}", {{0}})\n'
-                edits = (InsertBefore(node, line, (node.value,)), Drop(node))
-                yield Change(CODE, f"{name} is the launcher's to set", file.shown, node, edits)
+    for node in walked(file.tree):
+        name = cuda_visible_devices.variable(node) if isinstance(node, ast.Assign) else ""
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and name in _ENVIRONMENT:
+            line = f'{ast.unparse(node.targets[0].value)}.setdefault("{name}", {{0}})\n'
+            edits = (InsertBefore(node, line, (node.value,)), Drop(node))
+            yield Change(CODE, f"{name} is the launcher's to set", file.shown, node, edits)
 
 
 def _called_once(file: SourceFile, result: Move) -> None:
-    """The function that was spawned is called by each process of the launcher."""
+    """The function that was spawned is called by each process of the launcher. Raises _Obstacle where it cannot be."""
     calls = list(_spawns(file))
     if len(calls) != 1:
-        _not_moved(result, file, calls[0] if calls else file.tree.body[0], "processes are spawned at several places, or in another module")
-        return
+        raise _Obstacle(calls[0] if calls else file.tree.body[0], "processes are spawned at several places, or in another module")
     (call,) = calls
     given = {k.arg: k.value for k in call.keywords} | dict(zip(("fn", "args", "nprocs", "join"), call.args, strict=False))
-    worker, passed, number = given.get("fn"), given.get("args"), given.get("nprocs")
-    functions = {n.name: n for n in file.tree.body if isinstance(n, ast.FunctionDef)}
-    if not isinstance(worker, ast.Name) or worker.id not in functions or not functions[worker.id].args.args:
-        _not_moved(result, file, call, "what is spawned is not a function of this file")
-        return
-    groups = [n for n in ast.walk(file.tree) if isinstance(n, ast.Call) and last_name(n.func) == "init_process_group"]
-    edits: list[Edit] = []
-    for group in groups:
-        rank = next((k.value for k in group.keywords if k.arg == "rank"), group.args[4] if len(group.args) > 4 else None)
-        if rank is not None and not isinstance(rank, ast.Name):
-            _not_moved(result, file, rank, "the rank is computed here", "leave rank, world_size and init_method to the launcher")
-            return
-        if len(group.args) > 1:
-            _not_moved(result, file, group, "the process group's arguments are not named", "pass the backend alone")
-            return
-        edits += [DropArgument(group, name) for name in ("rank", "world_size", "init_method")]
-    if not groups:
-        _not_moved(result, file, call, "the process group is started in another module", "leave rank and world_size to the launcher there")
-        return
-    inputs = _inputs(passed, number)
-    if inputs is None:
-        _not_moved(result, file, call, "what the spawned function is given is not written out here")
-        return
-    holes = tuple(n for n in inputs if isinstance(n, ast.expr))
-    words = [f"{{{holes.index(n)}}}" if isinstance(n, ast.expr) else n for n in inputs]
-    words.insert(0, 'int(os.environ["LOCAL_RANK"])')
-    edits.append(Replace(call, f"{worker.id}({', '.join(words)})", holes))
-    edits += _not_needed(file, call)
+    worker, number = _worker(file, call, given.get("fn")), given.get("nprocs")
+    edits = [*_without_ranks(file, call), _call_of(worker, call, _inputs(call, given.get("args"), number)), *_not_needed(file, call)]
     result.changes.append(Change(CODE, _WHY, file.shown, call, tuple(edits), ("import os",)))
     count = number.value if isinstance(number, ast.Constant) and isinstance(number.value, int) else 2
     result.command = result.command.replace("--nproc-per-node=2", f"--nproc-per-node={count}")
@@ -216,12 +200,41 @@ def _called_once(file: SourceFile, result: Move) -> None:
     result.findings.append(Finding(CODE, Safety.NOTE, why, file.shown, call.lineno, call.col_offset + 1))
 
 
-def _inputs(passed: ast.expr | None, number: ast.expr | None) -> list[ast.expr | str] | None:
+def _worker(file: SourceFile, call: ast.Call, spawned: ast.expr | None) -> str:
+    """The name of the function that is spawned."""
+    functions = {n.name: n for n in file.tree.body if isinstance(n, ast.FunctionDef)}
+    if not isinstance(spawned, ast.Name) or spawned.id not in functions or not functions[spawned.id].args.args:
+        raise _Obstacle(call, "what is spawned is not a function of this file")
+    return spawned.id
+
+
+def _without_ranks(file: SourceFile, call: ast.Call) -> list[Edit]:
+    """The edits that leave rank, size and meeting place of the process group to the launcher."""
+    groups = [n for n in calls_in(file.tree) if last_name(n.func) == "init_process_group"]
+    for group in groups:
+        rank = argument(group, 4, "rank")
+        if rank is not None and not isinstance(rank, ast.Name):
+            raise _Obstacle(rank, "the rank is computed here", "leave rank, world_size and init_method to the launcher")
+        if len(group.args) > 1:
+            raise _Obstacle(group, "the process group's arguments are not named", "pass the backend alone")
+    if not groups:
+        raise _Obstacle(call, "the process group is started in another module", "leave rank and world_size to the launcher there")
+    return [DropArgument(group, name) for group in groups for name in ("rank", "world_size", "init_method")]
+
+
+def _call_of(worker: str, call: ast.Call, inputs: list[ast.expr | str]) -> Edit:
+    """The call of the function in the place of the call that spawned it."""
+    holes = tuple(n for n in inputs if isinstance(n, ast.expr))
+    words = ['int(os.environ["LOCAL_RANK"])', *(f"{{{holes.index(n)}}}" if isinstance(n, ast.expr) else n for n in inputs)]
+    return Replace(call, f"{worker}({', '.join(words)})", holes)
+
+
+def _inputs(call: ast.Call, passed: ast.expr | None, number: ast.expr | None) -> list[ast.expr | str]:
     """What the function is given behind its rank; the number of processes is the launcher's."""
     if passed is None:
         return []
     if not isinstance(passed, ast.Tuple) or any(isinstance(n, ast.Starred) for n in passed.elts):
-        return None
+        raise _Obstacle(call, "what the spawned function is given is not written out here")
     return ['int(os.environ["WORLD_SIZE"])' if number is not None and same(n, number) else n for n in passed.elts]
 
 

@@ -60,7 +60,6 @@ _ALONE = {  # what a function that asks other ranks does where there are none
 _IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))
 _GROUP = re.compile(r"\.set_epoch\(|\bDistributedDataParallel\(")
 _WRAPPED = re.compile(r"^(\S+) = DistributedDataParallel\((.+?), (?:device_ids|delay_allreduce)=.*\n?\Z", re.M)
-_OWN = re.compile(rf"\b(?:{'|'.join(_USUAL)})\d*\b")
 _INSIDE = "{0}.module"
 _PLAIN = re.compile(r"""((?<![\w"'{}])(?:"[^"{}\n]*"|'[^'{}\n]*'))""")  # a string that holds no values
 
@@ -82,28 +81,30 @@ Place = tuple[str, Path]
 def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], Place]:
     """The changes, each of one file and worded for it, and where the module goes."""
     out: list[Change] = []
-    project, visited = context.facts.project, context.facts.after.trace.visited
-    name, path = _place(context, changes)
-    dist = context.names["dist"]
+    visited, place = context.facts.after.trace.visited, _place(context, changes)
     for change in changes:
         if change.edits and not any(context.facts.in_main(e.node) or context.tree.statement(e.node) in visited for e in change.edits):
             continue  # a part of a module that this script does not use
         files = dict.fromkeys(context.facts.tree_of(e.node).name for e in change.edits)
-        if all(f == "__main__" for f in files):
+        if all(file == "__main__" for file in files):
             out.append(change)
             continue
-        for i, file in enumerate(files):
-            edits = [e for e in change.edits if context.facts.tree_of(e.node).name == file]
-            joined = file != "__main__" and project.is_shared(file)
-            if file != "__main__":
-                edits = [_worded(context, _if_joined(context, e, change) if joined else e) for e in edits]
-            group = (f"import torch.distributed as {dist}",) if any(f"{dist}." in text for text in _texts(edits)) else ()
-            imports = (*change.imports, *group, *(f"from {spelled(context, name, file)} import {n}" for n in _called(context, edits, file)))
-            node = change.node if context.facts.tree_of(change.node).name == file else edits[0].node
-            shown = context.facts.trees[file].shown
-            rest = replace(change, discharges=(), replicates=(), replicated_branches=(), redistributes=()) if i else change
-            out.append(replace(rest, edits=tuple(edits), imports=imports, node=node, file=shown))
-    return out, (name, path)
+        first, *others = (_part(context, change, file, place[0]) for file in files)
+        out += [first, *(replace(part, discharges=(), replicates=(), replicated_branches=(), redistributes=()) for part in others)]
+    return out, place
+
+
+def _part(context: Context, change: Change, file: str, name: str) -> Change:
+    """The part of a change that is of one file; `name` is the module's."""
+    edits = [e for e in change.edits if context.facts.tree_of(e.node).name == file]
+    if file != "__main__":
+        shared = context.facts.project.is_shared(file)
+        edits = [_worded(context, _if_joined(context, e, change) if shared else e) for e in edits]
+    dist = context.names["dist"]
+    group = [f"import torch.distributed as {dist}"] if any(f"{dist}." in text for text in _texts(edits)) else []
+    imports = (*change.imports, *group, *(f"from {spelled(context, name, file)} import {n}" for n in _called(context, edits, file)))
+    node = change.node if context.facts.tree_of(change.node).name == file else edits[0].node
+    return replace(change, edits=tuple(edits), imports=imports, node=node, file=context.facts.trees[file].shown)
 
 
 def spelled(context: Context, name: str, file: str) -> str:
@@ -203,29 +204,35 @@ def new_file(
     context: Context, place: Place, changes: Sequence[Change], functions: dict[str, str], imports: Sequence[str]
 ) -> NewFile | None:
     """The module that the changes of other files than the entry need, of the `functions` that there are; None where they need none."""
-    shown = context.facts.trees["__main__"].shown
-    away = [c for c in changes if c.file != shown]
     name, path = place
-    last = name.rpartition(".")[2]
-    used = [line for c in away for line in c.imports if re.match(rf"from (?:[\w.]*\.)?{last} import ", line)]
+    ours = re.compile(rf"from (?:[\w.]*\.)?{name.rpartition('.')[2]} import ")
+    entry = context.facts.trees["__main__"].shown
+    used = [line.rpartition(" ")[2] for c in changes if c.file != entry for line in c.imports if ours.match(line)]
     if not used:
         return None
-    texts: dict[str, str] = {}
-    todo = [line.rpartition(" ")[2] for line in used]
-    while todo:
-        wanted = todo.pop()
-        for key, text in functions.items():
-            if context.names.get(key) == wanted and key not in texts:
-                texts[key] = _alone(context, key, _outside_docstring(context, text))
-                todo += [n for k, n in context.names.items() if k in functions and re.search(rf"(?<![\w.]){n}\(", text)]
+    texts = _needed_texts(context, used, functions)
     body = "\n\n".join(texts[key] for key in functions if key in texts)
     body = re.sub(rf"(?<![\w.\"']){context.names['dist']}\.", "dist.", body)  # the entry's other name for it is not needed here
-    asked = [text for n, text in _ASKED.values() if f"{n}(" in body or any(line.endswith(f" {n}") for line in used)]
-    whole = "\n\n".join([*asked, body]) if body else "\n\n".join(asked)
-    lines = [line for line in imports if _is_used(line, whole)]
+    asked = [text for function, text in _ASKED.values() if f"{function}(" in body or function in used]
+    code = "\n\n".join([*asked, body] if body else asked)
+    lines = [line for line in imports if _is_used(line, code)]
     groups = ["".join(f"{line}\n" for line in lines if ("torch" in line) is third) for third in (False, True)]
-    text = f'"""{ADDED}"""\n\n' + "\n".join(g for g in groups if g) + "\n\n" + whole.rstrip() + "\n"
+    text = f'"""{ADDED}"""\n\n' + "\n".join(g for g in groups if g) + "\n\n" + code.rstrip() + "\n"
     return NewFile(name, path, text, frozenset(texts))
+
+
+def _needed_texts(context: Context, used: list[str], functions: dict[str, str]) -> dict[str, str]:
+    """The texts of those functions that are used, and of those that they call in turn."""
+    keys = {context.names[key]: key for key in functions}
+    texts: dict[str, str] = {}
+    todo = list(used)
+    while todo:
+        key = keys.get(todo.pop())
+        if key is not None and key not in texts:
+            text = functions[key]
+            texts[key] = _alone(context, key, _outside_docstring(context, text))
+            todo += [name for name in keys if re.search(rf"(?<![\w.]){name}\(", text)]
+    return texts
 
 
 def _is_used(line: str, text: str) -> bool:

@@ -15,9 +15,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore, Replace
-from ddpify.facts import batch_source
-from ddpify.facts.model import Call, Class, Func, New
-from ddpify.facts.tree import is_main_test
+from ddpify.facts import batch_source, library
+from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj
+from ddpify.facts.tree import is_main_test, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
@@ -101,7 +101,10 @@ _RESTORES = {
 _SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
 
 
-_OTHER_SEEDS = frozenset(("numpy.random.seed", "random.seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"))
+_OTHER_SEEDS = frozenset(("torch.cuda.manual_seed", "torch.cuda.manual_seed_all"))
+_SEEDED_BY_SYSTEM = frozenset(
+    "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom numpy.random.seed random.seed torch.seed".split()
+)
 
 
 def unseeded(context: Context) -> list[tuple[Call, str]]:
@@ -144,49 +147,73 @@ def _seeded(context: Context, seed: str, draw: Call) -> bool:
 def _random_network(context: Context, obj: object) -> bool:
     """Whether a network that is not trained, and so not broadcast by a wrapper, feeds the loss with the weights it was drawn with."""
     run = context.facts.after
-    if (
-        not isinstance(obj, New)
-        or any(o in m.objs for m in context.facts.models for o in run.roots(obj))
-        or not run.interpreter.is_network(obj)
-    ):
+    if not isinstance(obj, New) or not run.interpreter.is_network(obj) or not _trained(context).isdisjoint(run.roots(obj)):
         return False
+    return _has_drawn_weights(context, obj)
+
+
+def _has_drawn_weights(context: Context, obj: New, depth: int = 0) -> bool:
+    """Whether a network may have weights that its rank drew, or is a copy of such a one: nothing seeded, loaded or broadcast them."""
+    run = context.facts.after
     creations = run.calls(obj.node)
+    originals = run.memory.get((obj, library.ORIGINAL), NOTHING).instances() if obj.path in library.COPIES else frozenset()
+    sources = {(o, call.order) for o in originals for call in creations}
     tests = {node for call in creations for node, _ in call.tests}
-    loaded = any(obj in c.receiver.objs and all(node in tests for node, _ in c.tests) for c in run.calls_named("load_state_dict"))
-    known = loaded or (bool(creations) and all(_seeded(context, _SEEDS["torch"], call) for call in creations))
+    for call in run.calls_named("load_state_dict"):
+        if obj in call.receiver.objs and all(node in tests for node, _ in call.tests):
+            sources = {(o, call.order) for given in call.args[:1] for o in given.of_kind("state") if isinstance(o, New) and o is not obj}
+            if not sources:
+                return False
+    if sources:
+        return depth < 4 and any(not _is_broadcast(context, o, at) and _has_drawn_weights(context, o, depth + 1) for o, at in sources)
+    known = bool(creations) and all(_seeded(context, _SEEDS["torch"], call) for call in creations)
     return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not known
+
+
+def _is_broadcast(context: Context, obj: New, order: int) -> bool:
+    """Whether a network is wrapped at that time, which has given it rank 0's weights."""
+    run = context.facts.after
+    for wrapper in {o for call in run.trace.calls for o in call.func.objs if isinstance(o, New) and o.path in library.DDPS}:
+        places = [call.order for node in walked(wrapper.node) for call in run.calls(node)]
+        if places and order > max(places) and not set(run.roots(obj)).isdisjoint(run.memory.get((wrapper, "module"), NOTHING).objs):
+            return True
+    return obj.path in library.DDPS
+
+
+def _trained(context: Context) -> frozenset[Obj]:
+    """The models that are trained."""
+    return frozenset(o for model in context.facts.models for o in model.objs)
 
 
 def _in_a_buffer(context: Context, call: Call) -> bool:
     """Whether what is drawn becomes a buffer, which apex's wrapper does not broadcast."""
-    buffers = [v for c in context.facts.after.trace.calls if c.method == "register_buffer" for v in (*c.args, *c.keywords.values())]
+    buffers = [v for c in context.facts.after.calls_named("register_buffer") for v in (*c.args, *c.keywords.values())]
     return context.options.apex_ddp and any(call.node in v.of_kind("drawn") for v in buffers)
 
 
 def _inside_module(context: Context, call: Call) -> bool:
     """Whether a draw happens while a model is built that is trained: its parameters are broadcast at the wrap."""
-    run = context.facts.after
-    trained = {o for m in context.facts.models for o in m.objs}
+    run, trained = context.facts.after, _trained(context)
     instances = [o for above in call.stack for c in run.calls(above) for o in c.result.instances() if run.interpreter.is_module(o)]
-    return any(r in trained for o in instances for r in run.roots(o))
+    return any(not trained.isdisjoint(run.roots(o)) for o in instances)
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on the seed, and reseed before the first training loop."""
     run = context.facts.after
     yield from _undisclosed(context)
-    unshared = unseeded(context)
-    seeds = [c for c in run.trace.calls if c.func.paths() & set(_SEEDS.values()) and c.node.args]
-    if any(o.path == batch_source.DRAW for o in context.facts.feeding):  # what one rank draws, the others must not
-        seeds += [c for c in run.trace.calls if c.node.args and c.func.paths() & _OTHER_SEEDS and c not in seeds]
+    drawn_by_hand = any(o.path == batch_source.DRAW for o in context.facts.feeding)  # what one rank draws, the others must not
+    if drawn_by_hand:
         yield from _hidden(context)
-    agreed = any(c.method == context.names["agree_on_seed"] or "agree_on_seed" in c.method for c in run.trace.calls)
-    if unshared and not agreed:
+    unshared = unseeded(context)
+    if unshared and not any("agree_on_seed" in c.method for c in run.trace.calls):
         yield _from_rank_zero(context, unshared)
+    paths = _OTHER_SEEDS.union(_SEEDS.values()) if drawn_by_hand else frozenset(_SEEDS.values())
+    seeds = [c for c in run.trace.calls if c.node.args and c.func.paths() & paths]
     restored = [c for c in run.trace.calls if c.func.paths() & _RESTORES.keys() and not _of_a_helper(context, c)]
-    if not seeds and not unshared and not restored:
+    if not (seeds or unshared or restored):
         yield from _unordered(context)
-    elif not any(o.kind == "rank" for c in seeds for a in c.args for o in a.origins):
+    elif not any(argument.of_kind("rank") for c in seeds for argument in c.args):
         yield from _reseeded(context, seeds, [root for _, root in unshared], restored)
 
 
@@ -195,17 +222,10 @@ def _from_rank_zero(context: Context, unshared: list[tuple[Call, str]]) -> Chang
     first = unshared[0][0]
     node = next((n for n in (first.node, *first.stack) if context.facts.is_edited(n)), context.tree.root.body[0])
     bound = dict.fromkeys(_bound(context, root, context.tree.root) for _, root in unshared)
-    others = tuple(f"seed:{module}" for module, _ in bound if module)
-    return Change(
-        CODE,
-        "what is drawn here must be the same on all ranks: they start from rank 0's seed",
-        context.tree.shown,
-        node,
-        (),
-        ("import torch", *(needed for _, needed in bound if needed)),
-        Safety.NOTE,
-        needs=("agree_on_seed", *others),
-    )
+    needs = ("agree_on_seed", *(f"seed:{module}" for module, _ in bound if module))
+    imports = ("import torch", *(needed for _, needed in bound if needed))
+    why = "what is drawn here must be the same on all ranks: they start from rank 0's seed"
+    return Change(CODE, why, context.tree.shown, node, (), imports, Safety.NOTE, needs=needs)
 
 
 def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored: list[Call]) -> Iterator[Change | Finding]:
@@ -214,35 +234,40 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
     node = _training_statement(context, backward) if backward is not None else None
     if backward is None or node is None:
         return
-    around = {loop.node for loop in backward.loops}
-    again = [c for c in restored if any(inner.node in around for inner in c.loops)]
+    again = [c for c in restored if _in_loops_of(c, backward)]
     if again:
-        yield context.manual(
-            CODE,
-            again[-1].node,
-            "a random state is taken up while training: all ranks draw the same numbers from here on",
-            f"torch.manual_seed(... + {context.names['rank']})",
-            level=Safety.REVIEW,
-        )
+        why = "a random state is taken up while training: all ranks draw the same numbers from here on"
+        fix = f"torch.manual_seed(... + {context.names['rank']})"
+        yield context.manual(CODE, again[-1].node, why, fix, level=Safety.REVIEW)
         return
-    repeated = {c.node: c for c in seeds if c.order > backward.order and set(c.stack) & set(context.training)}
-    repeated |= {c.node: c for c in seeds if any(inner.node in around for inner in c.loops)}
+    repeated = {c.node: c for c in seeds if c.order > backward.order and not context.training.isdisjoint(c.stack)}
+    repeated |= {c.node: c for c in seeds if _in_loops_of(c, backward)}
     for call in repeated.values():
         yield _per_rank(context, call)
-    seeds = [c for c in seeds if c.node not in repeated]
-    lines, imports = _seed_lines(context, node, seeds, unshared, restored)
+    generators = _generators([c for c in seeds if c.node not in repeated], unshared, restored)
+    lines, imports = _seed_lines(context, node, generators)
     if lines:
-        code = f"if {context.names['rank']} != 0:\n" + "".join(f"    {line}\n" for line in lines)
-        yield Change(
-            CODE,
-            "each rank draws its own dropout, noise and augmentation from here on",
-            context.tree.shown,
-            node,
-            (InsertBefore(node, code.format(context.names["rank"])),),
-            tuple(imports),
-            Safety.NOTE,
-        )
+        rank = context.names["rank"]
+        why = "each rank draws its own dropout, noise and augmentation from here on"
+        code = f"if {rank} != 0:\n" + "".join(f"    {line}\n" for line in lines)
+        edit = InsertBefore(node, code.format(rank))
+        yield Change(CODE, why, context.tree.shown, node, (edit,), tuple(imports), Safety.NOTE)
         yield from _unordered(context)
+
+
+def _in_loops_of(call: Call, backward: Call) -> bool:
+    """Whether a call runs in one of the loops around a backward call."""
+    around = {loop.node for loop in backward.loops}
+    return any(loop.node in around for loop in call.loops)
+
+
+def _generators(seeds: list[Call], unshared: list[str], restored: list[Call]) -> set[str]:
+    """The generators in use: those that are seeded, those that nothing seeds and those whose state is taken up, with torch's."""
+    seeded = {path for call in seeds for path in call.func.paths()}
+    used = {root for root, path in _SEEDS.items() if path in seeded} | set(unshared)
+    used |= {_RESTORES[path] for call in restored for path in call.func.paths() if path in _RESTORES}
+    used |= {"torch"} if unshared or restored else set()
+    return {"numpy" if root == "sklearn" else root for root in used}
 
 
 def _training_statement(context: Context, backward: Call) -> ast.stmt | None:
@@ -254,23 +279,13 @@ def _training_statement(context: Context, backward: Call) -> ast.stmt | None:
     return context.tree.statement(calls[-1]) if calls else None
 
 
-def _seed_lines(
-    context: Context, node: ast.stmt, seeds: list[Call], unshared: list[str], restored: list[Call]
-) -> tuple[list[str], list[str]]:
-    """What moves each generator in use on by the rank, and the imports that it needs."""
-    if not seeds and not unshared and not restored:
-        return [], []
-    seeded = {p for c in seeds for p in c.func.paths()} | ({_SEEDS["torch"]} if unshared else set())
-    torch_too = _SEEDS["torch"] in seeded or bool(restored)
-    lines = ["torch.manual_seed(torch.initial_seed() + {0})"] if torch_too else []
-    roots = {r for r, path in _SEEDS.items() if r in ("numpy", "random") and path in seeded}
-    roots |= {_RESTORES[path] for c in restored for path in c.func.paths() if path in _RESTORES} - {"torch"}
-    roots |= {root if root != "sklearn" else "numpy" for root in unshared} - {"torch"}
-    imports = ["import torch"]
-    for root in sorted(roots):
+def _seed_lines(context: Context, node: ast.stmt, generators: set[str]) -> tuple[list[str], list[str]]:
+    """What moves each generator on by the rank, and the imports that it needs."""
+    lines, imports = ["torch.manual_seed(torch.initial_seed() + {0})"] if "torch" in generators else [], ["import torch"]
+    for root in sorted(generators - {"torch"}):
         module, needed = _bound(context, root, node)
         imports += [needed] if needed else []
-        if module and torch_too:
+        if module and "torch" in generators:
             lines.append(f"{module}.seed(torch.initial_seed() % 2**32)")
         elif module:
             draw = "randint" if root == "numpy" else "randrange"
@@ -287,64 +302,30 @@ def _per_rank(context: Context, call: Call) -> Change | Finding:
     """A seed that is set again and again while training."""
     seed = call.node.args[0]
     if not context.facts.is_edited(seed):
-        return context.manual(
-            CODE,
-            seed,
-            "the seed is set while training: all ranks draw the same numbers from here on",
-            f"{ast.unparse(seed)} + 1000 * dist.get_rank()",
-            level=Safety.REVIEW,
-        )
-    return Change(
-        CODE,
-        "the seed is set while training: each rank goes on drawing its own numbers",
-        context.tree.shown,
-        seed,
-        (Replace(seed, f"{{0}} + 1000 * {context.names['rank']}", (seed,)),),
-        level=Safety.NOTE,
-    )
+        why = "the seed is set while training: all ranks draw the same numbers from here on"
+        return context.manual(CODE, seed, why, f"{ast.unparse(seed)} + 1000 * dist.get_rank()", level=Safety.REVIEW)
+    why = "the seed is set while training: each rank goes on drawing its own numbers"
+    edit = Replace(seed, f"{{0}} + 1000 * {context.names['rank']}", (seed,))
+    return Change(CODE, why, context.tree.shown, seed, (edit,), level=Safety.NOTE)
 
 
 def _hidden(context: Context) -> Iterator[Finding]:
     """Functions of a library that may seed all ranks alike."""
     known = {*_SEEDS.values(), *_OTHER_SEEDS, "torch.initial_seed", "torch.seed"}
+    why = "this may seed all ranks alike, and they would all draw the same batches"
+    fix = f"seed torch, numpy and random one by one, each with + {context.names['rank']}"
     for call in context.facts.after.trace.calls:
         if "seed" in call.method and not (call.func.paths() & known) and not any(isinstance(o, (Class, Func)) for o in call.func.objs):
-            yield context.manual(
-                CODE,
-                call.node,
-                "this may seed all ranks alike, and they would all draw the same batches",
-                f"seed torch, numpy and random one by one, each with + {context.names['rank']}",
-            )
+            yield context.manual(CODE, call.node, why, fix)
 
 
 def _undisclosed(context: Context) -> Iterator[Change | Finding]:
     """Generators that nobody can seed from outside."""
-    run = context.facts.after
     yield from _reordered(context)
-    seen: set[ast.AST] = set()
-    for call in run.trace.calls:
-        if (
-            call.node not in seen
-            and not call.node.args
-            and not call.node.keywords
-            and call.func.paths()
-            & {
-                "numpy.random.default_rng",
-                "numpy.random.RandomState",
-                "random.Random",
-                "random.SystemRandom",
-                "numpy.random.seed",
-                "random.seed",
-                "torch.seed",
-            }
-        ):
-            seen.add(call.node)
-            yield context.manual(
-                CODE,
-                call.node,
-                "this generator is seeded by the operating system, in another way on every rank",
-                "give it a seed that all ranks share",
-            )
+    calls = (c for c in context.facts.after.trace.calls if not c.node.args and not c.node.keywords)
+    why = "this generator is seeded by the operating system, in another way on every rank"
+    for node in dict.fromkeys(call.node for call in calls if call.func.paths() & _SEEDED_BY_SYSTEM):
+        yield context.manual(CODE, node, why, "give it a seed that all ranks share")
 
 
 def _reordered(context: Context) -> Iterator[Change | Finding]:
@@ -390,8 +371,8 @@ def _bound(context: Context, root: str, place: ast.AST) -> tuple[str, str]:
     attribute = ".random" if want == "numpy" else ""
     here = context.facts.tree_of(place)
     for tree in (here, *(t for t in context.facts.trees.values() if t is not here)):
-        for node in tree.nodes():
-            if isinstance(node, ast.alias) and isinstance(tree.parent[node], ast.Import) and node.name == want:
+        for node in tree.of(ast.alias):
+            if isinstance(tree.parent[node], ast.Import) and node.name == want:
                 name = node.asname or node.name
                 return f"{name}{attribute}", "" if tree is here else f"import {want}" + (f" as {name}" if name != want else "")
     return "", ""

@@ -86,32 +86,48 @@ _BASE = ("import atexit", "import os", "import torch", "import torch.distributed
 
 def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[list[Change], NewFile | None]:
     """The set-up that `changes` need, and the module at `place` that holds what several files need of it."""
-    tree, names = context.tree, context.names
-    needs = _needs(changes)
+    tree, names, needs = context.tree, context.names, _needs(changes)
     pieces = _pieces(context, needs)
-    forks = tuple(_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith(("fork:", "draws:")))
-    wanted = (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
-    away = runtime_module.new_file(context, place, changes, pieces, wanted)
-    elsewhere = frozenset(away.pieces) if away is not None else frozenset[str]()
+    away = runtime_module.new_file(context, place, changes, pieces, _module_imports(needs, pieces))
+    elsewhere = away.pieces if away is not None else frozenset[str]()
+    own = [text for piece, text in pieces.items() if piece not in elsewhere]
     here = {n for c in changes if c.file == tree.shown for n in c.needs}
-    own_pieces = {p: text for p, text in pieces.items() if p not in elsewhere}
-    used = {p for p in pieces if p in here or any(_reads(names[p], text) for text in own_pieces.values())}
-    home = "" if away is None else runtime_module.spelled(context, away.name, "__main__")
-    taken = [f"from {home} import {names[p]}" for p in pieces if p in elsewhere and p in used]
-    block = apex_version.comment(changes) + _launched(context, _template("setup", names))
-    if context.own_device is None and ("device" in here or any(_reads(names["device"], text) for text in own_pieces.values())):
-        block += _template("device", names)
-    functions = [_backend(context, _launched(context, _template("init_distributed", names))), *own_pieces.values()]
-    code = block + "\n\n" + "\n\n".join(functions) + "\n\n"
+
+    def is_used(piece: str) -> bool:
+        """Whether the entry uses a function or name of the runtime block."""
+        return piece in here or any(_reads(names[piece], text) for text in own)
+
+    with_device = context.own_device is None and is_used("device")
+    code = _block(context, apex_version.comment(changes), own, with_device)
     anchor, edits, late = _placed(context, changes, code, _calls(context, needs))
-    base = (*_BASE[:-1], f"import torch.distributed as {names['dist']}")
-    imports = base + tuple(i for piece, helper in HELPERS.items() if piece in needs - elsewhere for i in helper.imports)
+    imports = [*_BASE[:-1], f"import torch.distributed as {names['dist']}"]
+    imports += [i for piece, helper in HELPERS.items() if piece in needs - elsewhere for i in helper.imports]
+    if away is not None:
+        home = runtime_module.spelled(context, away.name, "__main__")
+        imports += [f"from {home} import {names[p]}" for p in pieces if p in elsewhere and is_used(p)]
+    level = Safety.NOTE if late else Safety.SAFE
+    return [Change(CODE, _why(context, late), tree.shown, anchor, edits, tuple(imports), level)], away
+
+
+def _module_imports(needs: set[str], pieces: dict[str, str]) -> tuple[str, ...]:
+    """The imports that the functions of the runtime block need in a module of their own."""
+    forks = (_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith(("fork:", "draws:")))
+    return (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
+
+
+def _block(context: Context, comment: str, functions: list[str], with_device: bool) -> str:
+    """The text of the runtime block."""
+    head = comment + _launched(context, _template("setup", context.names))
+    if with_device:
+        head += _template("device", context.names)
+    joins = _backend(context, _launched(context, _template("init_distributed", context.names)))
+    return "\n\n".join([head, joins, *functions]) + "\n\n"
+
+
+def _why(context: Context, late: bool) -> str:
     why = "every process joins the process group first"
     why += "; without a launcher it is a group of one" * (context.options.starts != "spawn")
-    if late:
-        why += ", and takes the devices that it sees then: make the choice that comes later in the shell"
-    level = Safety.NOTE if late else Safety.SAFE
-    return [Change(CODE, why, tree.shown, anchor, edits, (*imports, *taken), level)], away
+    return why + ", and takes the devices that it sees then: make the choice that comes later in the shell" * late
 
 
 def _needs(changes: Sequence[Change]) -> set[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts.model import New, Part
+from ddpify.facts.tree import is_none, last_name
 from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
@@ -96,31 +97,36 @@ def devices(context: Context) -> str:
 
 
 def _listed(context: Context) -> ast.expr | None:
+    """The list of GPUs that a DataParallel is given."""
     for call in context.calls():
-        if "torch.nn.DataParallel" in call.func.paths():
-            ids = argument(call.node, 1, "device_ids")
-            if ids is not None and not (isinstance(ids, ast.Constant) and ids.value is None):
-                return ids
+        ids = argument(call.node, 1, "device_ids") if "torch.nn.DataParallel" in call.func.paths() else None
+        if ids is not None and not is_none(ids):
+            return ids
     return None
 
 
 def one_by_default(context: Context) -> list[Finding]:
     """What is said where the script's list of GPUs comes from an argument that names one GPU by default: one process is started."""
     ids = _listed(context) if context.options.starts == "spawn" else None
-    if ids is None:
-        return []
-    value = context.facts.after.value(ids)
-    of = [p for o in value.origins for p in (o.of if isinstance(o.of, tuple) else (o.of,))]
-    read = {p.name for p in (*value.objs, *of) if isinstance(p, Part) and getattr(p.of, "path", "") == "argparse.Namespace"}
-    for node in context.tree.nodes():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
-            names = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-            default = next((k.value.value for k in node.keywords if k.arg == "default" and isinstance(k.value, ast.Constant)), None)
-            if read & {n.lstrip("-").replace("-", "_") for n in names} and str(default).strip().isdigit():
-                why = f"one GPU is listed unless {names[0]} names more, so one process is started"
-                level = Safety.NOTE if cuda_visible_devices.assignments(context) else Safety.REVIEW
-                return [context.manual(CODE, node, why, f"start it with {names[0]} 0,1 or give it another default", level=level)]
+    read = _options_in(context, ids) if ids is not None else frozenset[str]()
+    for node in context.tree.of(ast.Call) if read else ():
+        names = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        default = argument(node, None, "default")
+        if last_name(node.func) != "add_argument" or not isinstance(default, ast.Constant) or not str(default.value).strip().isdigit():
+            continue
+        if any(name.lstrip("-").replace("-", "_") in read for name in names):
+            why = f"one GPU is listed unless {names[0]} names more, so one process is started"
+            level = Safety.NOTE if cuda_visible_devices.assignments(context) else Safety.REVIEW
+            return [context.manual(CODE, node, why, f"start it with {names[0]} 0,1 or give it another default", level=level)]
     return []
+
+
+def _options_in(context: Context, node: ast.expr) -> frozenset[str]:
+    """The command-line options that an expression is computed from."""
+    value = context.facts.after.value(node)
+    origins = [part for o in value.origins for part in (o.of if isinstance(o.of, tuple) else (o.of,))]
+    options = (p for p in (*value.objs, *origins) if isinstance(p, Part) and getattr(p.of, "path", "") == "argparse.Namespace")
+    return frozenset(option.name for option in options)
 
 
 def saves_own_classes(context: Context) -> bool:
@@ -130,7 +136,7 @@ def saves_own_classes(context: Context) -> bool:
         if call.func.paths() & {"torch.save", "pickle.dump", "joblib.dump"} and call.node.args:
             saved = call.node.args[0]
             parts = [v for v in saved.values if v] if isinstance(saved, ast.Dict) else [saved]
-            held = [o for part in parts for o in run.unwrap(run.value(part))]
-            if any(isinstance(o, New) and o.cls is not None and o.cls.file == "__main__" for o in held):
+            objects = [o for part in parts for o in run.unwrap(run.value(part))]
+            if any(isinstance(o, New) and o.cls is not None and o.cls.file == "__main__" for o in objects):
                 return True
     return False

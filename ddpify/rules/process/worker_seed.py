@@ -15,8 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.model import Func, New
-from ddpify.facts.names import canonical
-from ddpify.facts.tree import last_name
+from ddpify.facts.tree import calls_in, last_name, names_read, names_stored, walked
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -80,24 +79,20 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _function(context: Context, func: Func) -> Iterator[Change | Finding]:
     """The seeds that a `worker_init_fn` sets."""
-    calls = [n for n in ast.walk(func.node) if isinstance(n, ast.Call)]
-    names = {n.id for n in ast.walk(func.node) if isinstance(n, ast.Name)}
-    if names & {context.names["rank"], "rank"} or any(last_name(c.func) in _OWN for c in calls):
+    calls = calls_in(func.node)
+    if any(last_name(c.func) in _OWN for c in calls):
         return
     for call in calls:
-        if _path(context, func.file, call.func) in _SEEDS and call.args:
+        if context.library_path(func.file, call.func) in _SEEDS and call.args and not _has_rank(context, func, call.args[0]):
             yield _added(context, call.args[0], "1000 * {rank}")
 
 
-def _path(context: Context, file: str, node: ast.expr) -> str:
-    """The library function that an expression of a function's body names."""
-    if isinstance(node, ast.Attribute):
-        base = _path(context, file, node.value)
-        return canonical(f"{base}.{node.attr}") if base else ""
-    if isinstance(node, ast.Name):
-        paths = context.facts.after.attribute(file, node.id).paths()  # type: ignore[arg-type]
-        return next(iter(paths), "")
-    return ""
+def _has_rank(context: Context, func: Func, seed: ast.expr) -> bool:
+    """Whether a seed is computed from the rank, in a function that only workers may run: from a name of the module that is the rank."""
+    own = {n.id for n in names_stored(func.node)} | {n.arg for n in walked(func.node) if isinstance(n, ast.arg)}
+    names = {n.id for n in names_read(func.node)} - own
+    run = context.facts.after
+    return context.asks_for_rank(seed) or any(run.attribute(func.file, name).of_kind("rank") for name in names)  # type: ignore[arg-type]
 
 
 def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Change | Finding]:

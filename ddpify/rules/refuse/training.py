@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from ddpify.facts import library
 from ddpify.rules.refuse.reach import Reach, Use
 
-_OPTIMIZER_HOMES = ("torch.optim.", "apex.optimizers.", "torch_optimizer.", "timm.optim.", "bitsandbytes.optim.")
 _BACKWARD = ("backward", "manual_backward")
-_GRADIENTS = ("torch.autograd.grad", "torch.autograd.backward", "torch.func.grad", "torch.func.grad_and_value", "torch.func.vjp")
+_GRADIENTS = (
+    *("torch.autograd.grad", "torch.autograd.backward", "torch.func.grad", "torch.func.grad_and_value", "torch.func.vjp"),
+    *("timm.utils.NativeScaler", "timm.utils.cuda.NativeScaler", "timm.utils.ApexScaler"),  # they are called with a loss and an optimizer
+)
 
 
 def trains(reached: Reach) -> Use | None:
@@ -19,7 +22,7 @@ def gradients(reached: Reach) -> Use | None:
     for use in reached.uses:
         if _is_backward(use) or any(name in _GRADIENTS for name in use.names):
             return use
-    if any(name.startswith(_OPTIMIZER_HOMES) and ".lr_scheduler" not in name for use in reached.uses for name in use.names):
+    if any(library.optimizer_path(name) for use in reached.uses for name in use.names):
         return next(reached.methods("step"), None)
     return None
 

@@ -1,0 +1,80 @@
+"""What modules hold: the layers and parameters inside them, at any depth, as far as they are trained."""
+
+from __future__ import annotations
+
+from ddpify.facts import library
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value
+from ddpify.facts.runs import Run
+
+Parts = frozenset[Obj]
+NO_PARTS: Parts = frozenset()
+LISTS = frozenset(("list", "dict", "tuple"))
+
+
+def is_library_model(obj: Obj) -> bool:
+    """Whether an object is a network that another library made."""
+    if not isinstance(obj, New) or obj.cls is not None:
+        return False
+    root, _, rest = obj.path.partition(".")
+    if root == "transformers":
+        return ("Model" in rest or "For" in rest) and not rest.partition(".")[0].endswith(("Config", "Tokenizer", "Processor"))
+    return (root == "torchvision" and rest.startswith("models.")) or root in ("timm", "segmentation_models_pytorch", "efficientnet_pytorch")
+
+
+class HeldParts:
+    """The parts of the modules of one run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.frozen = self._frozen()
+
+    def parts(self, obj: Obj, seen: frozenset[Obj] = frozenset()) -> Parts:
+        """The layers and parameters that a module holds, at any depth, as far as they are trained."""
+        if obj in seen or obj in self.frozen:
+            return NO_PARTS
+        if self.is_holder(obj):
+            return frozenset(p for o in self.inside(obj) for p in self.parts(o, seen | {obj}))
+        own = is_library_model(obj) or self.is_layer(obj)
+        return frozenset((obj,)) if own and not self._is_frozen(obj) else NO_PARTS
+
+    def is_holder(self, obj: Obj) -> bool:
+        """Whether an object is a module of the project's own, or a container of modules."""
+        return self.run.interpreter.is_module(obj) or (isinstance(obj, New) and obj.path in library.CONTAINERS)
+
+    def is_module(self, obj: Obj) -> bool:
+        """Whether an object is a module, a parameter, or holds some."""
+        listed = isinstance(obj, New) and obj.path in LISTS
+        return listed or self.is_holder(obj) or self.is_layer(obj) or is_library_model(obj)
+
+    @staticmethod
+    def is_layer(obj: Obj) -> bool:
+        """Whether an object is a parameter, or a layer of torch that has some."""
+        return isinstance(obj, New) and library.has_parameters(obj.path)
+
+    def inside(self, obj: Obj) -> Parts:
+        """What a module or container holds."""
+        out: set[Obj] = set()
+        for value in self.run.of(obj).values():
+            for o in value.objs:
+                out |= {i for item in o.entries for i in item.objs} if isinstance(o, Tup) else {o}
+        return frozenset(o for o in out if o is not obj and isinstance(o, New))
+
+    def _frozen(self) -> Parts:
+        """The modules whose parameters are set not to be trained."""
+        receivers = [s.receiver for s in self.run.stores_as.get("requires_grad", ()) if _is(s.value, False)]
+        receivers += [c.receiver for c in self.run.calls_named("requires_grad_") if c.args and _is(c.args[0], False)]
+        return frozenset(o for r in receivers for o in (*r.of_kind("parameters"), *r.instances()) if isinstance(o, (New, Part)))
+
+    def _is_frozen(self, obj: Obj) -> bool:
+        assert isinstance(obj, New)
+        return any(_is(call.keywords.get("requires_grad", NOTHING), False) for call in self.run.calls(obj.node))
+
+    def optional(self, obj: Obj, model: Obj) -> bool:
+        """Whether a part was only built under a condition, within the making of its model."""
+        assert isinstance(obj, New)
+        outer = min((len(c.tests) for c in self.run.calls(getattr(model, "node", obj.node))), default=0)
+        return any(len(c.tests) > outer for c in self.run.calls(obj.node)) or obj in self.run.among_others
+
+
+def _is(value: Value, what: object) -> bool:
+    return bool(value.objs) and all(isinstance(o, Lit) and o.value is what for o in value.objs)

@@ -1,0 +1,242 @@
+"""Lists, dicts, sets and what goes through them: what they hold, and the rows of their methods.
+
+A container holds `"[]"`, any of its elements; `"[?]"`, what was put in under keys that are not known; and entries by their keys or numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ddpify.facts import tensors
+from ddpify.facts.library.flow import texts_of
+from ddpify.facts.library.paths import DICTS
+from ddpify.facts.library.row import Rule, Use
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Origin, Tup, Value, join, just, origins_of
+from ddpify.facts.tree import is_main_test
+
+if TYPE_CHECKING:
+    from ddpify.facts.interpret.state import Interpreter
+
+# ------------------------------------------------------------------------------------------------ making them
+
+
+def dictionary(use: Use) -> Value:
+    """`dict(...)`, `OrderedDict(...)`: the entries of dicts and of pairs, and those named by keywords."""
+    run, obj = use.run, use.instance()
+    named_values = {k: v for k, v in use.keywords.items() if k != "**"}
+    run.memory[obj, "[]"] = join(list(named_values.values()))
+    for arg in use.args:
+        run.update(obj, arg)
+        if arg.objs:  # dict(zip(names, losses)), OrderedDict([("first", layer)])
+            pairs = [o.items for o in run.element(arg).objs if isinstance(o, Tup) and len(o.items) == 2]
+            entries = [(texts_of(key) or ["[?]"], value) for key, value in pairs]
+        else:  # dict(model.named_parameters())
+            entries = [(["[?]"], arg)] if arg.origins else []
+        for keys, value in entries:
+            for key in ("[]", *keys):
+                run.set_attribute(obj, key, value, False)
+    for name, value in named_values.items():
+        run.memory[obj, name] = value
+    return just(obj)
+
+
+def default_dict(use: Use) -> Value:
+    """`defaultdict(list)`: any of its elements may be what the factory makes."""
+    result = dictionary(use._replace(args=use.args[1:]))
+    if use.args and use.args[0].objs:
+        for obj in result.objs:
+            given = use.run.invoke(use.event, use.args[0], [], {})
+            use.run.set_attribute(obj, "[]", given, False)
+            use.run.set_attribute(obj, "[?]", given, False)
+    return result
+
+
+def unordered(use: Use) -> Value:
+    """A set of what is gone through."""
+    obj = use.instance("set")
+    entry = use.run.element(use.args[0]) if use.args else NOTHING
+    use.run.memory[obj, "[]"] = Value(entry.objs, entry.origins | {Origin("unordered", use.node)}, entry.scale, entry.shape)
+    return just(obj)
+
+
+def mapped(use: Use) -> Value:
+    """`map(function, values)`: a list of what the function gives."""
+    run, obj = use.run, use.instance("list")
+    run.memory[obj, "[]"] = run.invoke(use.event, use.args[0], [run.element(a) for a in use.args[1:]], {}) if use.args else NOTHING
+    return just(obj)
+
+
+# ------------------------------------------------------------------------------------------------ going through them
+
+
+def counted(use: Use) -> Value:
+    """`enumerate(values)`."""
+    obj = use.instance()
+    use.run.memory[obj, "iterable"] = use.args[0] if use.args else NOTHING
+    return just(obj)
+
+
+def zipped(use: Use) -> Value:
+    """`zip(first, second)`."""
+    obj = use.instance()
+    for i, arg in enumerate(use.args):
+        use.run.memory[obj, str(i)] = arg
+    return just(obj)
+
+
+def numbers(use: Use) -> Value:
+    """`range(...)`: with what its ends depend on."""
+    obj, ends = use.instance("range"), use.mixed
+    if ends.scale is not None:
+        use.run.memory[obj, tensors.ENDS] = Value(frozenset(), ends.origins, ends.scale)
+    return Value(frozenset((obj,)), ends.origins)
+
+
+def passed_on(use: Use, path: str = "", values: Value | None = None) -> Value:
+    """`tqdm(values)`, `iter(values)`: what gives the elements of its argument."""
+    obj, values = use.instance(path), use.argument(0, "iterable") if values is None else values
+    use.run.memory[obj, "iterable"] = values
+    return Value(frozenset((obj,)), frozenset() if values.objs else values.origins)
+
+
+def listed(use: Use) -> Value:
+    """`list(values)`: a list of the elements; the rows of a batch stay what they are."""
+    values = use.argument(0, "iterable")
+    return values if not values.objs and values.scale == "sample" else passed_on(use, "list")
+
+
+def chained(use: Use, elements: bool = False) -> Value:
+    """`itertools.chain(first, second)`, `itertools.chain.from_iterable(values)`."""
+    obj, parts = use.instance(), [use.run.element(a) for a in use.args] if elements else use.args
+    use.run.memory[obj, "iterable"] = join(parts)
+    return Value(frozenset((obj,)), origins_of(p for p in parts if not p.objs))
+
+
+def following(use: Use) -> Value:
+    """`next(values)`: what the `__next__` of a class of the project gives, and an element of everything else."""
+    run = use.run
+    if not use.args:
+        return NOTHING
+    (values, *_) = use.args
+    own = [o for o in values.instances() if o.cls is not None]
+    given = [v for o in own if (v := run.invoke_named(o, "__next__", use.node)) is not None]
+    rest = Value(values.objs - frozenset(own), values.origins, values.scale, values.shape)
+    return join([*given, run.element(rest)]) if given and rest.objs else join(given) if given else run.element(values)
+
+
+# ------------------------------------------------------------------------------------------------ methods
+
+
+def _added(use: Use) -> Value:
+    """`append`, `add`, `insert`, `extend`: one more element, or more of them."""
+    if use.args:
+        put(use.run, use.of, use.run.element(use.args[0]) if use.name == "extend" else use.args[-1], use.name)
+    return NOTHING
+
+
+def put(run: Interpreter, obj: Obj, value: Value, how: str) -> None:
+    """Let a container hold one more element, or more such elements, by a method of this name."""
+    run.set_attribute(obj, "[?]", value, False)
+    if how in ("append", "insert", "extend") and any(is_layer(run, o) for o in value.objs):
+        _place_model(run, obj, value, how == "append")
+    run.set_attribute(obj, "[]", value, False)
+
+
+def _added_by_default(use: Use) -> Value:
+    """`setdefault(key, value)`."""
+    _added(use)
+    return use.run.memory.get((use.of, "[]"), NOTHING)
+
+
+def _place_model(run: Interpreter, obj: Obj, value: Value, last: bool) -> None:
+    """A network put into a list: known by its place at the end, as long as it is sure how many there are before it."""
+    places = {name for name, _ in run.memory.of(obj) if name.isdigit()}
+    sure = last and not run.loops and all(is_main_test(test) for test, _ in run.tests)
+    if sure and (obj, "[many]") not in run.memory and (places or not run.memory.get((obj, "[]"), NOTHING).objs):
+        run.memory[obj, str(len(places))] = value
+    else:
+        run.memory[obj, "[many]"] = NOTHING
+    if last:
+        run.memory[obj, "-1"] = value
+    for name in places if not last else ():
+        run.set_attribute(obj, name, run.memory.get((obj, "[]"), NOTHING), False)
+
+
+def _put(use: Use, value: Value) -> None:
+    """Some element of a container may be a value from here on."""
+    for name in ("[?]", "[]"):
+        use.run.set_attribute(use.of, name, value, False)
+
+
+def _updated(use: Use) -> Value:
+    """`update`: the entries of dicts, and the elements of everything else."""
+    obj = use.of
+    for value in use.args:
+        use.run.update(obj, value)
+        if not any(use.run.is_a(o, *DICTS) for o in value.objs):
+            _put(use, use.run.element(value))
+    for key, value in use.keywords.items():
+        use.run.set_attribute(obj, key, value, True)
+    return NOTHING
+
+
+def _unknown(use: Use) -> Value:
+    """Any other method: unless it only asks, it may put what it is given into the container."""
+    if use.name not in _ASKING and use.mixed.origins:
+        _put(use, Value(frozenset(), use.mixed.origins, "other"))
+    return Value(frozenset(), use.mixed.origins)
+
+
+def _view(use: Use, element: Value) -> Value:
+    """The list that a method of a dict gives, which is one for all dicts that it may be called on."""
+    view = use.instance("list")
+    use.run.set_attribute(view, "[]", element, len(use.event.now.objs) < 2)
+    return just(view)
+
+
+def _taken_out(use: Use) -> Value:
+    """`get(key, default)`, `pop()`: the entry of a key that is known, else any entry."""
+    obj = use.of
+    keys = [str(o.value) for o in use.args[0].objs if isinstance(o, Lit)] if use.args else []
+    entries = [use.run.memory[obj, k] for k in keys if (obj, k) in use.run.memory]
+    return join(entries + use.args[1:]) if entries else _any_entry(use) | join(use.args[1:])
+
+
+def _asked(use: Use) -> Value | None:
+    """`get(key)` of a dict whose entries are attributes: by a known key it is asked as a configuration is."""
+    return None if use.args and texts_of(use.args[0]) else _taken_out(use)
+
+
+def _key(use: Use) -> Value:
+    return use.run.element(just(use.of))
+
+
+def _any_entry(use: Use) -> Value:
+    return join([v for _, v in use.run.memory.of(use.of)])
+
+
+def is_layer(run: Interpreter, obj: Obj) -> bool:
+    """Whether an object is a module, of the project's own or of torch."""
+    return run.is_module(obj) or (isinstance(obj, New) and obj.path.startswith("torch.nn."))
+
+
+_ASKING = frozenset(
+    """
+        index count union intersection difference symmetric_difference issubset issuperset isdisjoint most_common elements total
+        sort reverse rotate clear remove discard move_to_end
+    """.split()
+)
+# What each method of a container gives; "": any other.
+METHODS: dict[str, Rule] = {
+    **dict.fromkeys(("append", "appendleft", "add", "insert", "extend"), _added),
+    "setdefault": _added_by_default,
+    "update": _updated,
+    "copy": lambda use: just(use.of),
+    "keys": lambda use: _view(use, _key(use)),
+    "values": lambda use: _view(use, _any_entry(use)),
+    "items": lambda use: _view(use, just(Tup((_key(use), _any_entry(use))))),
+    **dict.fromkeys(("get", "pop", "popleft", "popitem"), _taken_out),
+    "": _unknown,
+}
+ATTRIBUTE_DICT_METHODS: dict[str, Rule] = {**METHODS, "get": _asked}
+MODULE_LIST_METHODS: dict[str, Rule] = {name: METHODS[name] for name in ("append", "extend", "insert")}

@@ -1,0 +1,83 @@
+"""The side effects of calls: what prints, what writes files or folders, and what only shows.
+
+`EFFECTS` has a row for each function, or for all of a package; the longest that a path begins with decides, and None says that it has none
+though its package has. To add a package, add its path to the line of what it does. Methods are known by their names, where nothing else is
+known of what they are called on.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Effect = Literal["print", "file", "folder"]
+
+_HANDLERS = "FileHandler handlers.RotatingFileHandler handlers.TimedRotatingFileHandler handlers.WatchedFileHandler".split()
+HANDLERS = frozenset(f"logging.{name}" for name in _HANDLERS)
+_LOG_LEVELS = "info debug warning warn error critical log exception".split()
+_PRINTS = """
+    print pprint loguru.logger sys.stdout sys.stderr torchsummary.summary torchsummary.summary_string torchinfo.summary IPython.display
+    prettytable rich.print rich.print_json tqdm.tqdm.write
+""".split()
+_WRITES = """
+    torch.save torch.jit.save torch.export.save torch.onnx.export dill.dump dill.dump_session dill.dump_module cloudpickle.dump json.dump
+    pickle.dump yaml.dump yaml.dump_all joblib.dump torchvision.utils.save_image numpy.save numpy.savez numpy.savez_compressed
+    numpy.savetxt scipy.io.savemat scipy.misc.imsave
+    safetensors.torch.save safetensors.torch.save_file safetensors.torch.save_model cv2.imwrite cv2.imwritemulti imageio matplotlib seaborn
+    shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.system
+    wandb tensorboard_logger mlflow neptune comet_ml clearml
+""".split()
+_NONE = """
+    shutil.which shutil.disk_usage shutil.get_terminal_size imageio.imread imageio.v2.imread imageio.get_reader matplotlib.use
+    matplotlib.pyplot.imread matplotlib.pyplot.switch_backend
+    wandb.Audio wandb.Graph wandb.Histogram wandb.Html wandb.Image wandb.Object3D wandb.Plotly wandb.Table wandb.Video
+""".split()
+
+EFFECTS: dict[str, Effect | None] = {
+    **dict.fromkeys(_PRINTS, "print"),
+    **{f"{logger}.{level}": "print" for level in _LOG_LEVELS for logger in ("logging", "logging.root")},
+    **dict.fromkeys((*_WRITES, *HANDLERS), "file"),
+    **dict.fromkeys(("os.mkdir", "os.makedirs"), "folder"),
+    **dict.fromkeys(_NONE),
+}
+OPENS = frozenset(  # they read or write by their mode
+    "open io.open codecs.open gzip.open gzip.GzipFile bz2.open bz2.BZ2File lzma.open lzma.LZMAFile".split()
+)
+
+# ------------------------------------------------------------------------------------------------ objects that write or show
+
+WRITERS = tuple("SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run".split())
+SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do nothing
+    "wandb.init": ("mode", '"disabled"'),
+    "neptune.init_run": ("mode", '"debug"'),
+    "neptune.new.init_run": ("mode", '"debug"'),
+    "neptune.new.init": ("mode", '"debug"'),
+    "comet_ml.Experiment": ("disabled", "True"),
+    "comet_ml.OfflineExperiment": ("disabled", "True"),
+}
+DRAWN = ("matplotlib.", "seaborn.")
+LOGGERS = ("logging.getLogger", "loguru.logger")
+BARS = ("tqdm.", "progress.", "progressbar.", "rich.progress.", "alive_progress.", "fastprogress.", "pkbar.", "enlighten.")
+BARS_WITH_SWITCH = frozenset(
+    """
+        tqdm.tqdm tqdm.trange tqdm.tqdm_notebook tqdm.tnrange tqdm.tqdm_auto tqdm.rich.tqdm tqdm.rich.trange tqdm.contrib.tenumerate
+        tqdm.contrib.tzip rich.progress.track rich.progress.Progress alive_progress.alive_bar alive_progress.alive_it
+    """.split()
+)  # they have an argument `disable`
+BARS_WITHOUT_SWITCH = ("progressbar.", "progress.bar.", "progress.spinner.", "fastprogress.", "pkbar.", "keras.utils.Progbar", "enlighten.")
+BARS_TO_A_FILE = ("progress.bar.", "progress.spinner.", "progress.counter.")
+PASSIVE = (*BARS, "matplotlib.", "pandas.", "rich.", "prettytable", "logging")  # they only show what they are given
+HANDLES = ("open", "io.", "csv.", "gzip.", "bz2.", "lzma.", "codecs.", "tarfile.", "zipfile.", "h5py.", "pathlib.", "time.", "torch.cuda.")
+COMMUNICATES = tuple("torch.distributed. random. numpy.random. torch.rand torch.normal torch.bernoulli torch.multinomial".split())
+
+# ------------------------------------------------------------------------------------------------ methods, by their names
+
+CONSOLE_METHODS = frozenset(("print", "log", "rule", "print_json"))
+LOG_METHODS = frozenset(_LOG_LEVELS)
+SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
+WRITING_METHODS = frozenset(
+    ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump", "tofile")
+)
+PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
+SAME_FOR_ALL = frozenset(("get_rank", "get_world_size", "is_initialized", "is_available", "get_backend"))
+ADVANCING = frozenset("backward step zero_grad load_state_dict seed manual_seed shuffle all_reduce barrier broadcast compute".split())
+CHANGING = frozenset("append extend insert add update pop popleft popitem remove discard clear setdefault sort reverse appendleft".split())

@@ -1,0 +1,189 @@
+"""Methods of a library's objects, and those that an object of the project inherits from a library.
+
+`_OF_CLASS` has the rows of the methods of one class, `_OF_ANY` those that mean the same wherever they are found. A rule that gives None
+leaves the method to the next row: its class's own, that of any class (or else its class's for all other methods, ""), what is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ddpify.facts import named, tensors
+from ddpify.facts.library import containers, flow, paths
+from ddpify.facts.library.constructors import construct
+from ddpify.facts.library.generic import call_arguments
+from ddpify.facts.library.row import Rule, Use, row_of
+from ddpify.facts.library.tensor_methods import call_tensor
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Origin, Part, Tup, Value, join, just
+
+if TYPE_CHECKING:
+    from ddpify.facts.interpret.state import Interpreter
+
+# ------------------------------------------------------------------------------------------------ of any object
+
+
+def _constructed(use: Use) -> Value | None:
+    """`super().__init__(...)`."""
+    if not isinstance(use.of, New):
+        return None
+    construct(use.run, use.of, use.args, use.keywords)
+    return NOTHING
+
+
+def _called(use: Use) -> Value | None:
+    """`layer.forward(x)`: what `layer(x)` gives."""
+    if not isinstance(use.of, (New, Part)) or (isinstance(use.of, New) and use.of.cls is not None):
+        return None
+    return use.run.invoke(use.event, just(use.of), use.args, use.keywords)
+
+
+def _itself(use: Use) -> Value:
+    now = use.event.now
+    return Value(frozenset((use.of,)), now.origins, now.scale, now.shape)
+
+
+def _modules(use: Use) -> Value:
+    parts = [o for _, value in use.run.memory.of(use.of) for o in value.objs if isinstance(o, New)]
+    return Value(frozenset(parts), frozenset((Origin("parameters", use.of),)))
+
+
+def _registered(use: Use) -> Value | None:
+    """`add_module(name, module)`: an attribute; what holds its parts by name runs over them, too."""
+    parts = [*use.args, *(use.keywords[k] for k in ("name", "module", "param") if k in use.keywords)]
+    if len(parts) != 2:
+        return None
+    name, part = parts
+    names = [str(o.value) for o in name.objs if isinstance(o, Lit)]
+    for text in names:
+        use.run.set_attribute(use.of, text, part, True)
+    if not names or use.run.is_a(use.of, *paths.CONTAINERS):
+        use.run.set_attribute(use.of, "[]", part, False)
+    return NOTHING
+
+
+def _setting(use: Use) -> Value | None:
+    """`cfg.get("batch_size", 4)`, `config.getint("train", "batch_size")`: what a configuration says, as an attribute of it would."""
+    obj, run, keys = use.of, use.run, flow.texts_of(use.args[0]) if use.args else []
+    if not isinstance(obj, (New, Part)) or use.event.now.origins or not keys:
+        return None
+    defaults = [v for k, v in use.keywords.items() if k in ("default", "fallback")]
+    sectioned = isinstance(obj, New) and obj.path.startswith("configparser.")
+    options = flow.texts_of(use.args[1]) if sectioned and len(use.args) > 1 else []
+    if options:
+        return join([*(just(run.objects.part(run.objects.part(obj, key), option)) for key in keys for option in options), *defaults])
+    values = [run.attribute(just(obj), key) for key in keys]
+    values = [Value(frozenset(o for o in v.objs if not isinstance(o, Method)), v.origins, v.scale, v.shape) for v in values]
+    return join([*values, *use.args[1:2], *defaults])
+
+
+def _stepped(use: Use) -> Value | None:
+    """`optimizer.step(closure)`: what the closure gives."""
+    return call_arguments(use) if any(isinstance(o, Func) for v in (*use.args, *use.keywords.values()) for o in v.objs) else None
+
+
+def _hooked(use: Use) -> None:
+    """`model.register_forward_hook(function)`: kept for when the module is called."""
+    if use.args and isinstance(use.of, (New, Part)):
+        use.run.hooks.setdefault(use.of, {})[use.node] = (use.name, use.args[0])
+        use.run.memory.doubt()
+
+
+# ------------------------------------------------------------------------------------------------ of one class
+
+
+def _scaled(use: Use) -> Value | None:
+    """`scaler.scale(loss)`."""
+    if not use.args:
+        return None
+    (loss, *_) = use.args
+    return Value(loss.objs, loss.origins | {Origin("scaled", use.of)}, loss.scale, loss.shape)
+
+
+def _of_parameter(use: Use) -> Value | None:
+    """A method of a weight: what it gives of a tensor."""
+    if use.name not in tensors.KNOWN:
+        return None
+    origins = use.event.now.origins
+    return tensors.function(
+        use.run, use.name, use.node, [Value(frozenset(), origins), *use.args], use.keywords, origins | use.mixed.origins
+    )
+
+
+def _parsed(use: Use) -> Value:
+    return just(use.run.objects.new("argparse.Namespace", use.node, ()))
+
+
+_PARSER: dict[str, Rule] = {
+    "parse_args": _parsed,
+    "parse_known_args": lambda use: just(Tup((_parsed(use), NOTHING))),
+    **dict.fromkeys(("add_argument_group", "add_mutually_exclusive_group", "add_subparsers"), lambda use: just(use.of)),
+}
+_OF_ANY: dict[str, Rule] = {
+    "__init__": _constructed,
+    **dict.fromkeys(("__call__", "forward"), _called),
+    **dict.fromkeys(paths.SAME_METHODS, _itself),
+    **dict.fromkeys(paths.PARAMETER_METHODS, lambda use: Value(frozenset(), frozenset((Origin("parameters", use.of),)))),
+    **dict.fromkeys(("children", "modules"), _modules),
+    **dict.fromkeys(("add_module", "register_module", "register_parameter"), _registered),
+    "state_dict": lambda use: Value(frozenset(), frozenset((Origin("state", use.of),))),
+    **dict.fromkeys(("next", "__next__"), lambda use: use.run.element(just(use.of)) if isinstance(use.of, New) else None),
+    **dict.fromkeys(("get", "getint", "getfloat", "getboolean"), _setting),  # how a configuration is asked, beside by attribute and key
+    **dict.fromkeys(paths.MODULE_HOOKS, _hooked),
+    "step": _stepped,
+}
+_OF_CLASS: dict[str, Mapping[str, Rule]] = {
+    **dict.fromkeys(paths.COLLECTIONS, containers.METHODS),
+    **dict.fromkeys(paths.ATTRIBUTE_DICTS, containers.ATTRIBUTE_DICT_METHODS),
+    **dict.fromkeys(paths.CONTAINERS, containers.MODULE_LIST_METHODS),
+    **{scaler: {"scale": _scaled} for scaler in paths.SCALERS},
+    "torch.Generator": {"manual_seed": _itself},
+    paths.PARAMETER: {"": _of_parameter},
+    **{f"{package}.ArgumentParser": _PARSER for package in ("argparse", "configargparse", "jsonargparse", "simple_parsing")},
+    "transformers.HfArgumentParser": _PARSER,
+}
+
+# Objects of these give back nothing of a batch that they were handed but by what their methods return.
+_KEEPS_NOTHING = dict.fromkeys(
+    """
+        torch tqdm argparse logging list dict range enumerate zip generator open os torchmetrics tensorboardX tensorboard_logger
+        visdom wandb mlflow neptune comet_ml aim clearml loguru matplotlib diffusers transformers timm peft segmentation_models_pytorch
+    """.split(),
+    True,
+)
+
+
+def call_method(run: Interpreter, event: Call, method: Method, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """Call a method of a library's object, or one that an object of the project inherits from a library."""
+    obj, name, now = method.of, method.name, event.now
+    use = Use(run, event, name, args, keywords, obj)
+    if isinstance(obj, Lit):
+        return call_tensor(run, event, args, keywords) if now.scale or now.origins else use.mixed
+    if isinstance(obj, Part) and obj.name == named.SPACE:
+        return named.call_space(run, event, obj, name, args, keywords)
+    of_class = _rows_of_class(run, obj)
+    for rule in (of_class.get(name), _OF_ANY.get(name, of_class.get(""))):
+        if rule is not None and (result := rule(use)) is not None:
+            return result
+    if isinstance(obj, Part) and now.scale is not None and now.shape is not None and name in tensors.KNOWN:
+        return call_tensor(run, event, args, keywords)
+    return _unknown(use)
+
+
+def _rows_of_class(run: Interpreter, obj: object) -> Mapping[str, Rule]:
+    if not isinstance(obj, New):
+        return {}
+    if obj.cls is None:
+        return _OF_CLASS.get(obj.path, {})
+    return containers.ATTRIBUTE_DICT_METHODS if run.is_a(obj, *paths.DICTS) else {}
+
+
+def _unknown(use: Use) -> Value:
+    """What is not known calls the functions it is given, may keep what it is handed, and gives something of all of that."""
+    called, obj = call_arguments(use, left_out=use.run.commands), use.of
+    given = flow.mixed([*use.args, called], use.keywords) if called.origins else use.mixed
+    unknown = isinstance(obj, New) and obj.cls is None and obj.path and row_of(_KEEPS_NOTHING, obj.path) is None
+    if unknown and given.of_kind("batch"):
+        use.run.set_attribute(use.of, paths.GIVEN, Value(frozenset(), given.origins, "other"), False)
+    origins = given.origins | use.event.now.origins | {Origin("method", (obj, use.name))}
+    return Value(frozenset(), origins, given.scale, given.shape)

@@ -1,0 +1,105 @@
+"""Built-in functions of numbers and lengths: how what they give depends on the batch."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpify.facts.library.flow import agreed, without_graph
+from ddpify.facts.library.paths import PARTS
+from ddpify.facts.library.row import Use
+from ddpify.facts.model import NOTHING, Lit, New, Origin, Part, Value
+from ddpify.facts.tree import last_name
+
+
+def converted(use: Use) -> Value:
+    """`float(x)`, `str(x)`: the number, cut off from the autograd graph."""
+    value = without_graph(use.args[0]) if use.args else NOTHING
+    return Value(frozenset(o for o in value.objs if isinstance(o, (Lit, Part))), value.origins, value.scale, value.shape)
+
+
+def rounded(use: Use) -> Value:
+    """`int(x)`, `round(x)`, `abs(x)`: of a mean, this is not the mean of what it is of its parts."""
+    value = converted(use)
+    return Value(value.objs, value.origins, "other", value.shape) if value.scale == "mean" else value
+
+
+def added_up(use: Use) -> Value:
+    """`sum(values)`."""
+    if not use.args:
+        return NOTHING
+    values = use.args[0]
+    element = use.run.element(values)
+    origins = element.origins | values.origins
+    listed = [v for o in values.instances() if o.path == "list" for v in use.run.memory.numbered(o)] if len(use.args) == 1 else []
+    if len({v.scale for v in listed}) > 1:
+        total = listed[0]
+        for item in listed[1:]:
+            total = use.run.add(total, item, use.node)
+        return Value(frozenset(), origins, total.scale, total.shape)
+    one_entry_a_sample = values.scale == "sample" != element.scale and bool(values.objs)
+    return Value(frozenset(), origins, "sum" if one_entry_a_sample else element.scale, element.shape)
+
+
+def length(use: Use) -> Value:
+    """`len(values)`."""
+    value = use.args[0] if use.args else NOTHING
+    if PARTS in value.kinds():
+        return Value(frozenset(), frozenset((Origin("agreed"),)))
+    if _is_same_on_all_ranks(use, value):
+        return agreed(Value(frozenset(), value.origins))
+    lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
+    origins = frozenset(o for o in value.origins if o.kind not in ("random", "drawn"))  # what is in it was drawn, not how much there is
+    if value.scale == "chosen" or (value.scale == "sample" and value.objs and value.of_kind("decided")):  # some of the samples
+        return Value(frozenset(), origins | lengths, "sum")
+    one_row_each = bool(value.objs) and (value.shape is None or value.shape.base not in value.objs)  # entries are rows, not one row
+    return Value(frozenset(), origins | lengths, "count" if value.scale == "sample" and not one_row_each else None)
+
+
+def _is_same_on_all_ranks(use: Use, value: Value) -> bool:
+    """Whether a length is no number of samples: of steps through time, of a tuple of tensors, of one sample's entries."""
+    if use.run.timed(value) == "columns":
+        return True
+    if value.scale != "sample":
+        return False
+    shape, node = value.shape, use.node.args[0] if use.node.args else None
+    if shape is not None and (shape.several or (shape.sure and shape.axis)):
+        return True
+    return isinstance(node, ast.Name) and _is_taken_apart(use, node.id)  # how many inputs and targets there are
+
+
+def _is_taken_apart(use: Use, name: str) -> bool:
+    """Whether the function that is running takes a name apart: `x, y = batch`, or `batch[0]` and `batch[1]` of what a loop gives."""
+    scope = use.run.frame.node
+    if scope is None:
+        return False
+    key = (f"parts of {name}", scope)
+    if key not in use.run.project.memo:
+        use.run.project.memo[key] = any(_unpacks(n, name) or _takes_entries(n, name) for n in ast.walk(scope))
+    return bool(use.run.project.memo[key])
+
+
+def _unpacks(node: ast.AST, name: str) -> bool:
+    """Whether a statement is `x, y = name`."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], (ast.Tuple, ast.List)):
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id == name
+
+
+def _takes_entries(node: ast.AST, name: str) -> bool:
+    """Whether a statement is a loop whose elements are called `name`, and takes `name[0]` and `name[1]`, or `name["x"]`, of them."""
+    if not isinstance(node, ast.For):
+        return False
+    target: ast.expr = node.target
+    if isinstance(target, ast.Tuple) and any(last_name(n.func) == "enumerate" for n in ast.walk(node.iter) if isinstance(n, ast.Call)):
+        target = target.elts[-1]
+    if not isinstance(target, ast.Name) or target.id != name:
+        return False
+    keys = {_key(n, name) for s in node.body for n in ast.walk(s)} - {None}
+    return len(keys) > 1 or any(isinstance(k, str) for k in keys)
+
+
+def _key(node: ast.AST, name: str) -> object:
+    """The key of `name[key]`, where it is written out; None of anything else."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return None
+    return node.slice.value if isinstance(node.value, ast.Name) and node.value.id == name else None

@@ -1,0 +1,47 @@
+"""Rows of smaller packages: progress bars, sklearn, einops, pandas, and what hands a function of the script its settings."""
+
+from __future__ import annotations
+
+from ddpify.facts import drivers, named
+from ddpify.facts.library import containers, flow
+from ddpify.facts.library.generic import array_function, clock, computed
+from ddpify.facts.library.row import Rule, Use
+from ddpify.facts.model import Value, just
+from ddpify.placement import rows
+
+
+def _split(use: Use) -> Value:
+    """Parts in an order that is drawn, unless it is seeded."""
+    parts = computed(use)
+    if "random_state" in use.keywords:
+        return parts
+    return Value(parts.objs, parts.origins | flow.drawn("numpy", use.node), parts.scale, parts.shape)
+
+
+_ENTRIES = """
+    fire.Fire fire.core.Fire absl.app.run typer.run tyro.cli tyro.extras.cli defopt.run jsonargparse.CLI jsonargparse.auto_cli clize.run
+    plac.call argh.dispatch_command simple_parsing.parse draccus.parse pyrallis.parse
+""".split()
+_CLOCKS = """
+    pandas.Timestamp.now pandas.Timestamp.today pandas.Timestamp.utcnow pandas.datetime.now pandas.datetime.today pandas.datetime.utcnow
+    arrow.now arrow.utcnow pendulum.now pendulum.today
+""".split()
+
+ROWS: dict[str, Rule] = {
+    **dict.fromkeys(
+        (
+            *("tqdm.tqdm", "progressbar.progressbar", "rich.progress.track", "alive_progress.alive_it"),
+            "prefetch_generator.BackgroundGenerator",
+        ),
+        containers.passed_on,
+    ),
+    "tqdm.trange": lambda use: containers.passed_on(use, values=just(use.instance("range"))),
+    **dict.fromkeys(("sklearn", "scipy", "segmentation_models_pytorch.metrics"), computed),  # smp 0.6
+    **dict.fromkeys(("sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"), _split),
+    "einops": lambda use: array_function(use, rows.EINOPS) if use.name in rows.EINOPS else None,
+    **dict.fromkeys(_CLOCKS, clock),
+    **dict.fromkeys(
+        ("hydra.utils.instantiate", "hydra.utils.call"), lambda use: named.instantiated(use.run, use.event, use.args, use.keywords)
+    ),
+    **dict.fromkeys(_ENTRIES, lambda use: drivers.started(use.run, use.event, use.path, use.args, use.keywords)),
+}

@@ -1,0 +1,112 @@
+"""The functions, classes and methods that the interpreter or a rule asks for by name.
+
+A set here is one word of the field ("wrappers", "containers"): whoever adds a path to it adds it for all that ask. What calling something
+gives is not said here, but by the rows of its library (`torch.py`, `python.py`, ...).
+"""
+
+from __future__ import annotations
+
+# ------------------------------------------------------------------------------------------------ data
+
+DATALOADER = "torch.utils.data.DataLoader"
+GRAPH_LOADER = "torch_geometric.loader.DataLoader"  # it takes what torch's takes, and puts graphs side by side
+LOADERS = frozenset((DATALOADER, GRAPH_LOADER))
+DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
+_SEEDS = (
+    "this loader samples around the same seeds on every rank",
+    "input_nodes=torch.arange(data.num_nodes)[mask][rank::world_size] (of edges: edge_label_index, alike), cut to as many on all ranks, "
+    "and batch_size=B // world_size",
+)
+SHARED_BY_HAND = {  # loaders that are not edited: why each rank needs a share, and how it gets one
+    **{f"torch_geometric.loader.{name}": _SEEDS for name in ("NeighborLoader", "LinkNeighborLoader", "HGTLoader", "NodeLoader")},
+    "timm.data.create_loader": (
+        "timm's loader gives every rank all samples",
+        "create_loader(..., batch_size=B // world_size, distributed=True), and loader.sampler.set_epoch(epoch) before each epoch",
+    ),
+    "torchdata.stateful_dataloader.StatefulDataLoader": (
+        "the order and the state of this loader are its own, the same on every rank",
+        "StatefulDataLoader(dataset, batch_size=B // world_size, sampler=DistributedSampler(dataset)), loader.sampler.set_epoch(epoch) "
+        "before each epoch, and the state of each rank's loader in a file of its own",
+    ),
+}
+SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
+LISTINGS = frozenset(("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"))  # in an order that the disk decides
+
+# ------------------------------------------------------------------------------------------------ processes
+
+JOINED = frozenset(("torch.distributed.is_initialized", "torch.distributed.is_available"))
+AGREEING = frozenset(
+    f"torch.distributed.{name}" for name in ("all_reduce", "broadcast", "all_gather_object", "broadcast_object_list")
+)  # what they are given is the same on every rank afterwards
+COLLECTIVES = AGREEING | {"torch.distributed.barrier", "torch.distributed.all_gather", "torch.distributed.reduce"}
+ENVIRONMENT = {"RANK": "rank", "LOCAL_RANK": "rank", "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "world"}
+NO_RETURN = frozenset(("sys.exit", "exit", "quit", "os._exit"))
+
+# ------------------------------------------------------------------------------------------------ models
+
+DATAPARALLEL = "torch.nn.DataParallel"
+DDP = "torch.nn.parallel.DistributedDataParallel"
+APEX_DDP = "apex.parallel.DistributedDataParallel"
+DDPS = frozenset((DDP, APEX_DDP))
+WRAPPERS = DDPS | {DATAPARALLEL}
+SEQUENTIAL = "torch.nn.Sequential"
+CONTAINERS = frozenset((SEQUENTIAL, "torch.nn.ModuleList", "torch.nn.ModuleDict"))
+PARAMETER = "torch.nn.Parameter"
+COPIES = frozenset(("copy.deepcopy", "copy.copy"))
+CLASS_CONSTRUCTORS = frozenset(("from_pretrained", "from_config", "_from_config"))  # class methods that classes inherit from a library
+SAME_METHODS = frozenset(
+    "to cuda cpu train eval half float double bfloat16 apply requires_grad_ share_memory type to_empty xpu".split()
+)  # they give the module back
+PARAMETER_METHODS = frozenset("parameters named_parameters children named_children modules named_modules buffers named_buffers".split())
+MODULE_METHODS = (
+    SAME_METHODS
+    | PARAMETER_METHODS
+    | frozenset(
+        """
+            state_dict load_state_dict zero_grad register_buffer register_parameter add_module forward __call__ register_forward_hook
+            register_module compile get_submodule get_parameter
+        """.split()
+    )
+)
+FORWARD_HOOKS = frozenset(("register_forward_hook", "register_forward_pre_hook"))
+MODULE_HOOKS = FORWARD_HOOKS | {"register_full_backward_hook", "register_backward_hook", "register_full_backward_pre_hook"}
+MODULE_WRITERS = (SAME_METHODS - {"train", "eval"}) | frozenset(
+    """
+        load_state_dict from_pretrained init_weights add_module register_module register_parameter register_buffer append extend insert
+        set_submodule tie_weights resize_token_embeddings gradient_checkpointing_enable compile
+    """.split()
+)
+ORIGINAL = "[original]"  # what a copy holds as what it was made of
+
+# ------------------------------------------------------------------------------------------------ tensors, gradients and precision
+
+PARTS = "torch.Tensor.split"  # the parts of a batch that are trained on one after another
+FILLS = frozenset(f"{name}_" for name in "uniform normal random bernoulli exponential log_normal cauchy geometric".split())
+REFILLS = FILLS | {"copy_", "resize_", "resize_as_"}  # what leaves nothing of a tensor's old values, or of its shape
+NO_GRAD = frozenset(("torch.no_grad", "torch.inference_mode"))
+AUTOCASTS = frozenset(("torch.autocast", *(f"torch.{place}amp.autocast" for place in ("", "cuda.", "cpu."))))
+SCALERS = frozenset(f"torch.{place}amp.GradScaler" for place in ("", "cuda.", "cpu."))
+INITIALIZE, SCALE_LOSS, MASTER_PARAMS = "apex.amp.initialize", "apex.amp.scale_loss", "apex.amp.master_params"
+
+# ------------------------------------------------------------------------------------------------ containers and settings
+
+# dicts whose entries are attributes, too
+ATTRIBUTE_DICTS = frozenset(
+    """
+        easydict.EasyDict munch.Munch addict.Dict box.Box ml_collections.ConfigDict attrdict.AttrDict yacs.config.CfgNode
+    """.split()
+)
+DICTS = ATTRIBUTE_DICTS | {"dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"}
+OF_DICTS = frozenset(("keys", "values", "items", "get", "pop", "update", "copy", "setdefault"))
+COLLECTIONS = (DICTS - ATTRIBUTE_DICTS) | {"list", "set", "collections.deque"}
+HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
+SETTINGS = frozenset(("absl.flags.FLAGS",))  # what the command line fills
+GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
+
+# what `from torch.nn import *` is known to bring; a name that is missing here is unknown in such scripts
+STARS = {
+    "torch.optim": ("SGD", "Adam", "AdamW", "RMSprop", "lr_scheduler"),
+    "torch.utils.data": ("DataLoader", "Dataset", "TensorDataset", "Subset", "random_split"),
+    "torch.nn": ("Module", "Linear", "Sequential", "Conv2d", "DataParallel", "CrossEntropyLoss", "MSELoss"),
+    "tqdm": ("tqdm", "trange"),
+}

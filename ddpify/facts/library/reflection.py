@@ -1,0 +1,93 @@
+"""What is reached by a name that the run puts together: attributes, modules, what a text or a configuration names."""
+
+from __future__ import annotations
+
+from ddpify.facts import named
+from ddpify.facts.library.containers import is_layer
+from ddpify.facts.library.flow import texts_of
+from ddpify.facts.library.paths import WRAPPERS
+from ddpify.facts.library.row import Use
+from ddpify.facts.model import NOTHING, Ext, Func, Lit, Module, New, Obj, Pick, Super, Value, join, just
+from ddpify.facts.names import canonical
+
+
+def attribute_by_name(use: Use) -> Value:
+    """`getattr(obj, name, default)`."""
+    if len(use.args) < 2:
+        return NOTHING
+    base, default = use.args[0], use.args[2:]
+    names = texts_of(use.args[1])
+    if names == ["module"] and len(use.args) == 3 and base.kinds() & WRAPPERS:  # a model, with its wrapper taken off if it has one
+        return join([_unwrapped(use, o) for o in base.objs])
+    if names:
+        return join([*(use.run.attribute(base, n) for n in names), *default])
+    pattern = named.pattern(use.run, use.node.args[1])
+    own = [o for o in base.instances() if o.cls is not None]
+    if own:
+        return join([*_parts_like(use, own, pattern), *default])
+    picked = [just(Pick(o, pattern)) for o in base.objs if isinstance(o, Module)]
+    return join([*picked, *(just(Ext(canonical(f"{path}.*"))) for path in base.paths()), *default])
+
+
+def _unwrapped(use: Use, obj: Obj) -> Value:
+    return use.run.memory.get((obj, "module"), NOTHING) if isinstance(obj, New) and obj.path in WRAPPERS else just(obj)
+
+
+def _parts_like(use: Use, owners: list[New], pattern: str) -> list[Value]:
+    """What objects hold by a name that is not known: any of the modules among it, or else a method."""
+    values = [v for o in owners for n, v in use.run.memory.of(o) if named.like(n, pattern)]
+    layers = [v for v in values if any(is_layer(use.run, o) for o in v.objs)]
+    return layers or [just(Pick(o, pattern)) for o in owners]
+
+
+def attribute_set_by_name(use: Use) -> Value:
+    """`setattr(obj, name, value)`."""
+    if len(use.args) != 3:
+        return NOTHING
+    base, name, value = use.args
+    names = [str(o.value) for o in name.objs if isinstance(o, Lit)]
+    for obj in base.objs:
+        for text in names:
+            use.run.set_attribute(obj, text, value, len(base.objs) == len(name.objs) == 1)
+        if not names and isinstance(obj, New) and not use.run.is_module(obj):
+            named.unsettled(use.run, obj, value)
+    return NOTHING
+
+
+def parent_class(use: Use) -> Value:
+    """`super()`."""
+    frame = use.run.frame
+    return Value(frozenset(Super(o, frame.cls) for o in frame.owners)) if frame.cls is not None else NOTHING
+
+
+def imported(use: Use) -> Value | None:
+    """`importlib.import_module(name, package)`."""
+    return named.imported(use.run, use.args[0], use.argument(1, "package"), False) if use.args else None
+
+
+def imported_top(use: Use) -> Value | None:
+    """`__import__(name)`: the first package on the way, unless names are asked for."""
+    top = "fromlist" not in use.keywords and len(use.args) < 4
+    return named.imported(use.run, use.args[0], use.keywords.get("package", NOTHING), top) if use.args else None
+
+
+def read_from_file(use: Use) -> Value | None:
+    """`spec_from_file_location(name, location)`."""
+    place = use.argument(1 if len(use.args) > 1 else 0, "location")
+    return named.from_file(use.run, place) if place.objs else None
+
+
+def of_specification(use: Use) -> Value | None:
+    """`module_from_spec(spec)`: the module that the specification names."""
+    return use.args[0] if use.args and any(isinstance(o, Module) for o in use.args[0].objs) else None
+
+
+def filtered(use: Use) -> Value:
+    """`filter(function, values)`: the values, of which the function sees each."""
+    if len(use.args) < 2:
+        return NOTHING
+    function, values = use.args[:2]
+    for obj in function.objs:
+        if isinstance(obj, Func):
+            use.run.call_function(obj, use.node, [use.run.element(values)], {})
+    return values

@@ -1,0 +1,144 @@
+"""Rows of torch: functions of tensors, what they are made by, gradients, data, devices.
+
+A function in lower case is followed by its name through the placement rules (`placement/rows.py`), a class makes an object; only what is
+neither has a row here. Modules keep what `constructors.py` says, and their calls are followed by `placement/rows.py`, too.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ddpify.facts import drivers, tensors, uniform
+from ddpify.facts.library import flow
+from ddpify.facts.library.generic import array_function, called_later, cased, computed, drawn, first, fresh, instance, nothing, uncalled
+from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, NO_GRAD, PARAMETER, PARTS
+from ddpify.facts.library.row import Rule, Use
+from ddpify.facts.model import NOTHING, New, Origin, Tup, Value, just
+from ddpify.placement import rows
+from ddpify.placement.shape import Scale, Shape
+
+
+def _distribution(use: Use) -> Value | None:
+    """A distribution whose parameters come from a batch; None of any other."""
+    known = use.mixed.scale is not None and use.name in rows.DISTRIBUTIONS
+    return array_function(use, rows.DISTRIBUTIONS) if known else None
+
+
+# ------------------------------------------------------------------------------------------------ new tensors
+
+
+def of_size(use: Use, drawn: bool = False) -> Value:
+    """A tensor of a size that is given, or of numbers."""
+    origins = use.mixed.origins | {Origin("sized", use.node)} | (flow.drawn(use.path, use.node) if drawn else frozenset())
+    tensor = tensors.made(use.run, use.name, use.node, use.args, use.keywords, origins)
+    trained = flow.is_literal(use.keywords.get("requires_grad", NOTHING), True)
+    if trained:
+        return flow.weight(use.run, use.node, shape=tensor.shape)
+    return uniform.drawn_alike(tensor, use.node, use.args, use.keywords) if drawn else tensor
+
+
+drawn_of_size = partial(of_size, drawn=True)  # random numbers
+
+
+def _tensor(use: Use) -> Value:
+    """What gives its first argument back as a tensor, or compiled."""
+    value = use.args[0] if use.args else NOTHING
+    return value | Value(frozenset(), flow.mixed(use.args[1:], use.keywords).origins)
+
+
+def _variable(use: Use) -> Value:
+    """`Variable(x, requires_grad=True)`: a weight, unless it is a batch."""
+    value = use.args[0] if use.args else NOTHING
+    trained = flow.is_literal(use.keywords.get("requires_grad", NOTHING), True) and not value.of_kind("batch")
+    return flow.weight(use.run, use.node, value.origins) if trained else _tensor(use)
+
+
+def _parameter(use: Use) -> Value:
+    value = use.args[0] if use.args else NOTHING
+    return flow.weight(use.run, use.node, value.origins, value.shape if value.scale is None else None)
+
+
+def in_parts(use: Use, rows_: Value) -> Value | None:
+    """A batch that is cut into parts of its rows: all of them together, or one after another where something goes through them."""
+    lengths, along = use.argument(0, "split_size", "split_size_or_sections", "chunks"), use.argument(1, "dim")
+    listed = any(isinstance(o, Tup) or (isinstance(o, New) and o.path in COLLECTIONS) for o in lengths.objs)
+    if rows_.scale != "sample" or rows_.objs or not rows_.of_kind("batch") or listed or (along.objs and not flow.is_index(along, 0)):
+        return None
+    parts = use.instance(PARTS)
+    use.run.memory[parts, "[]"] = Value(frozenset(), rows_.origins | {Origin("part", use.node)}, "sample")
+    use.run.memory[parts, "whole"] = rows_
+    return Value(frozenset((parts,)), rows_.origins, "sample")
+
+
+# ------------------------------------------------------------------------------------------------ gradients and models
+
+
+def _gradients(use: Use) -> Value:
+    """`torch.autograd.grad(outputs, inputs)`: of a total over samples by their rows, each sample's own."""
+    given = use.mixed
+    of, by = tensors.differentiated(use.run, use.args, use.keywords)
+    own_rows = of.scale == "sum" and by.scale == "sample" and len(use.args) < 3
+    scale: Scale | None = "sample" if own_rows else given.scale
+    shape = by.shape if by.shape is not None and not by.objs else Shape(use.node)
+    through = frozenset(Origin("graded", o.of) if o.kind == "forward" else o for o in given.origins)
+    return Value(frozenset(), through, scale, shape._replace(several=True) if scale else None)
+
+
+def _gradient_mode(use: Use) -> Value:
+    """`with set_grad_enabled(mode):`."""
+    context = use.instance()
+    use.run.memory[context, "mode"] = use.args[0] if use.args else NOTHING
+    return just(context)
+
+
+def _random_split(use: Use) -> Value:
+    parts = uncalled(use)
+    if "generator" in use.keywords:
+        return parts
+    return Value(parts.objs, parts.origins | flow.drawn(use.path, use.node), parts.scale)
+
+
+def _spawned(use: Use) -> Value:
+    return drivers.spawned(use.run, use.event, use.args, use.keywords)
+
+
+_SIZED = "zeros ones full empty arange linspace logspace eye Tensor".split()
+_TYPES = "FloatTensor LongTensor DoubleTensor IntTensor ByteTensor BoolTensor HalfTensor".split()
+_DRAWN_SIZED = "rand randn randint normal rand_like randn_like randint_like".split()
+
+ROWS: dict[str, Rule] = {
+    "torch": cased(array_function, instance),
+    "torch.nn.functional": partial(array_function, particular=rows.FUNCTIONAL),
+    "torch.distributions": _distribution,
+    **dict.fromkeys(("torch.is_tensor", "torch.manual_seed"), nothing),
+    # new tensors
+    **{f"torch.{name}": of_size for name in (*_SIZED, *_TYPES)},
+    **{f"torch.{place}.{name}": of_size for name in _TYPES for place in ("cuda", "sparse")},
+    **{f"torch.{name}": drawn_of_size for name in _DRAWN_SIZED},
+    **{f"torch.{name}": drawn for name in ("randperm", "bernoulli", "multinomial", "poisson")},
+    "torch.as_tensor": _tensor,
+    **dict.fromkeys(("torch.split", "torch.chunk"), lambda use: in_parts(use._replace(args=use.args[1:]), use.argument(0))),
+    # weights, gradients and precision
+    PARAMETER: _parameter,
+    "torch.autograd.Variable": _variable,
+    "torch.autograd.grad": _gradients,
+    "torch.enable_grad": fresh,
+    "torch.set_grad_enabled": _gradient_mode,
+    **dict.fromkeys(NO_GRAD | AUTOCASTS, fresh),
+    # models
+    DATAPARALLEL: lambda use: first(use) if use.run.ignore_dp else None,  # the model, where the wrapper is left out
+    "torch.nn.parallel.data_parallel": lambda use: use.run.invoke(use.event, use.args[0], use.args[1:2], {}) if use.args else None,
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": first,
+    **{f"torch.nn.utils.{name}": first for name in ("weight_norm", "spectral_norm", "parametrizations")},
+    **{f"torch.nn.utils.{name}": first for name in ("remove_weight_norm", "remove_spectral_norm")},
+    "torch.compile": _tensor,
+    **{f"torch.jit.{name}": _tensor for name in ("script", "trace", "freeze", "optimize_for_inference")},
+    # data, files, devices and processes
+    "torch.utils": computed,
+    "torch.utils.data": uncalled,
+    "torch.utils.data.random_split": _random_split,
+    **dict.fromkeys(("torch.load", "torch.device", "torch.hub", "torch.optim"), instance),
+    **dict.fromkeys(("torch.cuda", "torch.backends"), computed),
+    "torch.multiprocessing": cased(array_function, called_later),
+    **{f"torch.multiprocessing.{name}": _spawned for name in ("spawn", "spawn.spawn", "start_processes")},
+}

@@ -1,0 +1,84 @@
+"""What the models of transformers return: their loss, given labels, and their other outputs. Checked on transformers 5.23.
+
+A row of `_LOSSES` says how the classes average, whose names hold a text: "" for a plain average over the batch, whatever the labels are,
+else how many labels a loss is an average over. The first row that fits decides; a class that no row fits is not known.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from ddpify.facts.model import Origin, Value
+from ddpify.placement.shape import Scale, Shape
+
+_VALID = "({0} != -100).sum()"
+_NEXT = "({0}[:, 1:] != -100).sum()"  # each token is told from those before it: the first has none
+
+_SEQUENCE_TO_SEQUENCE = """
+    Bart BigBirdPegasus Blenderbot BlenderbotSmall LED LongT5 M2M100 MBart MT5 Mvp Pegasus PegasusX PLBart
+    Speech2Text T5 T5Gemma UMT5 Whisper
+""".split()
+# Their decoders alone are told each token that is wanted at its own place, as those of `ForCausalLM` else are not.
+_DECODERS = "Bart BigBirdPegasus Blenderbot BlenderbotSmall MBart Marian Mvp PLBart Pegasus TrOCR Whisper".split()
+_OF_SAMPLES = ("Sequence", "Image", "Audio", "Video")  # classified as a whole: a row of scores for each
+_LOSSES: dict[str, str] = {
+    **{f"For{task}Classification": "" for task in _OF_SAMPLES},
+    "ForMultipleChoice": "",
+    "ForNextSentencePrediction": "",
+    "ForTokenClassification": _VALID,
+    "ForMaskedLM": _VALID,
+    "ForSeq2SeqLM": _VALID,
+    "ForSpeechSeq2Seq": _VALID,
+    **dict.fromkeys(("EncoderDecoderModel", "MarianMTModel"), _VALID),
+    **{f".{name}ForConditionalGeneration": _VALID for name in _SEQUENCE_TO_SEQUENCE},
+    "XLNetLMHeadModel": _VALID,
+    **{f".{name}ForCausalLM": _VALID for name in _DECODERS},
+    "ForCausalLM": _NEXT,
+    "GPT2LMHeadModel": _NEXT,
+    "BertLMHeadModel": _NEXT,
+    "OpenAIGPTLMHeadModel": _NEXT,
+}
+
+
+class Labelled(NamedTuple):
+    """The call of a model that computes its loss: how that averages over labels, the class, and whether labels were given."""
+
+    call: ast.Call
+    over: str
+    path: str
+    given: bool | None  # None: they may be in a dict
+
+
+def labelled(path: str, call: ast.Call, given: frozenset[str]) -> Origin | None:
+    """What the outputs of a library's model are marked with, if its loss is known."""
+    if not path.startswith("transformers."):
+        return None
+    over = None if "ProphetNet" in path else next((over for text, over in _LOSSES.items() if text in path), None)
+    labels = True if "labels" in given else None if "**" in given else False
+    return None if over is None else Origin("labelled", Labelled(call, over, path, labels))
+
+
+def output_of(base: Value, name: str) -> Value:
+    """An output of a model of the transformers library by its name."""
+    calls = base.of_kind("labelled")
+    origins = frozenset(o for o in base.origins if o.kind != "labelled")
+    if not calls or name not in ("loss", "logits"):
+        return Value(frozenset(), origins, base.scale, base.shape)
+    if name == "logits":
+        dims = {2 if any(f"For{task}Classification" in c.path for task in _OF_SAMPLES) else None for c in calls}
+        shape = Shape(None, 2) if dims == {2} and base.scale == "sample" else base.shape
+        return Value(frozenset(), origins, base.scale, shape)
+    scale: Scale = "other" if base.scale != "sample" or any(c.given is False for c in calls) else "mean"
+    if scale == "mean" and any(c.over for c in calls):
+        scale = "weighted"
+    return Value(frozenset(), origins | {Origin("valid", c) for c in calls if c.over}, scale, Shape())
+
+
+def first_output_of(base: Value) -> Value:
+    """`outputs[0]`: the loss where there are labels, else the scores; where that is not known, nothing is claimed."""
+    given = {c.given for c in base.of_kind("labelled")}
+    if given == {False}:
+        return output_of(base, "logits")
+    part = output_of(base, "loss")
+    return part if given == {True} else Value(frozenset(), part.origins, "other", part.shape)

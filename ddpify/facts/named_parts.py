@@ -1,0 +1,99 @@
+"""Which modules and parameters the expressions of a method name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
+from ddpify.facts.model import NOTHING, New, Obj, join
+from ddpify.facts.step_conditions import Conditions
+from ddpify.facts.tree import last_name
+
+_ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted"))
+INSIDE = frozenset(("values", "items", "children", "named_children", "modules", "named_modules", "parameters", "named_parameters"))
+
+
+class NamedParts:
+    """The expressions of a function that runs for `owner`; `local` are its names that hold modules."""
+
+    def __init__(self, held: HeldParts, conditions: Conditions, local: dict[str, Parts]) -> None:
+        self.held, self.run, self.conditions, self.local = held, held.run, conditions, local
+
+    def resolve(self, node: ast.AST) -> Parts | None:
+        """The modules and parameters that an expression is; none where which one is open, None where it is something else."""
+        match node:
+            case ast.Name(id=name):
+                if name == self.conditions.self_name:
+                    return frozenset((self.conditions.owner,))
+                return (self.local[name] if name in self.local else self._modules(self.run.value(node).objs)) or None
+            case ast.Attribute(value=base, attr=name):
+                return self._held_as(self.resolve(base), name) or None
+            case ast.Call(func=ast.Name(id="getattr"), args=[base, ast.Constant(value=name), *_]):
+                return self._held_as(self.resolve(base), str(name)) or None
+            case ast.Subscript():
+                return self._entries(node)
+            case ast.List(elts=entries) | ast.Tuple(elts=entries):
+                inner = [self.resolve(e) for e in entries]
+                return None if None in inner else NO_PARTS.union(*(i for i in inner if i is not None))
+        return None
+
+    def _held_as(self, owners: Parts | None, name: str) -> Parts:
+        """What objects hold by a name."""
+        return self._modules(join([self.run.of(o).get(name, NOTHING) for o in owners or ()]).objs)
+
+    def _modules(self, objs: Iterable[Obj]) -> Parts:
+        return frozenset(o for o in objs if self.held.is_module(o))
+
+    def _entries(self, node: ast.Subscript) -> Parts | None:
+        """What `blocks[i]` may be: the one that is meant, any of them in turn, or none where it is another one at each step."""
+        base = self.resolve(node.value)
+        if not base or not any(self.held.is_holder(o) or o.path in LISTS for o in base if isinstance(o, New)):
+            return base  # nothing known, or some of a parameter
+        if isinstance(node.slice, ast.Slice):
+            return self.iterated(node)
+        several = NO_PARTS.union(*map(self.held.inside, base))
+        index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
+        only = index if isinstance(index, ast.Constant) else self.conditions.constant(index)
+        if only is None:
+            return NO_PARTS if self.conditions.outcome(node.slice) in ("open", "fixed") else several
+        exact = self._held_as(base, str(only.value)) if index is node.slice else NO_PARTS
+        return exact or (several if isinstance(index, ast.Constant) else NO_PARTS)
+
+    def iterated(self, node: ast.expr) -> Parts:
+        """The modules that a loop goes through."""
+        over: ast.expr = node
+        match node:
+            case ast.Call(func=func) if last_name(func) in _ITERATORS:
+                return NO_PARTS.union(*map(self.iterated, node.args))
+            case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in INSIDE:
+                over = base
+            case ast.Call():
+                return NO_PARTS
+            case ast.List(elts=entries) | ast.Tuple(elts=entries):
+                return NO_PARTS.union(*(self.resolve(e) or NO_PARTS for e in entries))
+            case ast.Subscript(value=base, slice=ast.Slice(lower=lower, upper=upper)):
+                if any(self.conditions.outcome(b) == "open" for b in (lower, upper) if b is not None):
+                    return NO_PARTS
+                over = base
+        return NO_PARTS.union(*map(self.held.inside, self.resolve(over) or ()))
+
+    def bind(self, target: ast.expr, parts: Parts) -> None:
+        """Let all names of a target hold some modules."""
+        self.local.update((n.id, parts) for n in ast.walk(target) if isinstance(n, ast.Name))
+
+    def bind_loop_names(self, target: ast.expr, over: ast.expr) -> None:
+        """Let the names of a loop hold the modules that it goes through."""
+        name, given = (last_name(over.func), over.args) if isinstance(over, ast.Call) else ("", [])
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+        if name == "zip" and len(parts) == len(given):
+            for one, inner in zip(parts, given, strict=True):
+                self.bind_loop_names(one, inner)
+        elif len(parts) == 2 and name == "enumerate" and given:
+            self.bind(parts[0], NO_PARTS)
+            self.bind_loop_names(parts[1], given[0])
+        elif len(parts) == 2 and name in ("enumerate", "items", "named_children", "named_modules", "named_parameters"):
+            self.bind(parts[0], NO_PARTS)
+            self.bind(parts[1], self.iterated(over))
+        else:
+            self.bind(target, self.iterated(over))

@@ -1,0 +1,90 @@
+"""Values of the interpreter as operands of the transfer rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ddpify.facts.model import Lit, New, Obj, Origin, Tup, Value, join, just
+from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Shape
+
+if TYPE_CHECKING:
+    from ddpify.facts.interpret.state import Interpreter
+
+
+def argument(run: Interpreter, value: Value) -> Argument:
+    """A value as an operand of a transfer rule."""
+    if _is_places(run, value):
+        return Argument("sample", Shape(None, 1, places=True), PLACES)
+    if len(value.objs) > 1 and (several := _of_lists(run, value)) is not None:
+        return several
+    only = next(iter(value.objs)) if len(value.objs) == 1 else None
+    shape = value.shape
+    match only:
+        case Tup(rest=rest) if rest is not None:  # of more entries than are known
+            return Argument("other" if any(i.scale for i in only.entries) else None)
+        case New(path="list") if shape is not None and shape.base == only:  # one entry for each sample
+            return Argument(value.scale, shape)
+    if shape is None and value.scale in ROWS:
+        shape = Shape(Base(value), sure=False)
+    return Argument(value.scale, shape, _literal(value, only), _items(run, only))
+
+
+def _literal(value: Value, only: Obj | None) -> object:
+    """The literal that a value is, the one object that it may be being `only`."""
+    literal = only.value if isinstance(only, Lit) and value.scale is None else UNKNOWN
+    return PLACES if literal is UNKNOWN and value.shape is not None and value.shape.places else literal
+
+
+def _items(run: Interpreter, only: Obj | None) -> tuple[Argument, ...] | None:
+    """The entries of a tuple or list, as operands; None of anything else."""
+    match only:
+        case Tup():
+            return tuple(argument(run, i) for i in only.items)
+        case New(path="list"):
+            return tuple(argument(run, v) for v in entries(run, only))
+    return None
+
+
+def _of_lists(run: Interpreter, value: Value) -> Argument | None:
+    """What `rows + [more]` holds, where all its entries are rows of the batch: several tensors; None of anything else."""
+    lists = [o for o in value.instances() if o.path == "list"]
+    held = [argument(run, v) for o in lists for v in entries(run, o)] if len(lists) == len(value.objs) else []
+    shapes = [e.shape for e in held if e.shape is not None and e.scale in ROWS]
+    if not held or len(shapes) < len(held) or len({(e.scale, s.axis) for e, s in zip(held, shapes, strict=True)}) > 1:
+        return None
+    common = shapes[0] if all(s == shapes[0] for s in shapes) else Shape(Base(value), 0, shapes[0].axis, all(s.sure for s in shapes))
+    return Argument(held[0].scale, common._replace(several=True))
+
+
+def _is_places(run: Interpreter, value: Value) -> bool:
+    """Whether a value is `range(len(x))`, or a list of its numbers."""
+    listed = [run.element(just(o)) for o in value.objs if isinstance(o, New) and o.path in ("list", "range")]
+    return bool(listed) and len(listed) == len(value.objs) and all(v.of_kind(PLACES) and v.scale is None and not v.objs for v in listed)
+
+
+def entries(run: Interpreter, listed: New) -> list[Value]:
+    """The entries of a list: one by one where it was written out, else what all of them are."""
+    out = run.memory.numbered(listed)
+    held = run.memory.get((listed, "[]"))
+    return out if out and (held is None or join(out).scale == held.scale) else [held] if held is not None else []
+
+
+def given(run: Interpreter, args: Iterable[Value], keywords: Mapping[str, Value]) -> tuple[list[Argument], dict[str, Argument]]:
+    """The operands of a call."""
+    return [argument(run, a) for a in args], {k: argument(run, v) for k, v in keywords.items() if k != "**"}
+
+
+def drawn_inside(run: Interpreter, values: Iterable[Value]) -> frozenset[Origin]:
+    """Where what lists hold, and lists in them, was drawn."""
+    todo, seen, found = [o for v in values for o in v.objs], set[Obj](), set[Origin]()
+    while todo:
+        obj = todo.pop()
+        listed = isinstance(obj, New) and obj.path in ("list", "dict", "set")
+        if obj in seen or not (listed or isinstance(obj, Tup)):
+            continue
+        seen.add(obj)
+        for value in obj.entries if isinstance(obj, Tup) else [run.element(just(obj))]:
+            found |= {o for o in value.origins if o.kind in ("random", "drawn")}
+            todo += value.objs
+    return frozenset(found)

@@ -1,0 +1,211 @@
+"""Entries of tensors in the interpreter: `x[...]`, `x.shape[...]`, `a, b = x`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ddpify.facts import uniform
+from ddpify.facts.model import NOTHING, Lit, New, Origin, Value
+from ddpify.facts.operands import argument
+from ddpify.facts.tensors import length, settings, value_of
+from ddpify.placement import rows
+from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Shape
+
+if TYPE_CHECKING:
+    from ddpify.facts.interpret.state import Interpreter
+
+_WHOLE = Argument(literal=slice(None))
+_BLOCK = Argument("count", literal=slice(None))  # from one multiple of a batch's length to another
+_SOME = Argument(literal=slice(1, None))
+_ONE = Argument(literal=0)
+
+
+def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
+    """`x[...]` of what is no known object: a tensor, several of them, what a loader gives, sizes."""
+    origins = base.origins | index.origins
+    if base.scale in ("count", "sum") and base.shape is not None:
+        return _size(run, base, base.shape, index, node)
+    if base.scale == "count":
+        return Value(frozenset(), origins, "count" if _is_zero(index) else None)
+    if isinstance(node.slice, ast.Tuple):
+        if not _chooses_rows(node.slice.elts):
+            return _indexed(run, base, index, node, origins)
+        index = run.trace.values.get(node.slice.elts[0], NOTHING)  # `x[order, :]` is `x[order]`
+    if base.scale in ROWS and not isinstance(node.slice, ast.Slice) and (index.scale is None or _is_drawn(base, index)):
+        found = _entry(run, base, index, node, origins)
+        if found is not None:
+            return found
+    return _indexed(run, base, index, node, origins)
+
+
+def _is_drawn(base: Value, index: Value) -> bool:
+    """Whether an index is drawn by chance itself, and not computed from rows that were."""
+    draws = index.of_kind("drawn")
+    return bool(index.of_kind("random")) and not (draws and draws <= base.of_kind("drawn"))
+
+
+def _size(run: Interpreter, base: Value, shape: Shape, index: Value, node: ast.Subscript) -> Value:
+    """`x.shape[i]`, `x.shape[i:j]`."""
+    origins = base.origins | index.origins
+    if not isinstance(node.slice, ast.Slice):
+        found = length(run, base, index, node)
+        return Value(frozenset(), origins | found.origins, found.scale)
+    lower = run.trace.values.get(node.slice.lower, NOTHING) if node.slice.lower is not None else NOTHING
+    start = next((o.value for o in lower.objs if isinstance(o, Lit) and type(o.value) is int), 0)
+    if start < 0 and node.slice.upper is None and (found := length(run, base, lower, node)).scale is None:  # x.shape[-2:]
+        return Value(frozenset(), origins | found.origins)
+    if start > shape.axis:
+        return Value(frozenset(), origins)
+    return Value(frozenset(), origins, base.scale, _some_sizes(shape, start, node))
+
+
+def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value | None:
+    """One of several tensors, or rows in an order that a draw, a loop or the batch tells; None of anything else."""
+    unknown = index.scale is None and index.shape is None
+    if unknown:
+        literal = next((o.value for o in index.objs if isinstance(o, Lit)), UNKNOWN) if len(index.objs) == 1 else UNKNOWN
+        part = part_of_several(run, base, node if literal is UNKNOWN else literal)
+        if part is not None:
+            return Value(frozenset(), origins | part.origins, part.scale, part.shape)
+    if (_is_drawn(base, index) or index.of_kind("index")) and not base.of_kind("forward"):
+        return Value(frozenset(), origins, base.scale, base.shape)
+    if unknown and index.of_kind("batch") and not index.objs:
+        return Value(frozenset(), origins | {Origin("turned", node)}, base.scale, base.shape)
+    return None
+
+
+def part_of_several(run: Interpreter, value: Value, key: object, unpacked: bool = False) -> Value | None:
+    """An entry of a tuple of tensors, or of what a loader gives; None of what is a tensor. Nobody unpacks the rows of a batch."""
+    shape = value.shape
+    if value.scale not in ROWS:
+        return None
+    if shape is None:
+        return Value(frozenset(), value.origins, value.scale, Shape(Base((value, key)), several=None))
+    if shape.several:
+        return Value(frozenset(), value.origins, value.scale, shape._replace(several=False))
+    if shape.several is None:
+        if not unpacked:
+            run.claims.note("taken", shape.base)
+        return Value(
+            frozenset(),
+            value.origins if unpacked else value.origins | {Origin("entry", shape.base)},
+            value.scale,
+            _column(run, shape, key) or shape._replace(base=Base((shape.base, key)), dims=0),
+        )
+    return None
+
+
+def _column(run: Interpreter, shape: Shape, key: object) -> Shape | None:
+    """The dimensions of one of the tensors of a `TensorDataset`, from which a loader takes its batches."""
+    if not isinstance(shape.base, New) or not shape.sure or type(key) is not int:
+        return None
+    held = run.memory.get((shape.base, "dataset"), NOTHING)
+    if held.kinds() != {"torch.utils.data.TensorDataset"} or len(held.objs) > 1:
+        return None
+    (dataset,) = held.instances()
+    column = settings(run, dataset).get(str(key), NOTHING)
+    known = column.shape is not None and column.shape.base is None and column.scale is None
+    return column.shape._replace(axis=0, several=False) if known and column.shape is not None else None
+
+
+def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value:
+    """`x[...]` of a tensor."""
+    entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    operands = [_index_entry(run, e, index if e is node.slice else None, base.scale in ROWS) for e in entries]
+    own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
+    x = _with_rows_alike(base, argument(run, base))
+    places = x.literal == PLACES and all(o.literal is None or o.literal == slice(None) for o in operands)
+    if x.scale is None and x.shape is not None and x.shape.uniform and any(o.literal == PLACES or o.scale == "count" for o in operands):
+        origins = origins.union(uniform.relied_on(base))
+    value = uniform.taken(base, value_of(run, rows.index(x, operands), node, origins, places), operands[0] == _BLOCK)
+    return Value(value.objs, value.origins | {Origin("turned", node)}, value.scale, value.shape) if own else uniform.part(value, node)
+
+
+def _with_rows_alike(base: Value, x: Argument) -> Argument:
+    """An operand, known to have the same rows where it is one row repeated, and nothing has told them apart since."""
+    if base.scale is not None or not base.of_kind("repeated") or base.of_kind("displaced"):
+        return x
+    return x._replace(shape=(x.shape or Shape(Base(base), sure=False))._replace(uniform=True))
+
+
+def _some_sizes(shape: Shape, start: int, node: ast.Subscript) -> Shape:
+    """The dimensions of `x.shape[start:end]`, as far as they are known."""
+    end = node.slice.upper if isinstance(node.slice, ast.Slice) else None
+    try:
+        last = ast.literal_eval(end) if end is not None else 0
+    except ValueError:
+        last = None
+    if start < 0 or type(last) is not int or last > 0:
+        return Shape(node, 0, max(shape.axis - max(start, 0), 0), shape.sure)
+    return shape.resized(last - start, shape.axis - start)
+
+
+def sizes_joined(run: Interpreter, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """The sizes of a tensor of more dimensions: `x.shape + (1,)`, `[len(x)] + [1] * more`; None of anything else."""
+    listed = [argument(run, v).items for v in (left, right)]
+    known = [items for items in listed if items is not None]
+    if len(known) != 1:
+        return None
+    n, front = len(known[0]), listed[0] is not None
+    sizes = right if front else left
+    at = next((i for i, item in enumerate(known[0]) if item.scale == "count"), None)
+    rest = [item.scale for i, item in enumerate(known[0]) if i != at]
+    if any(rest):
+        return None
+    if at is not None and front and not sizes.objs and sizes.scale is None and sizes.shape is None:  # as many more as nobody knows
+        shape = Shape(node, n, at)
+    elif at is None and sizes.scale == "count" and sizes.shape is not None:
+        shape = sizes.shape.resized(n, sizes.shape.axis + n * front)
+    else:
+        return None
+    return Value(frozenset(), left.origins | right.origins, "count", shape)
+
+
+def _chooses_rows(entries: Sequence[ast.expr]) -> bool:
+    """Whether an index chooses by its first entry and takes all of the dimensions after it."""
+    whole = all(isinstance(e, ast.Slice) and e.lower is e.upper is e.step is None for e in entries[1:])
+    return bool(entries) and whole and not isinstance(entries[0], (ast.Slice, ast.Constant))
+
+
+def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bool) -> Argument:
+    """An entry of an index as an operand; `rows`: of a tensor of samples."""
+    if isinstance(node, ast.Slice):
+        return _slice(run, node, rows)
+    if isinstance(node, ast.Constant) and node.value is ...:
+        return Argument(literal=...)
+    value = run.trace.values.get(node, NOTHING) if value is None else value
+    if value.scale is None and value.of_kind("index") and not value.objs:
+        return _ONE
+    if "range" in value.kinds():
+        return Argument("sample", Shape(None, 1), PLACES)
+    return argument(run, value)
+
+
+def _slice(run: Interpreter, node: ast.Slice, rows: bool) -> Argument:
+    """All entries, some, or those from one multiple of the batch's length to another."""
+    bounds = [run.trace.values.get(b, NOTHING) if b is not None else None for b in (node.lower, node.upper)]
+    counts = [b for b in bounds if b is not None and not _is_zero(b)]
+    if node.step is None and all(b.scale == "count" and not b.of_kind("fraction") for b in counts):
+        return (_BLOCK if rows or bounds[0] not in counts else Argument("count")) if counts else _WHOLE
+    return _SOME if rows or all(b.scale is None for b in counts) else Argument("count")
+
+
+def _is_zero(value: Value) -> bool:
+    return any(isinstance(o, Lit) and o.value == 0 for o in value.objs)
+
+
+def unpacked(run: Interpreter, value: Value, n: int, node: ast.AST) -> list[Value] | None:
+    """The parts of `a, b = x`: of the sizes of a tensor, of several tensors, or of one along its first dimension; None of anything else."""
+    shape = value.shape
+    if value.scale in ("count", "sum") and shape is not None and n > 1:
+        if shape.base is not None:
+            run.claims.note("shown", shape.base, n - shape.dims)
+        lengths = Value(frozenset(), value.origins)
+        return [Value(frozenset(), value.origins, value.scale) if i == shape.axis else lengths for i in range(n)]
+    if value.scale not in ROWS or value.objs:
+        return None
+    if shape is None or shape.several is None or shape.several:
+        return [part_of_several(run, value, i, unpacked=True) or NOTHING for i in range(n)]
+    return [value_of(run, rows.index(argument(run, value), [_ONE]), node, value.origins)] * n

@@ -1,0 +1,155 @@
+"""Tensors and lists of the training that are as long as a batch: they are made for this rank's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Replace
+from ddpify.facts.manual_batches import parts_of, size_arguments
+from ddpify.facts.model import Call, Func
+from ddpify.facts.tree import is_number, structure
+from ddpify.rules.base import Change, Finding
+from ddpify.rules.context import Context, argument
+from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, in_training
+
+SHAPES = frozenset(
+    """
+        zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
+        LongTensor Tensor resize_ new_zeros new_ones uniform standard_normal split chunk linspace logspace eye tile new_full new_empty
+        repeat_interleave broadcast_to
+    """.split()
+)
+_OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
+_ONE_RANKS = "a shape made with the batch size holds one rank's batch"
+_WRITTEN_OUT = "this number is the batch size written out once more, and every rank now has its share of a batch"
+FROM_BATCH = "take it from the batch: x.size(0)"
+
+
+def shapes(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:
+    """Tensors of the training that are shaped by a batch size."""
+    done: set[ast.AST] = set()
+    global_batches = context.whole_batch_calls
+    for call in shaping(context):
+        node = call.node
+        if node in sizes.arguments or node in context.facts.batch_sources or global_batches & {node, *call.stack}:
+            continue
+        if node not in done and (items := _row_per_sample(context, call, sizes)) is not None:
+            done |= {node, *size_arguments(node)}
+            yield from items
+        for part in size_arguments(node):
+            if part not in done and (items := list(_shape(context, call, part, sizes))):
+                done.add(part)
+                yield from items
+
+
+def shaping(context: Context) -> Iterator[Call]:
+    """The calls of libraries that make a tensor of the training by its shape."""
+    for call in context.facts.after.trace.calls:
+        if call.method in SHAPES and not any(isinstance(o, Func) for o in call.func.objs) and in_training(context, call):
+            yield call
+
+
+def _shape(context: Context, call: Call, part: ast.expr, sizes: Sizes) -> Iterator[Change | Finding]:
+    """A number that a tensor of the training is shaped by."""
+    value = context.facts.after.value(part)
+    if structure(part) in sizes.computed:
+        yield from divide(context, part, _ONE_RANKS) if not value.of_kind("world") else ()
+    elif sizes.read(value):
+        yield from _read_as_shape(context, call.node, part, sizes)
+    elif sizes.derived(value, bool(sizes.computed)):
+        yield from divide_inside(context, part, sizes, _ONE_RANKS, "this shape is computed from the batch size")
+    elif _counts_rows(call) and part in parts_of(call.node.args[:1]) and sizes.equal(value):
+        yield context.manual(CODE, part, _WRITTEN_OUT, FROM_BATCH)
+
+
+def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Sizes) -> Iterator[Change | Finding]:
+    """A batch size in a shape: divided there, or, in a function that serves other batches, too, where training hands it over."""
+    trains = [in_training(context, call) for call in context.facts.after.calls(node)]
+    if all(trains):
+        yield from divide(context, part, _ONE_RANKS)
+        return
+    calls = [call for call, training in zip(context.facts.after.calls(node), trains, strict=True) if training]
+    for handed in dict.fromkeys(_handed_over(context, call, sizes) for call in calls):
+        if handed is None:
+            yield context.manual(CODE, part, "this shape is one rank's batch in training, and a whole batch elsewhere", FROM_BATCH)
+        else:
+            yield from divide(context, handed, _ONE_RANKS)
+
+
+def _handed_over(context: Context, call: Call, sizes: Sizes) -> ast.expr | None:
+    """The argument that passes the batch size to the function around a call."""
+    for node in reversed(call.stack):
+        if isinstance(node, ast.Call) and context.facts.is_edited(node):
+            sizes_passed = [a for a in (*node.args, *(k.value for k in node.keywords)) if sizes.read(context.facts.after.value(a))]
+            if len(sizes_passed) == 1:
+                return sizes_passed[0]
+    return None
+
+
+def _counts_rows(call: Call) -> bool:
+    """Whether the first number that a call is given would count the samples of a batch, if it is the same as the batch size."""
+    return call.method not in _OTHER_NUMBERS and (bool(call.loops) or call.method not in ("repeat", "expand"))
+
+
+def _row_per_sample(context: Context, call: Call, sizes: Sizes) -> list[Change | Finding] | None:
+    """What is done about a call that makes a row, or a number, of its own for each sample of a batch; None for any other call."""
+    node, value = call.node, context.facts.after.value
+    if call.method == "arange":
+        end = _counted_to(node)
+        counts = end is not None and (sizes.equal(value(end)) or sizes.read(value(end)))
+        return _numbers_of_rows(context, node, end, sizes) if end is not None and counts else None
+    rows = argument(node, 2, "steps") if call.method in ("linspace", "logspace") else None
+    if call.method in ("repeat", "tile"):
+        rows = next(iter(parts_of(node.args[:1])), None)
+    if rows is None or not context.facts.is_edited(node) or not (sizes.read(value(rows)) or sizes.derived(value(rows))):
+        return None
+    return [] if _stride(context, node) is not None else [_every_nth(context, node, "a row for each sample of a batch")]
+
+
+def _counted_to(node: ast.Call) -> ast.expr | None:
+    """The end of `arange(end)` or `arange(0, end)`."""
+    match node.args:
+        case [end]:
+            return end
+        case [start, end] if is_number(start, 0):
+            return end
+    return None
+
+
+def _numbers_of_rows(context: Context, node: ast.Call, end: ast.expr, sizes: Sizes) -> list[Change | Finding] | None:
+    """`arange` over a batch whose numbers a loss reads: each rank takes those of its own rows; None where nothing is known of them."""
+    run, stride = context.facts.after, _stride(context, node)
+    if stride is not None and run.value(stride).of_kind("world"):
+        return []
+    for call in run.trace.calls:
+        if not any(node in v.of_kind("sized") and not v.batches() for v in call.args):
+            continue
+        if any(v.of_kind("whole") for v in call.args):  # beside the rows of all ranks, all numbers are meant
+            return []
+        rows = any(v.scale == "sample" and v.batches() and v.batches() <= sizes.trained for v in call.args)
+        if rows and call.result.scale in ("mean", "sum", "total") and context.facts.is_edited(node):
+            return [_every_nth(context, node, "the numbers of a batch's rows")]
+    written_out = len(node.args) == 2 and sizes.equal(run.value(end))
+    return [context.manual(CODE, end, _WRITTEN_OUT, FROM_BATCH)] if written_out else None
+
+
+def _stride(context: Context, node: ast.Call) -> ast.expr | None:
+    """The step of the slice that is taken of what a call makes."""
+    up = context.tree.parent.get(node)
+    return up.slice.step if isinstance(up, ast.Subscript) and isinstance(up.slice, ast.Slice) else None
+
+
+def _every_nth(context: Context, node: ast.Call, what: str) -> Change:
+    rank, world = context.names["rank"], context.names["world_size"]
+    why = f"{what}: a rank has every world_size-th of them"
+    return Change(CODE, why, context.tree.shown, node, (Replace(node, f"{{0}}[{rank}::{world}]", (node,)),))
+
+
+def lists(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:
+    """`[value] * batch_size`, which a loss reads."""
+    read = {n for loop in context.facts.loops for n in loop.loss.of_kind("sized") if isinstance(n, ast.BinOp)}
+    for node in sorted(read, key=lambda n: (n.lineno, n.col_offset)):
+        for side in (node.left, node.right):
+            if sizes.read(context.facts.after.value(side)):
+                yield from divide(context, side, "a list made with the batch size has an entry for each sample of one rank's batch")

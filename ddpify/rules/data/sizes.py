@@ -1,0 +1,108 @@
+"""Numbers of samples by which the batches of the training are made, and how an expression becomes this rank's share of one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+
+from ddpify.facts.model import Call, Lit, New, Obj, Part, Value, join
+from ddpify.facts.tree import inside, structure
+from ddpify.records import dataclass
+from ddpify.rules.base import Change, Finding
+from ddpify.rules.context import Context, argument
+
+CODE = "DDP303"
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Some numbers of samples, and what tells whether a value is one of them.
+
+    `trained` are the loaders of the training, `arguments` the expressions that they are given as their batch sizes, which other rules
+    divide; `computed` are the structures of expressions that compute the size of batches made by hand.
+    """
+
+    numbers: frozenset[Obj]
+    trained: frozenset[New] = frozenset()
+    arguments: frozenset[ast.AST] = frozenset()
+    computed: frozenset[Hashable] = frozenset()
+
+    def read(self, value: Value) -> bool:
+        """Whether a value is one of the sizes, and not yet a rank's share of it."""
+        return value.scale is None and not value.of_kind("world") and bool(self.numbers & value.objs)
+
+    def equal(self, value: Value) -> bool:
+        """Whether a value is a literal that equals a size which is written out."""
+        if self.numbers & value.objs or len(value.objs) != 1:
+            return False
+        sizes = {o.value for o in self.numbers if isinstance(o, Lit)}
+        return any(isinstance(o, Lit) and type(o.value) is int and o.value in sizes for o in value.objs)
+
+    def derived(self, value: Value, literals: bool = True) -> bool:
+        """Whether a value is computed from a size rather than being one; `literals`: or from one that is written out."""
+        if value.scale is not None or value.of_kind("world") or self.numbers & value.objs:
+            return False
+        return bool(self.numbers & {o for o in value.of_kind("from") if literals or isinstance(o, Part)})
+
+    def batches(self, value: Value) -> bool:
+        """Whether a value is computed from batches of the training, and no others."""
+        return bool(value.of_kind("batch")) and value.of_kind("batch") <= self.trained
+
+
+def sizes_of(context: Context) -> Sizes:
+    """The batch sizes of the training."""
+    run, by_hand = context.facts.after, context.facts.batch_sources
+    numbers: set[Obj] = set()
+    arguments: set[ast.AST] = set()
+    computed: set[Hashable] = set()
+    for loader in context.facts.feeding:
+        size = join([run.attribute(o, "batch_size") for o in (loader, *run.attribute(loader, "batch_sampler").instances())])
+        numbers |= {o for o in size.objs if is_size(o)} | {o for o in size.of_kind("from") if isinstance(o, (Part, Lit))}
+        if loader.node in by_hand:
+            arguments |= inside(loader.node)
+            computed |= {structure(s) for s in (by_hand[loader.node].size,) if isinstance(s, ast.BinOp)}
+        elif isinstance(loader.node, ast.Call) and (given := argument(loader.node, 1, "batch_size")) is not None:
+            arguments |= inside(given)
+    return Sizes(frozenset(numbers), frozenset(context.facts.feeding), frozenset(arguments), frozenset(computed))
+
+
+def is_size(obj: Obj) -> bool:
+    """Whether an object is a setting, or a number larger than one that is written out."""
+    return isinstance(obj, Part) or (isinstance(obj, Lit) and type(obj.value) is int and obj.value > 1)
+
+
+def in_training(context: Context, call: Call) -> bool:
+    """Whether what a call makes is used with a training batch: it runs in a loop over training data, or reaches a loss."""
+    loaders = set(context.facts.feeding)
+    feeding = [loop for loop in call.loops if loop.element.batches()]
+    if feeding:
+        return bool(feeding[-1].element.batches() & loaders)
+    over = {loop.node for loop in call.loops}
+    return any(call.node in t.loss.of_kind("sized") or (t.batch is not None and t.batch.node in over) for t in context.facts.loops)
+
+
+def divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Finding]:
+    """Make an expression that reads a batch size this rank's share of it."""
+    while isinstance(node, ast.Call) and context.facts.after.value(node.func).paths() & {"float", "int"} and node.args:
+        node = node.args[0]
+    if not context.facts.is_edited(node):
+        yield context.manual(CODE, node, f"{why}, and every rank now has its share of it", f"{ast.unparse(node)} // dist.get_world_size()")
+        return
+    edits, needs = context.divided(node)
+    if edits:
+        yield Change(CODE, why, context.tree.shown, node, tuple(edits), needs=needs)
+
+
+def divide_inside(context: Context, node: ast.expr, sizes: Sizes, why: str, otherwise: str) -> Iterator[Change | Finding]:
+    """Divide the batch size where an expression that is computed from it reads it; where it reads something else, say so."""
+    names = names_reading(context, node, sizes)
+    for name in names:
+        yield from divide(context, name, why)
+    if not names:
+        fix = f"use {context.names['per_rank']}(...) where the batch size is read"
+        yield context.manual(CODE, node, f"{otherwise}, of which every rank now has its share", fix)
+
+
+def names_reading(context: Context, node: ast.expr, sizes: Sizes) -> list[ast.expr]:
+    """The names in an expression that read a batch size."""
+    return [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and sizes.read(context.facts.after.value(n))]

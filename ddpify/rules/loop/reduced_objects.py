@@ -1,0 +1,129 @@
+"""How an object that is live after a loop is reduced over the ranks: a meter's totals are summed, what its methods answer is averaged."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ddpify.edits import Replace
+from ddpify.facts.library import COLLECTIONS, DICTS
+from ddpify.facts.model import Func, Lit, New, Value, join
+from ddpify.facts.tree import inside, own_nodes, same
+from ddpify.facts.writes import Batches
+from ddpify.rules.context import Context
+from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.loop.fresh import is_fresh
+from ddpify.rules.loop.meters import Meter, meter
+from ddpify.rules.loop.reduction import Reduction, Variable, carried_on, summed, sums, unknown
+
+
+def of_attributes(var: Variable) -> Reduction | None:
+    """An object whose attributes the loop stores into."""
+    context, objs = var.context, var.objs
+    apart = {(p.owner, p.name) for p in var.live.apart}
+    own = {n for o in objs for n, v in context.facts.after.of(o).items() if context.from_sharded_data(v) and (o, n) not in apart}
+    of_project = all(o.cls is not None for o in objs)
+    if not own or (of_project and not _read_elsewhere(context, var.loop, own)):
+        return _answers(var) if of_project else None
+    return unknown(var.live)
+
+
+def _read_elsewhere(context: Context, loop: Batches, names: set[str]) -> bool:
+    """Whether attributes are read by what runs outside a loop."""
+    outside: set[ast.AST] = {tree.root for tree in context.facts.trees.values()}
+    for call in context.facts.after.trace.calls:
+        if not any(up.node is loop for up in call.loops):
+            outside |= {o.node for o in call.func.objs if isinstance(o, Func)}
+    nodes = (node for function in outside for node in own_nodes(function) if node not in inside(loop))
+    return any(_reads_attribute(context, node, names) for node in nodes)
+
+
+def _reads_attribute(context: Context, node: ast.AST, names: set[str]) -> bool:
+    """Whether an expression reads one of some attributes, or may do so: by `getattr` or `vars`."""
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Load) and node.attr in names
+    if not isinstance(node, ast.Call) or not context.facts.after.value(node.func).paths() & {"getattr", "vars"}:
+        return False
+    asked = context.facts.after.value(node.args[1]).objs if len(node.args) > 1 else frozenset()
+    return not asked or not all(isinstance(o, Lit) and o.value not in names for o in asked)
+
+
+def _answers(var: Variable) -> Reduction | None:
+    """Averages that the methods of an object give after the loop, in a dict or one by one; None where they give nothing of this rank's."""
+    run, names = var.context.facts.after, var.context.names
+    out = Reduction(needs={"sum_over_ranks"})
+    for call in _asked(var):
+        answer, statement = run.value(call), var.context.facts.tree_of(call).statement(call)
+        if not isinstance(statement, ast.Assign) or statement.value is not call or guards_of(var.context).guarded(statement):
+            return unknown(var.live)
+        if any(v.scale not in ("mean", None) or v.instances() for v in _contents(var.context, answer)):
+            return unknown(var.live)
+        mean = f"{names['sum_over_ranks']}({{0}}) / {names['world_size']}"
+        if any(o.path in DICTS for o in answer.instances()):
+            mean = f"{{{{name: {mean.format('value')} for name, value in {{0}}.items()}}}}"
+        out.edits.append(Replace(call, mean, (call,)))
+        out.replicates.append((statement, statement.targets[0]))
+    return out if out.edits else None
+
+
+def _asked(var: Variable) -> Iterator[ast.Call]:
+    """The calls of methods of an object after the loop whose answer is a rank's own, and is used."""
+    context, run = var.context, var.context.facts.after
+    for use in var.live.uses:
+        tree = context.facts.tree_of(use)
+        method = tree.parent.get(use)
+        call = tree.parent.get(method) if isinstance(method, ast.Attribute) else None
+        if not isinstance(call, ast.Call) or call.func is not method:
+            continue
+        statement = tree.statement(call)
+        answer = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else call
+        unused = isinstance(statement, ast.Expr) and answer is call
+        own = any(context.from_sharded_data(v) for v in _contents(context, run.value(answer)))
+        passed = frozenset[object]().union(*(run.value(a).batches() for a in (*call.args, *(k.value for k in call.keywords))))
+        of_passed = all(v.batches() <= passed for v in _contents(context, run.value(call)))  # as a network's output is
+        if own and not unused and not of_passed:
+            yield call
+
+
+def holds_rank_numbers(context: Context, obj: New, depth: int = 0) -> bool:
+    """Whether an object holds numbers that differ between ranks, in containers, too."""
+    attributes = list(context.facts.after.of(obj).values()) if depth < 4 else []
+    return any(
+        context.from_sharded_data(v) or any(holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS)
+        for v in attributes
+    )
+
+
+def _contents(context: Context, value: Value) -> list[Value]:
+    """What is in the dicts that a value is; the value, where it is none."""
+    dicts = [o for o in value.instances() if o.path in DICTS]
+    return [v for o in dicts for name, v in context.facts.after.of(o).items() if name != "**"] if dicts else [value]
+
+
+_HELPERS = {"count": "reduce_meter", "cnt": "reduce_meter:cnt"}  # by the attribute that counts
+
+
+def _is_average(kind: Meter, count: str) -> bool:
+    """Whether a meter is `avg = sum / count` and nothing more."""
+    average = ast.parse(f"self.sum / self.{count}", mode="eval").body
+    return {*kind.totals} == {"sum", count} and [name for name, _ in kind.derived] == ["avg"] and same(kind.derived[0][1], average)
+
+
+def of_meter(var: Variable) -> Reduction:
+    """An object of a class of the project that adds up what it is given: its totals are summed, the rest is computed from them again."""
+    context, live = var.context, var.live
+    meters = {meter(context, o) for o in var.objs}
+    kind = next((m for m in meters if m is not None), None)
+    if kind is None or len(meters) > 1:
+        return unknown(live)
+    if not is_fresh(context, var.loop, live, kind.totals):
+        return carried_on(live)
+    helper = next((name for count, name in _HELPERS.items() if _is_average(kind, count)), "")
+    if helper:
+        return Reduction(lines=[f"{context.names['reduce_meter']}({live.shown})"], needs={helper})
+    totals = {name: join([context.facts.after.attribute(o, name) for o in var.objs]) for name in kind.totals}
+    lines = [summed(context, f"{live.shown}.{name}", total, "") for name, total in totals.items()]
+    for name, value in kind.derived:
+        lines.append(f"{live.shown}.{name} = {re.sub(r'(?<![A-Za-z0-9_])self(?=[.])', lambda _: live.shown, ast.unparse(value))}")
+    return sums(lines) if all(lines) else unknown(live)

@@ -1,0 +1,470 @@
+"""Where the samples come from, and how a loop gets its batches."""
+
+from __future__ import annotations
+
+from .pieces import Piece
+
+_SAMPLES = """
+def make_samples(count, seed):
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(count, 16, generator=generator)
+    scores = features[:, :3] + 0.3 * torch.randn(count, 3, generator=generator)
+    return features, scores.argmax(dim=1)
+"""
+_DATASET = """
+class Samples(Dataset):
+    def __init__(self, count, seed):
+        self.features, self.labels = make_samples(count, seed)
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, index):
+        return self.features[index], self.labels[index]
+"""
+_SETS = """
+train_set = TensorDataset(*make_samples(num_train, 1))
+val_set = TensorDataset(*make_samples(num_val, 2))
+"""
+_VAL = "val_loader = DataLoader(val_set, batch_size=batch_size)\n"
+_PLAIN = "for inputs, targets in train_loader:\n    {body}\n"
+LOOPS = (
+    _PLAIN,
+    "for i, (inputs, targets) in enumerate(train_loader):\n    {body}\n",
+    "for batch in train_loader:\n    inputs, targets = batch\n    {body}\n",
+    "for batch in train_loader:\n    inputs = batch[0]\n    targets = batch[1]\n    {body}\n",
+    "for i, batch in enumerate(train_loader, 1):\n    inputs, targets = batch\n    {body}\n",
+    "for i, data in enumerate(train_loader, 0):\n    inputs, targets = data\n    {body}\n",
+)
+_TENSOR = ("from torch.utils.data import DataLoader, TensorDataset",)
+_OWN = ("from torch.utils.data import DataLoader, Dataset",)
+
+
+def _loader(feature: str, setup: str, *, imports: tuple[str, ...] = _TENSOR, definitions: str = "", loop: str = "", **kw: object) -> Piece:
+    """A piece whose validation data is a plain loader; without a loop of its own it takes any of LOOPS."""
+    return Piece(
+        f"data: {feature}",
+        imports=imports,
+        settings={"num_train": 48, "num_val": 24, "batch_size": 12},
+        definitions=_SAMPLES + definitions,
+        setup=setup,
+        loop=loop,
+        task="rows",
+        **kw,  # type: ignore[arg-type]
+    )
+
+
+SHUFFLED = "train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)\n" + _VAL
+LOADERS = [
+    _loader("plain", _SETS + SHUFFLED, weight=5),
+    _loader(
+        "own dataset",
+        "train_set = Samples(num_train, 1)\nval_set = Samples(num_val, 2)\n" + SHUFFLED,
+        imports=_OWN,
+        definitions=_DATASET,
+        weight=3,
+    ),
+    _loader(
+        "positional", _SETS + "train_loader = DataLoader(train_set, batch_size, True)\nval_loader = DataLoader(val_set, batch_size, False)"
+    ),
+    _loader(
+        "kwargs dict",
+        _SETS
+        + """
+kwargs = {"batch_size": batch_size, "num_workers": 0}
+if torch.cuda.is_available():
+    kwargs.update({"pin_memory": True})
+train_loader = DataLoader(train_set, shuffle=True, **kwargs)
+val_loader = DataLoader(val_set, shuffle=False, **kwargs)
+""",
+    ),
+    _loader(
+        "two kwargs dicts",
+        _SETS
+        + """
+train_kwargs = {"batch_size": batch_size}
+test_kwargs = {"batch_size": num_val}
+common = dict(num_workers=0, shuffle=True)
+train_kwargs.update(common)
+train_loader = DataLoader(train_set, **train_kwargs)
+val_loader = DataLoader(val_set, **test_kwargs)
+""",
+    ),
+    _loader("not shuffled", _SETS + "train_loader = DataLoader(train_set, batch_size=batch_size)\n" + _VAL),
+    _loader(
+        "uneven validation",
+        _SETS.replace("num_val", "num_val - 5") + SHUFFLED,
+    ),
+    _loader(
+        "last batch dropped",
+        _SETS.replace("num_train", "num_train + 7")
+        + "train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True, drop_last=True)\n"
+        + _VAL,
+    ),
+    _loader(
+        "shorter last batch",
+        _SETS.replace("num_train", "num_train + 6") + SHUFFLED,
+        tags=frozenset({"uneven"}),
+    ),
+    _loader(
+        "random split",
+        """
+dataset = TensorDataset(*make_samples(num_train + num_val, 1))
+train_set, val_set = random_split(dataset, [num_train, num_val], generator=torch.Generator().manual_seed(0))
+"""
+        + SHUFFLED,
+        imports=("from torch.utils.data import DataLoader, TensorDataset, random_split",),
+    ),
+    _loader(
+        "random split without a seed",
+        """
+dataset = TensorDataset(*make_samples(num_train + num_val, 1))
+train_set, val_set = random_split(dataset, [num_train, num_val])
+"""
+        + SHUFFLED,
+        imports=("from torch.utils.data import DataLoader, TensorDataset, random_split",),
+    ),
+    _loader(
+        "subset by indices",
+        """
+dataset = Samples(num_train + num_val, 1)
+indices = list(range(len(dataset)))
+train_set, val_set = Subset(dataset, indices[num_val:]), Subset(dataset, indices[:num_val])
+"""
+        + SHUFFLED,
+        imports=("from torch.utils.data import DataLoader, Dataset, Subset",),
+        definitions=_DATASET,
+    ),
+    _loader(
+        "samplers over indices",
+        """
+dataset = TensorDataset(*make_samples(num_train + num_val, 1))
+indices = list(range(len(dataset)))
+random.Random(0).shuffle(indices)
+train_loader = DataLoader(dataset, batch_size=batch_size, sampler=SubsetRandomSampler(indices[num_val:]))
+val_loader = DataLoader(dataset, batch_size=batch_size, sampler=SequentialSampler(Subset(dataset, indices[:num_val])))
+""",
+        imports=("import random", "from torch.utils.data import DataLoader, SequentialSampler, Subset, SubsetRandomSampler, TensorDataset"),
+    ),
+    _loader(
+        "weighted sampler",
+        _SETS
+        + """
+labels = train_set.tensors[1]
+weights = (1.0 / torch.bincount(labels, minlength=3).clamp(min=1))[labels]
+sampler = WeightedRandomSampler(weights, num_samples=len(train_set), replacement=True)
+train_loader = DataLoader(train_set, batch_size=batch_size, sampler=sampler)
+"""
+        + _VAL,
+        imports=("from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler",),
+    ),
+    _loader(
+        "batch sampler",
+        _SETS
+        + "train_loader = DataLoader(train_set, batch_sampler=BatchSampler(RandomSampler(train_set), batch_size, drop_last=False))\n"
+        + _VAL,
+        imports=("from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset",),
+    ),
+    _loader(
+        "concatenated datasets",
+        """
+parts = [TensorDataset(*make_samples(num_train // 4, part)) for part in range(4)]
+train_set = ConcatDataset(parts)
+val_set = TensorDataset(*make_samples(num_val, 9))
+"""
+        + SHUFFLED,
+        imports=("from torch.utils.data import ConcatDataset, DataLoader, TensorDataset",),
+    ),
+    _loader(
+        "dict of loaders",
+        """
+datasets = {"train": TensorDataset(*make_samples(num_train, 1)), "val": TensorDataset(*make_samples(num_val, 2))}
+loaders = {name: DataLoader(datasets[name], batch_size=batch_size, shuffle=name == "train") for name in ("train", "val")}
+train_loader, val_loader = loaders["train"], loaders["val"]
+""",
+    ),
+    _loader(
+        "function that makes loaders",
+        "train_loader, val_loader = get_loaders(num_train, num_val, batch_size)\n",
+        definitions="""
+def get_loaders(num_train, num_val, batch_size=32, workers=0):
+    def one(count, seed, train):
+        return DataLoader(TensorDataset(*make_samples(count, seed)), batch_size=batch_size, shuffle=train, num_workers=workers)
+
+    return one(num_train, 1, True), one(num_val, 2, False)
+""",
+        weight=2,
+    ),
+    _loader(
+        "collate into a dict",
+        "train_loader = DataLoader(Samples(num_train, 1), batch_size=batch_size, shuffle=True, collate_fn=collate)\n"
+        "val_loader = DataLoader(Samples(num_val, 2), batch_size=batch_size, collate_fn=collate)\n",
+        imports=_OWN,
+        definitions=_DATASET
+        + """
+def collate(samples):
+    features, labels = zip(*samples)
+    return {"features": torch.stack(features), "labels": torch.stack(labels)}
+""",
+        loop='for batch in train_loader:\n    inputs, targets = batch["features"], batch["labels"]\n    {body}\n',
+        tags=frozenset({"dict batches"}),
+    ),
+    _loader(
+        "iterator restarted by hand",
+        _SETS + SHUFFLED + "batches = iter(train_loader)\n",
+        loop="""
+for i in range(len(train_loader)):
+    try:
+        inputs, targets = next(batches)
+    except StopIteration:
+        batches = iter(train_loader)
+        inputs, targets = next(batches)
+    {body}
+""",
+    ),
+    _loader(
+        "iterator of each epoch",
+        _SETS + SHUFFLED,
+        loop="iterator = iter(train_loader)\nfor i in range(len(train_loader)):\n    inputs, targets = next(iterator)\n    {body}\n",
+    ),
+    _loader(
+        "while loop over an iterator",
+        _SETS + SHUFFLED,
+        loop="""
+iterator = iter(train_loader)
+while True:
+    batch = next(iterator, None)
+    if batch is None:
+        break
+    inputs, targets = batch
+    {body}
+""",
+    ),
+    _loader(
+        "two loaders in step",
+        _SETS
+        + "noisy_set = TensorDataset(torch.sin(torch.arange(num_train * 16.0)).view(num_train, 16))\n"
+        + "noisy_loader = DataLoader(noisy_set, batch_size=batch_size, shuffle=True)\n"
+        + SHUFFLED,
+        loop="for (inputs, targets), (noise,) in zip(train_loader, noisy_loader):\n    inputs = inputs + 0.1 * noise\n    {body}\n",
+        tags=frozenset({"cpu batches"}),
+    ),
+    _loader(
+        "permutation and slices",
+        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
+        loop="""
+permutation = torch.randperm(num_train)
+for start in range(0, num_train, batch_size):
+    chosen = permutation[start:start + batch_size]
+    inputs, targets = train_x[chosen], train_y[chosen]
+    {body}
+""",
+        tags=frozenset({"no loader"}),
+    ),
+    _loader(
+        "slices by number",
+        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n"
+        + _VAL
+        + "num_batches = num_train // batch_size\n",
+        loop="""
+for i in range(num_batches):
+    inputs = train_x[i * batch_size:(i + 1) * batch_size]
+    targets = train_y[i * batch_size:(i + 1) * batch_size]
+    {body}
+""",
+        tags=frozenset({"no loader"}),
+    ),
+    _loader(
+        "shuffled numpy indices",
+        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
+        imports=("import numpy as np", *_TENSOR),
+        loop="""
+order = np.arange(num_train)
+np.random.shuffle(order)
+for start in range(0, num_train, batch_size):
+    rows = order[start:start + batch_size]
+    inputs, targets = train_x[rows], train_y[rows]
+    {body}
+""",
+        tags=frozenset({"no loader"}),
+    ),
+    _loader(
+        "split tensors",
+        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
+        loop="for inputs, targets in zip(train_x.split(batch_size), train_y.split(batch_size)):\n    {body}\n",
+        tags=frozenset({"no loader"}),
+    ),
+    _loader(
+        "generator function over batches",
+        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
+        definitions="""
+def iterate_batches(features, labels, size):
+    order = torch.randperm(len(features))
+    for start in range(0, len(features), size):
+        chosen = order[start:start + size]
+        yield features[chosen], labels[chosen]
+""",
+        loop="for inputs, targets in iterate_batches(train_x, train_y, batch_size):\n    {body}\n",
+        tags=frozenset({"no loader"}),
+    ),
+    _loader(
+        "buffers filled for each batch",
+        _SETS
+        + "train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True, drop_last=True)\n"
+        + _VAL
+        + "inputs = torch.zeros(batch_size, 16)\ntargets = torch.zeros(batch_size, dtype=torch.long)\n",
+        loop="for features, labels in train_loader:\n    inputs.copy_(features)\n    targets.copy_(labels)\n    {body}\n",
+        tags=frozenset({"cpu batches"}),
+    ),
+    _loader(
+        "buffers resized for each batch",
+        _SETS + SHUFFLED + "inputs = torch.empty(0)\ntargets = torch.empty(0, dtype=torch.long)\n",
+        loop="""
+for features, labels in train_loader:
+    inputs.resize_(features.size()).copy_(features)
+    targets.resize_(labels.size()).copy_(labels)
+    {body}
+""",
+        tags=frozenset({"cpu batches"}),
+    ),
+    _loader(
+        "prefetcher",
+        _SETS + SHUFFLED,
+        definitions="""
+class Prefetcher:
+    def __init__(self, loader):
+        self.loader = iter(loader)
+        self.preload()
+
+    def preload(self):
+        try:
+            self.next_input, self.next_target = next(self.loader)
+        except StopIteration:
+            self.next_input, self.next_target = None, None
+
+    def next(self):
+        batch = self.next_input, self.next_target
+        self.preload()
+        return batch
+""",
+        loop="""
+prefetcher = Prefetcher(train_loader)
+inputs, targets = prefetcher.next()
+while inputs is not None:
+    {body}
+    inputs, targets = prefetcher.next()
+""",
+    ),
+    _loader(
+        "loader that yields whole batches",
+        """
+class Batches(IterableDataset):
+    def __iter__(self):
+        features, labels = make_samples(num_train, 1)
+        for start in range(0, num_train, batch_size):
+            yield features[start:start + batch_size], labels[start:start + batch_size]
+
+
+train_loader = DataLoader(Batches(), batch_size=None)
+val_set = TensorDataset(*make_samples(num_val, 2))
+"""
+        + _VAL,
+        imports=("from torch.utils.data import DataLoader, IterableDataset, TensorDataset",),
+    ),
+    _loader(
+        "stream of samples",
+        "train_loader = DataLoader(Stream(num_train), batch_size=batch_size)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
+        imports=("from torch.utils.data import DataLoader, IterableDataset, TensorDataset",),
+        definitions="""
+class Stream(IterableDataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        features, labels = make_samples(self.count, 1)
+        for row, label in zip(features, labels):
+            yield row, label
+""",
+        tags=frozenset({"no length"}),
+    ),
+    _loader(
+        "loader made in each epoch",
+        "train_set = TensorDataset(*make_samples(num_train, 1))\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
+        loop="train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)\n" + _PLAIN,
+    ),
+    _loader(
+        "endless generator",
+        _SETS + SHUFFLED + "batches = cycle(train_loader)\nsteps_per_epoch = num_train // batch_size\n",
+        definitions="""
+def cycle(loader):
+    while True:
+        for batch in loader:
+            yield batch
+""",
+        loop="for i in range(steps_per_epoch):\n    inputs, targets = next(batches)\n    {body}\n",
+    ),
+    _loader(
+        "progress bar",
+        _SETS + SHUFFLED,
+        imports=("from tqdm import tqdm", *_TENSOR),
+        loop='for inputs, targets in tqdm(train_loader, desc=f"epoch {epoch}", leave=False):\n    {body}\n',
+    ),
+    _loader(
+        "random batches of a function",
+        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n"
+        + _VAL
+        + "generator = torch.Generator().manual_seed(3)\n",
+        definitions="""
+def get_batch(features, labels, size, generator):
+    chosen = torch.randint(len(features), (size,), generator=generator)
+    return features[chosen], labels[chosen]
+""",
+        loop="for i in range(4):\n    inputs, targets = get_batch(train_x, train_y, batch_size, generator)\n    {body}\n",
+        tags=frozenset({"no loader"}),
+    ),
+]
+_TOKENS = """
+class Sentences(Dataset):
+    def __init__(self, count, seed):
+        generator = torch.Generator().manual_seed(seed)
+        self.lengths = torch.randint(3, 9, (count,), generator=generator).tolist()
+        self.words = [torch.randint(1, 20, (length,), generator=generator) for length in self.lengths]
+
+    def __len__(self):
+        return len(self.words)
+
+    def __getitem__(self, index):
+        return self.words[index], (self.words[index] * 3 + 1) % 5 + 1
+"""
+_PAD = {
+    "pad_sequence": """
+def collate(samples):
+    words, tags = zip(*samples)
+    return pad_sequence(words, batch_first=True), pad_sequence(tags, batch_first=True)
+""",
+    "padded by hand": """
+def collate(samples):
+    longest = max(len(words) for words, _ in samples)
+    inputs = torch.zeros(len(samples), longest, dtype=torch.long)
+    targets = torch.zeros(len(samples), longest, dtype=torch.long)
+    for row, (words, tags) in enumerate(samples):
+        inputs[row, :len(words)] = words
+        targets[row, :len(tags)] = tags
+    return inputs, targets
+""",
+}
+SEQUENCES = [
+    Piece(
+        f"data: sequences, {how}",
+        imports=("from torch.nn.utils.rnn import pad_sequence", *_OWN),
+        settings={"num_train": 48, "num_val": 24, "batch_size": 12},
+        definitions=_TOKENS + collate,
+        setup="train_loader = DataLoader(Sentences(num_train, 1), batch_size=batch_size, shuffle=True, collate_fn=collate)\n"
+        "val_loader = DataLoader(Sentences(num_val, 2), batch_size=batch_size, collate_fn=collate)\n",
+        loop=_PLAIN,
+        task="tokens",
+        weight=4,
+    )
+    for how, collate in _PAD.items()
+]
+DATA = [*LOADERS, *SEQUENCES]

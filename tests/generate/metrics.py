@@ -1,0 +1,276 @@
+"""Numbers that are kept over batches and shown afterwards: of the training and of a validation."""
+
+from __future__ import annotations
+
+from .pieces import Piece
+
+
+def _loss(feature: str, start: str, batch: str, end: str, excludes: frozenset[str] = frozenset(), **kw: object) -> Piece:
+    excludes = excludes | {"closure"} if "outputs" in batch else excludes
+    return Piece(f"metric: {feature}", start=start, batch=batch, end=end, excludes=excludes, **kw)  # type: ignore[arg-type]
+
+
+_METER = """
+class AverageMeter:
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.sum, self.count = 0.0, 0
+
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
+
+    @property
+    def avg(self):
+        return self.sum / max(self.count, 1)
+"""
+_LENGTH = frozenset({"no loader", "no length"})
+TRAIN_LOSS = [
+    _loss(
+        "sum over len(loader)",
+        "running_loss = 0.0\n",
+        "running_loss += loss.item()\n",
+        "train_loss = running_loss / len(train_loader)\n",
+        excludes=_LENGTH,
+        weight=3,
+    ),
+    _loss(
+        "sum over samples",
+        "running_loss, seen_samples = 0.0, 0\n",
+        "running_loss += loss.item() * inputs.size(0)\nseen_samples += inputs.size(0)\n",
+        "train_loss = running_loss / seen_samples\n",
+        weight=3,
+    ),
+    _loss(
+        "sum over len(dataset)",
+        "epoch_loss = 0\n",
+        "epoch_loss += loss.item() * len(targets)\n",
+        "train_loss = epoch_loss / len(train_loader.dataset)\n",
+        excludes=_LENGTH | {"own sampler"},
+    ),
+    _loss(
+        "list and mean",
+        "losses_seen = []\n",
+        "losses_seen.append(loss.item())\n",
+        "train_loss = sum(losses_seen) / len(losses_seen)\n",
+        weight=2,
+    ),
+    _loss(
+        "list and numpy mean",
+        "batch_losses = []\n",
+        "batch_losses.append(loss.item())\n",
+        "train_loss = np.mean(batch_losses)\n",
+        imports=("import numpy as np",),
+    ),
+    _loss(
+        "stacked tensors",
+        "loss_tensors = []\n",
+        "loss_tensors.append(loss.detach())\n",
+        "train_loss = torch.stack(loss_tensors).mean().item()\n",
+    ),
+    _loss("tensor on the device", "total_loss = 0.0\n", "total_loss = total_loss + loss.detach()\n", "train_loss = total_loss.item()\n"),
+    _loss(
+        "meter",
+        "meter = AverageMeter()\n",
+        "meter.update(loss.item(), inputs.size(0))\n",
+        "train_loss = meter.avg\n",
+        definitions=_METER,
+        weight=2,
+    ),
+    _loss(
+        "dict of totals",
+        'totals = {"loss": 0.0, "batches": 0}\n',
+        'totals["loss"] += loss.item()\ntotals["batches"] += 1\n',
+        'train_loss = totals["loss"] / totals["batches"]\n',
+    ),
+    _loss(
+        "defaultdict of lists",
+        "records = defaultdict(list)\n",
+        'records["loss"].append(loss.item())\n',
+        'train_loss = np.mean(records["loss"])\n',
+        imports=("from collections import defaultdict", "import numpy as np"),
+    ),
+    _loss(
+        "running mean updated in place",
+        "mean_loss, batches_done = 0.0, 0\n",
+        "mean_loss = (mean_loss * batches_done + loss.item()) / (batches_done + 1)\nbatches_done += 1\n",
+        "train_loss = mean_loss\n",
+    ),
+    _loss(
+        "exponential average",
+        "smoothed = None\n",
+        "smoothed = loss.item() if smoothed is None else 0.9 * smoothed + 0.1 * loss.item()\n",
+        "train_loss = smoothed\n",
+    ),
+]
+_HITS = "(outputs.argmax(dim=1) == targets).sum().item()"
+MORE = [
+    _loss(
+        "accuracy",
+        "correct, total = 0, 0\n",
+        f"correct += {_HITS}\ntotal += targets.size(0)\n",
+        'train_acc = 100.0 * correct / total\nprint(f"train accuracy {train_acc:.4f}")\n',
+        task="rows",
+        weight=3,
+    ),
+    _loss(
+        "accuracy with max",
+        "hits = 0\ncount = 0\n",
+        "_, predicted = torch.max(outputs.data, 1)\nhits += predicted.eq(targets.data).cpu().sum().item()\ncount += len(targets)\n",
+        'print(f"train accuracy {hits}/{count} ({100. * hits / count:.2f}%)")\n',
+        task="rows",
+    ),
+    _loss(
+        "mean of the batches' accuracies",
+        "accuracies = []\n",
+        "accuracies.append((outputs.argmax(1) == targets).double().mean().item())\n",
+        'print(f"train mean accuracy {sum(accuracies) / len(accuracies):.6f}")\n',
+        task="rows",
+        excludes=frozenset({"uneven"}),
+    ),
+    _loss(
+        "confusion matrix",
+        "confusion = torch.zeros(3, 3, dtype=torch.long)\n",
+        "for t, p in zip(targets.cpu(), outputs.argmax(dim=1).cpu()):\n    confusion[t, p] += 1\n",
+        'print("train confusion", confusion.tolist())\nprint(f"train recall {(confusion.diag() / confusion.sum(1)).mean():.6f}")\n',
+        task="rows",
+    ),
+    _loss(
+        "class totals",
+        "class_correct, class_total = [0] * 3, [0] * 3\n",
+        """
+for label, guess in zip(targets.tolist(), outputs.argmax(1).tolist()):
+    class_correct[label] += int(label == guess)
+    class_total[label] += 1
+""",
+        'for c in range(3):\n    print(f"train class {c}: {class_correct[c]} of {class_total[c]}")\n',
+        task="rows",
+    ),
+    _loss(
+        "predictions kept",
+        "all_predictions, all_targets = [], []\n",
+        "all_predictions.append(outputs.argmax(dim=1).detach().cpu())\nall_targets.append(targets.cpu())\n",
+        'matches = torch.cat(all_predictions) == torch.cat(all_targets)\nprint(f"train matches {matches.double().mean().item():.6f}")\n',
+        task="rows",
+    ),
+    _loss(
+        "predictions in numpy",
+        "guesses, truths = [], []\n",
+        "guesses.extend(outputs.argmax(dim=1).cpu().numpy())\ntruths.extend(targets.cpu().numpy())\n",
+        'print(f"train score {np.mean(np.array(guesses) == np.array(truths)):.6f}")\n',
+        imports=("import numpy as np",),
+        task="rows",
+    ),
+    _loss(
+        "largest loss",
+        'worst = float("-inf")\n',
+        "worst = max(worst, outputs.detach().abs().max().item())\n",
+        'print(f"train largest output {worst:.6f}")\n',
+    ),
+    _loss(
+        "top two",
+        "top2 = 0\n",
+        "_, best_two = outputs.topk(2, dim=1)\ntop2 += best_two.eq(targets.view(-1, 1)).sum().item()\n",
+        'print(f"train top two {top2 / num_train:.6f}")\n',
+        task="rows",
+        excludes=frozenset({"uneven"}),
+    ),
+    _loss(
+        "tokens right",
+        "right, words = 0, 0\n",
+        "real = targets != 0\nright += ((outputs.argmax(-1) == targets) & real).sum().item()\nwords += real.sum().item()\n",
+        'print(f"train words {right} of {words} ({right / words:.6f})")\n',
+        task="tokens",
+        weight=3,
+    ),
+    _loss("printed in the loop", "", 'print(f"step of epoch {epoch}: loss {loss.item():.6f}")\n', "", weight=2),
+    _loss(
+        "squared errors and a root",
+        "squares, entries = 0.0, 0\n",
+        "squares += (outputs.detach() ** 2).sum().item()\nentries += outputs.numel()\n",
+        'print(f"train rms {(squares / entries) ** 0.5:.6f}")\n',
+        task="rows",
+    ),
+    _loss("learning rate", "", "", "print(f\"epoch {epoch} lr {optimizer.param_groups[0]['lr']:.6f}\")\n"),
+]
+_V = "with torch.no_grad():\n    for inputs, targets in val_loader:\n        {body}\n"
+
+
+def _validation(feature: str, start: str, batch: str, end: str, task: str = "rows", **kw: object) -> Piece:
+    piece = Piece(f"validation: {feature}", validation_start=start, validation_batch=batch, validation_end=end, task=task, **kw)  # type: ignore[arg-type]
+    return piece
+
+
+_F = ("import torch.nn.functional as F",)
+_TAG = frozenset({"validation"})
+VALIDATIONS = [
+    _validation(
+        "totals",
+        "val_total, val_correct = 0.0, 0\n",
+        f'val_total += F.cross_entropy(outputs, targets, reduction="sum").item()\nval_correct += {_HITS}\n',
+        "val_loss = val_total / len(val_loader.dataset)\nval_acc = val_correct / len(val_loader.dataset)\n",
+        imports=_F,
+        tags=_TAG,
+        excludes=frozenset({"own validation length"}),
+        weight=3,
+    ),
+    _validation(
+        "totals by samples",
+        "val_total, val_correct, val_seen = 0.0, 0, 0\n",
+        f"val_total += F.cross_entropy(outputs, targets).item() * targets.size(0)\nval_correct += {_HITS}\nval_seen += targets.size(0)\n",
+        "val_loss = val_total / val_seen\nval_acc = val_correct / val_seen\n",
+        imports=_F,
+        tags=_TAG,
+        weight=3,
+    ),
+    _validation(
+        "mean of batch means",
+        "val_losses, val_accs = [], []\n",
+        """
+val_losses.append(F.cross_entropy(outputs, targets).item())
+val_accs.append((outputs.argmax(1) == targets).double().mean().item())
+""",
+        "val_loss = sum(val_losses) / len(val_losses)\nval_acc = sum(val_accs) / len(val_accs)\n",
+        imports=_F,
+        tags=_TAG,
+    ),
+    _validation(
+        "all outputs kept",
+        "logits_kept, labels_kept = [], []\n",
+        "logits_kept.append(outputs)\nlabels_kept.append(targets)\n",
+        """
+logits_all, labels_all = torch.cat(logits_kept), torch.cat(labels_kept)
+val_loss = F.cross_entropy(logits_all, labels_all).item()
+val_acc = (logits_all.argmax(dim=1) == labels_all).double().mean().item()
+""",
+        imports=_F,
+        tags=_TAG,
+        weight=2,
+    ),
+    _validation(
+        "scikit-learn",
+        "y_true, y_pred, val_total = [], [], 0.0\n",
+        "y_true += targets.tolist()\ny_pred += outputs.argmax(dim=1).tolist()\n"
+        'val_total += F.cross_entropy(outputs, targets, reduction="sum").item()\n',
+        'val_loss = val_total / len(y_true)\nval_acc = f1_score(y_true, y_pred, average="macro")\n',
+        imports=(*_F, "from sklearn.metrics import f1_score"),
+        tags=_TAG,
+    ),
+    _validation(
+        "tokens",
+        "val_total, val_words, val_right = 0.0, 0, 0\n",
+        """
+real = targets != 0
+val_total += F.cross_entropy(outputs.reshape(-1, 6), targets.reshape(-1), ignore_index=0, reduction="sum").item()
+val_right += ((outputs.argmax(-1) == targets) & real).sum().item()
+val_words += real.sum().item()
+""",
+        "val_loss = val_total / val_words\nval_acc = val_right / val_words\n",
+        "tokens",
+        imports=_F,
+        tags=_TAG,
+    ),
+]
+NO_VALIDATION = Piece("validation: none")

@@ -1,0 +1,205 @@
+"""The shape of a script: where its parts stand, and how names get from one to another."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .names import assigned, read, renamed, wanted
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A script as statements of one scope: `train` and `validate` run in each epoch, then `after`; `setup` before, `finish` at the end.
+
+    `definitions` are texts of classes and functions by the module in which they might stand.
+    """
+
+    settings: Mapping[str, object]
+    definitions: Mapping[str, str]
+    setup: str
+    train: str
+    validate: str
+    after: str
+    finish: str
+    epochs: str = "range(epochs)"
+
+    def later(self) -> str:
+        """What runs after the setup."""
+        return f"{self.epochs}\n" + self.train + self.validate + self.after + self.finish
+
+    def epoch(self, train: str, validate: str) -> str:
+        """The loop over epochs, with something in the place of its two parts."""
+        return f"for epoch in {self.epochs}:\n" + indented(train + validate + self.after)
+
+
+@dataclass
+class Text:
+    """A script: its definitions, then its body, and the modules beside it."""
+
+    definitions: str
+    body: str
+    modules: dict[str, str] = field(default_factory=dict)
+
+
+def indented(text: str, by: int = 1) -> str:
+    return textwrap.indent(text, "    " * by)
+
+
+def _needed(text: str, known: Iterable[str]) -> list[str]:
+    """The known names that a text reads, in their order."""
+    needed = wanted(text)
+    return [name for name in dict.fromkeys(known) if name in needed]
+
+
+def _results(text: str, before: str, later: str) -> list[str]:
+    """The names that a text gives a value to, which others read: what comes after it, or the same text in the next epoch."""
+    carried = set(assigned(before)) & wanted(text)
+    return [name for name in assigned(text) if name in wanted(later) or name in carried]
+
+
+def _function(name: str, parameters: list[str], body: str, results: list[str]) -> str:
+    returned = f"    return {', '.join(results)}\n" if results else ""
+    return f"def {name}({', '.join(parameters)}):\n{indented(body)}{returned}\n\n"
+
+
+def _call(name: str, arguments: list[str], results: list[str]) -> str:
+    return (f"{', '.join(results)} = " if results else "") + f"{name}({', '.join(arguments)})\n"
+
+
+def top_level(parts: Parts, rng: random.Random) -> Text:
+    return Text("", parts.setup + parts.epoch(parts.train, parts.validate) + parts.finish)
+
+
+def main_function(parts: Parts, rng: random.Random) -> Text:
+    body = parts.setup + parts.epoch(parts.train, parts.validate) + parts.finish
+    return Text(f"def main():\n{indented(body)}\n\n", 'if __name__ == "__main__":\n    main()\n')
+
+
+def _functions(parts: Parts, parameters: bool) -> tuple[str, str, str]:
+    """Functions that train and validate for an epoch, and their calls; what they need is given to them, or global."""
+    known = [*assigned(parts.setup), "epoch"]
+    texts, calls = [], []
+    for name, body, later in (
+        ("train_one_epoch", parts.train, parts.validate + parts.after + parts.finish),
+        ("validate", parts.validate, parts.after + parts.finish),
+    ):
+        if not body:
+            continue
+        needed = _needed(body, known)
+        results = _results(body, parts.setup, later)
+        if not parameters:
+            written = [n for n in assigned(body) if n in assigned(parts.setup)]
+            body = (f"global {', '.join(written)}\n" if written else "") + body
+            needed = ["epoch"] if "epoch" in needed else []
+            results = [n for n in results if n not in written]
+        texts.append(_function(name, needed, body, results))
+        calls.append(_call(name, needed, results))
+    return "".join(texts), calls[0], "".join(calls[1:])
+
+
+def functions(parts: Parts, rng: random.Random) -> Text:
+    """Functions with parameters, called from `main`, which may stand in a module of their own."""
+    texts, train, validate = _functions(parts, True)
+    body = parts.setup + parts.epoch(train, validate) + parts.finish
+    main = f"def main():\n{indented(body)}\n\n"
+    start = 'if __name__ == "__main__":\n    main()\n'
+    if rng.random() < 0.4:
+        return Text(main, start, {"engine": texts})
+    return Text(texts + main, start)
+
+
+def functions_with_globals(parts: Parts, rng: random.Random) -> Text:
+    """Functions that read what the script has made at its top level."""
+    texts, train, validate = _functions(parts, False)
+    if rng.random() < 0.5:
+        return Text("", parts.setup + "\n\n" + texts + parts.epoch(train, validate) + parts.finish)
+    return Text(texts, 'if __name__ == "__main__":\n' + indented(parts.setup + parts.epoch(train, validate) + parts.finish))
+
+
+def closures(parts: Parts, rng: random.Random) -> Text:
+    """Functions inside `main` that read its names."""
+    texts, train, validate = _functions(parts, False)
+    texts = texts.replace("    global ", "    nonlocal ").replace("\n\n\n", "\n\n")
+    body = parts.setup + "\n" + texts + parts.epoch(train, validate) + parts.finish
+    return Text(f"def main():\n{indented(body)}\n\n", 'if __name__ == "__main__":\n    main()\n')
+
+
+def trainer_class(parts: Parts, rng: random.Random) -> Text:
+    """A class that makes everything in its constructor, or is given it."""
+    kept = [n for n in assigned(parts.setup) if n in wanted(parts.later())]
+    own = {name: f"self.{name}" for name in kept}
+    train, validate, after, finish = (renamed(t, own) for t in (parts.train, parts.validate, parts.after, parts.finish))
+    methods, calls = "", ["", ""]
+    for i, (name, body, later) in enumerate(
+        (("train_epoch", train, validate + after + finish), ("validate", validate, after + finish)),
+    ):
+        if body:
+            results = [n for n in assigned(body) if n in wanted(later)]
+            needed = ["epoch"] if "epoch" in read(body) else []
+            methods += indented(_function(name, ["self", *needed], body, results).rstrip() + "\n\n")
+            calls[i] = _call(f"self.{name}", needed, results)
+    loop = f"for epoch in {renamed(parts.epochs, own)}:\n" + indented(calls[0] + calls[1] + after)
+    methods += indented(_function("fit", ["self"], loop + finish, []).rstrip() + "\n")
+    if rng.random() < 0.5:
+        init = "    def __init__(self):\n" + indented(renamed(parts.setup, own), 2)
+        return Text(f"class Trainer:\n{init}\n{methods}\n\n", 'if __name__ == "__main__":\n    trainer = Trainer()\n    trainer.fit()\n')
+    init = f"    def __init__(self, {', '.join(kept)}):\n" + "".join(f"        self.{name} = {name}\n" for name in kept)
+    arguments = ", ".join(f"{name}={name}" if i > 2 else name for i, name in enumerate(kept))
+    main = f"def main():\n{indented(parts.setup)}    trainer = Trainer({arguments})\n    trainer.fit()\n\n\n"
+    return Text(f"class Trainer:\n{init}\n{methods}\n\n" + main, 'if __name__ == "__main__":\n    main()\n')
+
+
+SHAPES = {
+    "top level": top_level,
+    "main function": main_function,
+    "functions with parameters": functions,
+    "functions with globals": functions_with_globals,
+    "closures": closures,
+    "trainer class": trainer_class,
+}
+
+
+# --- settings: their definitions, the statements that make them, and how each is read -----------------------------------
+Settings = tuple[str, str, dict[str, str]]
+
+
+def constants(values: Mapping[str, object]) -> Settings:
+    return "", "".join(f"{name} = {value!r}\n" for name, value in values.items()), {}
+
+
+def capitals(values: Mapping[str, object]) -> Settings:
+    return "", "".join(f"{name.upper()} = {value!r}\n" for name, value in values.items()), {name: name.upper() for name in values}
+
+
+def dictionary(values: Mapping[str, object]) -> Settings:
+    lines = "".join(f'    "{name}": {value!r},\n' for name, value in values.items())
+    return "", f"config = {{\n{lines}}}\n", {name: f'config["{name}"]' for name in values}
+
+
+def arguments(values: Mapping[str, object]) -> Settings:
+    lines = [f'parser.add_argument("--{name.replace("_", "-")}", type={type(v).__name__}, default={v!r})\n' for name, v in values.items()]
+    text = "parser = argparse.ArgumentParser()\n" + "".join(lines) + "args = parser.parse_args()\n"
+    return "", text, {name: f"args.{name}" for name in values}
+
+
+def namespace(values: Mapping[str, object]) -> Settings:
+    given = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    return "", f"cfg = SimpleNamespace({given})\n", {name: f"cfg.{name}" for name in values}
+
+
+def data_class(values: Mapping[str, object]) -> Settings:
+    fields = "".join(f"    {name}: {type(value).__name__} = {value!r}\n" for name, value in values.items())
+    return f"@dataclass\nclass Config:\n{fields}", "config = Config()\n", {name: f"config.{name}" for name in values}
+
+
+SETTINGS = {
+    "constants": constants,
+    "capital constants": capitals,
+    "dict": dictionary,
+    "argparse": arguments,
+    "namespace": namespace,
+    "dataclass": data_class,
+}

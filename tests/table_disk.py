@@ -1,0 +1,168 @@
+"""Scripts whose ranks share files: locks around downloads, samples that are files, files that an exception leaves behind."""
+
+from scripts import Script
+
+WAVES = """\
+import os
+
+import torch
+from torch.utils.data import TensorDataset
+
+
+class MNIST(TensorDataset):
+    def __init__(self, root, train=True, download=False):
+        path = os.path.join(root, f"train-{train}.pt")
+        if download and not os.path.exists(path):
+            os.makedirs(root, exist_ok=True)
+            x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+            torch.save((x, (x.sum(1) > 0).long()), path)
+        super().__init__(*torch.load(path))
+"""
+TORCHVISION = {"torchvision/__init__.py": "from . import datasets\n", "torchvision/datasets.py": WAVES}
+FIT = """
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+"""
+
+SCRIPTS: dict[str, Script] = {
+    "a download under the lock of a file": Script(
+        """
+        from filelock import FileLock
+        from torchvision import datasets
+
+        with FileLock("waves.lock"):
+            waves = datasets.MNIST("waves", train=True, download=True)
+        loader = DataLoader(waves, batch_size=8, shuffle=True)
+        """
+        + FIT,
+        stand_ins=TORCHVISION,
+        apart=("writes",),  # each rank opens the file of the lock
+    ),
+    "downloads by a function that is called under the lock of a file": Script(
+        """
+        from filelock import FileLock
+        from torchvision import datasets
+
+
+        def fetch(train):
+            return datasets.MNIST("waves", train=train, download=True)
+
+
+        def fetch_both():
+            with FileLock("waves.lock"):
+                first = fetch(True)
+                second = fetch(False)
+            return first, second
+
+
+        waves, _ = fetch_both()
+        loader = DataLoader(waves, batch_size=8, shuffle=True)
+        """
+        + FIT,
+        stand_ins=TORCHVISION,
+        apart=("writes",),  # each rank opens the file of the lock
+    ),
+    "a loader of what is downloaded, made under a lock that a generator holds": Script(
+        """
+        from contextlib import contextmanager
+
+        from filelock import FileLock
+        from torchvision.datasets import MNIST
+
+
+        @contextmanager
+        def one_at_a_time(name):
+            lock = FileLock(name + ".lock")
+            lock.acquire()
+            try:
+                yield
+            finally:
+                lock.release()
+
+
+        with one_at_a_time("waves"):
+            loader = DataLoader(MNIST("waves", download=True), batch_size=8, shuffle=True)
+        """
+        + FIT,
+        stand_ins=TORCHVISION,
+        apart=("writes",),  # each rank opens the file of the lock
+    ),
+    "a file made where it is missing, under the lock of another": Script(
+        """
+        from filelock import FileLock
+
+        with FileLock("rows.lock"):
+            if not os.path.exists("rows.pt"):
+                torch.save(x, "rows.pt")
+            rows = torch.load("rows.pt")
+        loader = DataLoader(TensorDataset(rows, y), batch_size=8, shuffle=True)
+        """
+        + FIT,
+        apart=("writes",),
+    ),
+    "samples that a method of the data set reads": Script(
+        """
+        class Rows(Dataset):
+            def __len__(self):
+                return len(x)
+
+            def load(self, i):
+                return torch.load(f"rows/{i}.pt")
+
+            def __getitem__(self, i):
+                return self.load(i), y[i]
+
+
+        os.makedirs("rows", exist_ok=True)
+        for i, row in enumerate(x):
+            torch.save(row.clone(), f"rows/{i}.pt")
+        loader = DataLoader(Rows(), batch_size=8, shuffle=True)
+        """
+        + FIT,
+    ),
+    "numbers written into files that are packed": Script(
+        """
+        import bz2
+        import gzip
+        import lzma
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+        """
+        + FIT
+        + """
+            for package, ending in ((bz2, "bz2"), (gzip, "gz"), (lzma, "xz")):
+                with package.open(f"loss.{ending}", "wt") as file:
+                    file.write(str(epoch))
+            with bz2.BZ2File("packed.bz2", "w") as file:
+                file.write(b"packed")
+            with lzma.open("loss.lzma", "wt") as file:
+                file.write(str(epoch))
+        """,
+    ),
+    "a checkpoint when training is interrupted or ended": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        try:
+            for epoch in range(4):
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(model(rows), kinds)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                if epoch == 2:
+                    raise SystemExit
+        except (KeyboardInterrupt, SystemExit):
+            torch.save(model.state_dict(), "interrupted.pt")
+            print("interrupted in", epoch)
+        """,
+        same=("interrupted",),
+    ),
+}

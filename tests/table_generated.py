@@ -1,0 +1,218 @@
+"""Scripts that the generator of `tests/generate` has found, reduced."""
+
+from scripts import Script
+
+SCRIPTS: dict[str, Script] = {
+    "a loss that the optimizer's step gives back": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        last = 1e9
+        for epoch in range(3):
+            total = 0.0
+            for inputs, targets in loader:
+
+                def closure():
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(inputs), targets)
+                    loss.backward()
+                    return loss
+
+                loss = optimizer.step(closure)
+                total += loss.item()
+            print(f"train {total / len(loader):.6f}")
+            if total > 0.9 * last:
+                for group in optimizer.param_groups:
+                    group["lr"] *= 0.5
+            last = total
+        """,
+        same=("train",),
+    ),
+    "a total over a data set of which a sampler draws a part": Script(
+        """
+        from torch.utils.data import SubsetRandomSampler
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, sampler=SubsetRandomSampler(range(32)))
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for inputs, targets in loader:
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item() * inputs.size(0)
+            print(f"train {total / len(loader.dataset):.6f}")
+        """,
+        same=("train",),
+    ),
+    "a total over a data set whose last batch is dropped": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True, drop_last=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for inputs, targets in loader:
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item() * inputs.size(0)
+            print(f"train {total / len(loader.dataset):.6f}")
+        """,
+        same=("train",),
+        rows=43,
+    ),
+    "a tensor for a batch, filled in place for each": Script(
+        """
+        batch_size = 8
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=batch_size, shuffle=True, drop_last=True)
+        inputs = torch.zeros(batch_size, 8)
+        targets = torch.zeros(batch_size, dtype=torch.long)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for features, labels in loader:
+                inputs.copy_(features)
+                targets.copy_(labels)
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """
+    ),
+    "rows of drawn data that a mask chooses": Script(
+        """
+        generator = torch.Generator().manual_seed(0)
+        loader = DataLoader(TensorDataset(torch.randn(40, 8, generator=generator), torch.arange(40) % 3), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, targets in loader:
+                outputs = model(inputs)
+                keep = targets != 2
+                loss = F.cross_entropy(outputs[keep], targets[keep])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """
+    ),
+}
+_SENTENCES = """
+        class Sentences(Dataset):
+            def __len__(self):
+                return 40
+
+            def __getitem__(self, index):
+                words = (torch.arange(3 + index % 6) * (index + 1)) % 19 + 1
+                return words, words % 5 + 1
+
+
+        def collate(samples):
+            longest = max(len(words) for words, _ in samples)
+            {collate}
+
+
+        loader = DataLoader(Sentences(), batch_size=8, shuffle=True, collate_fn=collate)
+        model = nn.Sequential(nn.Embedding(20, 8), nn.Linear(8, 6))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, targets in loader:
+                outputs = model(inputs)
+                loss = F.cross_entropy(outputs.reshape(-1, 6), targets.reshape(-1))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+"""
+_FILLED = {
+    "tensors as long as the longest sample": """
+            inputs = torch.zeros(len(samples), longest, dtype=torch.long)
+            targets = torch.zeros(len(samples), longest, dtype=torch.long)
+            for row, (words, tags) in enumerate(samples):
+                inputs[row, : len(words)] = words
+                targets[row, : len(tags)] = tags
+            return inputs, targets
+    """,
+    "lists filled up to the longest sample": """
+            inputs = [words.tolist() + [0] * (longest - len(words)) for words, _ in samples]
+            targets = [tags.tolist() + [0] * (longest - len(tags)) for _, tags in samples]
+            return torch.tensor(inputs), torch.tensor(targets)
+    """,
+}
+SCRIPTS |= {title: Script(_SENTENCES.replace("{collate}", code.strip()), told=("DDP402",)) for title, code in _FILLED.items()}
+SCRIPTS["padding, and a function that steps by a loss that another has computed"] = Script(
+    """
+    from torch.nn.utils.rnn import pad_sequence
+
+
+    class Sentences(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, index):
+            words = (torch.arange(3 + index % 6) * (index + 1)) % 19 + 1
+            return words, words % 5 + 1
+
+
+    def collate(samples):
+        words, tags = zip(*samples)
+        return pad_sequence(words, batch_first=True), pad_sequence(tags, batch_first=True)
+
+
+    def update(optimizer, loss):
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+    loader = DataLoader(Sentences(), batch_size=8, shuffle=True, collate_fn=collate)
+    model = nn.Sequential(nn.Embedding(20, 8), nn.Linear(8, 6))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for inputs, targets in loader:
+            update(optimizer, F.cross_entropy(model(inputs).reshape(-1, 6), targets.reshape(-1)))
+    """,
+    told=("DDP402",),
+)
+SCRIPTS |= {
+    title: Script(
+        f"""
+        import copy
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        val_loader = DataLoader(TensorDataset(x, y), batch_size=8)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model = nn.Linear(8, 2)
+        {copied}
+        model = model.to(device)
+        average = average.to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, targets in loader:
+                inputs, targets = inputs.to(device), targets.to(device)
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                with torch.no_grad():
+                    for old, new in zip(average.parameters(), model.parameters()):
+                        old.mul_(0.9).add_(new, alpha=0.1)
+            total = 0.0
+            with torch.no_grad():
+                for inputs, targets in val_loader:
+                    inputs, targets = inputs.to(device), targets.to(device)
+                    total += F.cross_entropy(average(inputs), targets, reduction="sum").item()
+            print(f"validation {{total / 44:.6f}}")
+        """,
+        same=("validation",),
+    )
+    for title, copied in {
+        "a copy of a model that nothing has seeded, made before the wrap": "average = copy.deepcopy(model)",
+        "a second model with the weights of one that nothing has seeded": (
+            "average = nn.Linear(8, 2)\n        average.load_state_dict(model.state_dict())"
+        ),
+    }.items()
+}

@@ -1,0 +1,315 @@
+"""Libraries whose models compute losses inside, over targets of which some are ignored, and packages that are known as source."""
+
+from scripts import Script, on_three
+
+from ddpify.resources import template_dir
+
+_TAGGERS = """\
+import types
+
+import torch
+from torch import nn
+
+
+class _Model(nn.Module):
+    shift = 0
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.fc = nn.Embedding(9, 8), nn.Linear(8, 4)
+
+    @classmethod
+    def from_pretrained(cls, name):
+        torch.manual_seed(0)
+        return cls()
+
+    def forward(self, ids, labels=None, return_dict=True):
+        logits = self.fc(self.words(ids))
+        loss = None
+        if labels is not None:
+            scores, targets = logits[:, : -1 if self.shift else None], labels[:, self.shift :]
+            loss = nn.functional.cross_entropy(scores.reshape(-1, 4), targets.reshape(-1))
+        if not return_dict:
+            return loss, logits
+        return Output(loss=loss, logits=logits)
+
+
+class Output(types.SimpleNamespace):
+    def __getitem__(self, key):
+        return getattr(self, key) if isinstance(key, str) else [self.loss, self.logits][key]
+
+
+class BertForTokenClassification(_Model):
+    pass
+
+
+class GPT2LMHeadModel(_Model):
+    shift = 1
+
+
+class LlavaForConditionalGeneration(_Model):
+    shift = 1
+"""
+
+_HEAD = """
+from transformers import {model}
+
+ids = (x.abs() * 8).long()
+tags = ids % 4
+tags[ids % 3 == 0] = -100
+tags[::2, 2:] = -100
+
+
+class Sentences(Dataset):
+    def __len__(self):
+        return len(ids)
+
+    def __getitem__(self, i):
+        return {{"ids": ids[i], "labels": tags[i]}}
+
+
+feed = DataLoader(Sentences(), batch_size=6, shuffle=True, drop_last=True)
+net = {model}.from_pretrained("small")
+sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+for epoch in range(3):
+    total = 0.0
+    for step, batch in enumerate(feed):
+{body}
+        loss.backward()
+        sgd.step()
+        sgd.zero_grad()
+        total += loss.item()
+    print("tags", epoch, round(total / len(feed), 6))
+"""
+
+
+def _script(body: str, model: str = "BertForTokenClassification", told: tuple[str, ...] = ()) -> Script:
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    return Script(_HEAD.format(model=model, body=lines), ("tags",) if not told else (), told=told, stand_ins={"transformers.py": _TAGGERS})
+
+
+_READ = "outputs = net(**batch)\nloss = outputs.loss"
+_OF_MODELS = {
+    "a tagger that is given all of a batch by name": _script(_READ),
+    "a tagger's loss, divided by a number": _script("outputs = net(**batch)\nloss = outputs.loss / 4"),
+    "a tagger's loss, read at once": _script('loss = net(batch["ids"], labels=batch["labels"]).loss'),
+    "a tagger's first output": _script('outputs = net(batch["ids"], labels=batch["labels"])\nloss = outputs[0]'),
+    "a tagger's output, by its key": _script('outputs = net(**batch)\nloss = outputs["loss"]'),
+    "a tagger's loss under autocast": _script(
+        'with torch.autocast("cpu", enabled=False):\n    outputs = net(**batch)\nloss = outputs.loss',
+    ),
+    "a tagger's loss that is shown, too": _script(
+        "outputs = net(**batch)\nloss = outputs.loss\nif step % 3 == 0:\n    print('so far', outputs.loss.item())"
+    ),
+    "a language model, which tells each token from those before it": _script(_READ, "GPT2LMHeadModel"),
+    "a tagger with other targets by then": _script(
+        'labels = batch["labels"]\noutputs = net(batch["ids"], labels=labels)\nlabels = labels[:, :2]\nloss = outputs.loss',
+        told=("DDP402",),
+    ),
+    "a tagger's loss in a pair": _script('loss, scores = net(batch["ids"], labels=batch["labels"], return_dict=False)', told=("DDP402",)),
+    "a model whose loss is not known": _script(_READ, "LlavaForConditionalGeneration", told=("DDP402",)),
+}
+_OWN = """
+ids = (x.abs() * 8).long()
+tags = ids % 4
+tags[ids % 3 == 0] = -100
+tags[::2, 2:] = -100
+torch.manual_seed(0)
+weights = torch.tensor([0.5, 1.0, 2.0, 3.0])
+net = nn.Sequential(nn.Embedding(9, 8), nn.Linear(8, 4))
+criterion = nn.CrossEntropyLoss({weights})
+feed = DataLoader(TensorDataset(ids, tags), batch_size=6, shuffle=True, drop_last=True)
+sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+for epoch in range(3):
+    total = 0.0
+    for rows, kinds in feed:
+        loss = {loss}
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        total += loss.item()
+    print("tags", epoch, round(total / len(feed), 6))
+"""
+_IGNORED = {
+    "targets that are ignored without a word": Script(
+        _OWN.format(weights="", loss="criterion(net(rows).view(-1, 4), kinds.view(-1))"), ("tags",)
+    ),
+    "targets that are ignored without a word, in a function": Script(
+        _OWN.format(weights="", loss="F.cross_entropy(net(rows).view(-1, 4), kinds.view(-1))"), ("tags",)
+    ),
+    "targets that are ignored without a word, the others by weights": Script(
+        _OWN.format(weights="weight=weights", loss="criterion(net(rows).view(-1, 4), kinds.view(-1))"), ("tags",)
+    ),
+}
+
+_SOURCE = template_dir() / "library" / "timm.py"
+_TIMM = {
+    "timm/__init__.py": "from torch import nn\n\n\ndef create_model(name, num_classes=2):\n    return nn.Linear(8, num_classes)\n",
+    **dict.fromkeys((f"timm/{name}.py" for name in ("utils", "loss", "optim", "scheduler", "data")), _SOURCE.read_text()),
+}
+_WITH_TIMM = """
+import timm
+from timm.loss import SoftTargetCrossEntropy
+from timm.optim import create_optimizer_v2
+from timm.scheduler import CosineLRScheduler
+from timm.utils import AverageMeter, ModelEmaV2, accuracy
+
+
+def fit(net, feed, loss_of, sgd, ema):
+    losses, first = AverageMeter(), AverageMeter()
+    net.train()
+    for rows, kinds in feed:
+        scores = net(rows)
+        loss = loss_of(scores, F.one_hot(kinds, 2).float())
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        ema.update(net)
+        losses.update(loss.item(), rows.size(0))
+        first.update(accuracy(scores, kinds)[0].item(), rows.size(0))
+    return losses.avg, first.avg
+
+
+torch.manual_seed(0)
+feed = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True, drop_last=True)
+net = timm.create_model("small", num_classes=2)
+ema = ModelEmaV2(net, decay=0.9)
+sgd = create_optimizer_v2(net, opt="sgd", lr=0.1)
+for group in sgd.param_groups:
+    group.setdefault("initial_lr", 0.1)
+scheduler = CosineLRScheduler(sgd, t_initial=3)
+for epoch in range(3):
+    loss, right = fit(net, feed, SoftTargetCrossEntropy(), sgd, ema)
+    scheduler.step(epoch + 1, right)
+    print("fit", epoch, round(loss, 6), round(right, 4))
+torch.save({"net": net.state_dict(), "ema": ema.module.state_dict()}, "both.pt")
+"""
+_WITH_SCALER = """
+import timm
+from timm.loss import LabelSmoothingCrossEntropy
+from timm.utils import ModelEma, NativeScaler
+
+torch.manual_seed(0)
+feed = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True, drop_last=True)
+net = timm.create_model("small", num_classes=2)
+ema = ModelEma(net, decay=0.9)
+criterion = LabelSmoothingCrossEntropy(0.1)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+scale = NativeScaler()
+for epoch in range(3):
+    total = 0.0
+    for rows, kinds in feed:
+        loss = criterion(net(rows), kinds)
+        sgd.zero_grad()
+        scale(loss, sgd, clip_grad=0.5, parameters=net.parameters())
+        ema.update(net)
+        total += loss.item()
+    print("fit", epoch, round(total / len(feed), 6))
+torch.save({"net": net.state_dict(), "ema": ema.ema.state_dict()}, "both.pt")
+"""
+_OF_SOURCE = {
+    "a package whose scaler goes backward and steps": Script(_WITH_SCALER, ("fit",), stand_ins=_TIMM, apart=("prints",)),
+    "a package whose meters, losses and averages of weights are known as source": Script(_WITH_TIMM, ("fit",), stand_ins=_TIMM),
+}
+
+_GRAPHS = """
+import types
+
+import torch
+
+
+class Graphs(types.SimpleNamespace):
+    def to(self, device):
+        return self
+
+
+def _side_by_side(graphs):
+    sizes = [len(g.x) for g in graphs]
+    numbers = torch.repeat_interleave(torch.arange(len(graphs)), torch.tensor(sizes))
+    return Graphs(x=torch.cat([g.x for g in graphs]), y=torch.cat([g.y for g in graphs]), batch=numbers, num_graphs=len(graphs))
+
+
+class DataLoader(torch.utils.data.DataLoader):
+    def __init__(self, dataset, batch_size=1, shuffle=False, follow_batch=None, exclude_keys=None, **kwargs):
+        super().__init__(dataset, batch_size, shuffle, collate_fn=_side_by_side, **kwargs)
+"""
+_POOLING = """
+import torch
+
+
+def global_mean_pool(x, batch, size=None):
+    n = int(batch.max()) + 1
+    total = torch.zeros(n, x.size(1), dtype=x.dtype).index_add(0, batch, x)
+    return total / torch.bincount(batch, minlength=n).unsqueeze(1)
+"""
+_WITH_GRAPHS = """
+import types
+
+from torch_geometric.loader import DataLoader
+from torch_geometric.nn import global_mean_pool
+
+
+class Graph(types.SimpleNamespace):
+    pass
+
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.of_node, self.of_graph = nn.Linear(2, 6), nn.Linear(6, 2)
+
+    def forward(self, data):
+        nodes = self.of_node(data.x).relu()
+        return self.of_graph({pooled})
+
+
+torch.manual_seed(0)
+graphs = [Graph(x=x[i, : 2 + 2 * (i % 4)].view(-1, 2), y=y[i : i + 1]) for i in range(len(x))]
+feed = DataLoader(graphs, batch_size=6, shuffle=True, drop_last=True)
+net = Reader()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    total = right = 0
+    for data in feed:
+        data = data.to("cpu")
+        scores = net(data)
+        loss = {loss}
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        total += loss.item() * data.num_graphs
+        right += int((scores.argmax(dim=1){of} == data.y).sum())
+    print("graphs", epoch, round(total / len(graphs), 6), right)
+"""
+_LIBRARY = {"torch_geometric/__init__.py": "", "torch_geometric/loader.py": _GRAPHS, "torch_geometric/nn.py": _POOLING}
+_POOLED = {"pooled": "global_mean_pool(nodes, data.batch)", "loss": "F.cross_entropy(scores, data.y)", "of": ""}
+_OF_NODES = {"pooled": "nodes", "loss": "F.cross_entropy(scores, data.y[data.batch])", "of": "[: data.num_graphs]"}
+_OF_GRAPHS = {
+    "graphs that are classified as a whole": Script(_WITH_GRAPHS.format(**_POOLED), ("graphs",), stand_ins=_LIBRARY),
+    "graphs whose nodes are classified": Script(_WITH_GRAPHS.format(**_OF_NODES), told=("DDP402",), stand_ins=_LIBRARY),
+}
+_SHARED_BY_HAND = {
+    f"a loader that is not edited: {name}": Script(
+        f"""
+        from {home} import {name}
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = {name}(TensorDataset(x, y), batch_size=4)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    )
+    for home, name in (
+        ("torch_geometric.loader", "NeighborLoader"),
+        ("timm.data", "create_loader"),
+        ("torchdata.stateful_dataloader", "StatefulDataLoader"),
+    )
+}
+
+SCRIPTS: dict[str, Script] = on_three({**_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND}, 42)

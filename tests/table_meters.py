@@ -1,0 +1,140 @@
+"""Scripts whose own classes add numbers up: what their averages are computed by, and what they start with."""
+
+from scripts import Script
+
+FIT = """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=False)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            {start}
+            for rows, kinds in loader:
+                scores = model(rows)
+                loss = F.cross_entropy(scores, kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                {add}
+            print(f"result {{{shown}:.6f}}")
+"""
+
+
+def fit(start: str, add: str, shown: str) -> str:
+    return FIT.format(start=start, add=add, shown=shown)
+
+
+METER = """
+        class Average:
+            def __init__(self):
+                self.reset()
+
+            def reset(self):
+                self.sum, self.{count}, self.avg = {start}, 0, 0.0
+
+            def update(self, value, n=1):
+                self.sum += value * n
+                self.{count} += n
+                self.avg = {average}
+
+"""
+
+
+def meter(average: str, count: str = "count", start: str = "0.0") -> str:
+    return METER.format(average=average, count=count, start=start)
+
+
+SHARE = "share.update((scores.argmax(1) == kinds).float().mean().item(), len(rows))"
+TOTAL = """
+        class Total:
+            def __init__(self, total{default}):
+                self.total = total
+
+            def add(self, value):
+                self.total += value
+
+"""
+
+SCRIPTS: dict[str, Script] = {
+    "a meter whose average is in percent": Script(
+        meter("100.0 * self.sum / self.count") + fit("share = Average()", SHARE, "share.avg"), same=("result",)
+    ),
+    "a meter whose average is a root": Script(
+        meter("(self.sum / self.count) ** 0.5")
+        + fit("error = Average()", "error.update(F.mse_loss(scores, F.one_hot(kinds, 2).float()).item())", "error.avg"),
+        same=("result",),
+    ),
+    "a meter that divides by one at least, and says percents": Script(
+        meter("self.sum / max(1, self.cnt) * 100", "cnt") + fit("share = Average()", SHARE, "share.avg"), same=("result",)
+    ),
+    "a meter that is the sum by the count": Script(
+        meter("self.sum / self.cnt", "cnt") + fit("share = Average()", SHARE, "share.avg"), same=("result",)
+    ),
+    "a meter that is reset to nothing before each pass": Script(
+        meter("self.sum / self.count * 2") + "        share = Average()\n" + fit("share.reset()", SHARE, "share.avg"),
+        same=("result",),
+    ),
+    "a meter that is reset to more than nothing": Script(
+        meter("self.sum / self.count * 2", start="5.0") + "        share = Average()\n" + fit("share.reset()", SHARE, "share.avg"),
+        told=("DDP404",),
+    ),
+    "a total that starts with a number that it is given": Script(
+        TOTAL.format(default="") + fit("lost = Total(100.0)", "lost.add(loss.item() * len(rows))", "lost.total"), told=("DDP404",)
+    ),
+    "a total that starts with the zero that it is given": Script(
+        TOTAL.format(default="") + fit("lost = Total(0)", "lost.add(loss.item() * len(rows))", "lost.total"), same=("result",)
+    ),
+    "a total that starts with zero by default": Script(
+        TOTAL.format(default="=0.0") + fit("lost = Total()", "lost.add(loss.item() * len(rows))", "lost.total"), same=("result",)
+    ),
+    "a total that is a field of a dataclass": Script(
+        """
+        from dataclasses import dataclass
+
+
+        @dataclass
+        class Total:
+            total: float = 0.0
+
+            def add(self, value):
+                self.total += value
+
+        """
+        + fit("lost = Total()", "lost.add(loss.item() * len(rows))", "lost.total"),
+        same=("result",),
+    ),
+    "a field of a dataclass that starts with ten": Script(
+        """
+        from dataclasses import dataclass
+
+
+        @dataclass
+        class Total:
+            total: float = 10.0
+
+            def add(self, value):
+                self.total += value
+
+        """
+        + fit("lost = Total()", "lost.add(loss.item() * len(rows))", "lost.total"),
+        told=("DDP404",),
+    ),
+    "a dict whose numbers start with ten": Script(
+        """
+        from collections import defaultdict
+        """
+        + fit("totals = defaultdict(lambda: 10.0)", 'totals["loss"] += loss.item() * len(rows)', "totals['loss']"),
+        same=("result",),
+    ),
+    "a dict whose numbers start with the zero of a function": Script(
+        """
+        from collections import defaultdict
+
+
+        def nothing():
+            return 0.0
+
+        """
+        + fit("totals = defaultdict(nothing)", 'totals["loss"] += loss.item() * len(rows)', "totals['loss']"),
+        same=("result",),
+    ),
+}

@@ -1,0 +1,49 @@
+"""Generated training scripts: none is converted wrongly in silence, and none stops the conversion."""
+
+import pytest
+from generate.compose import compose
+from generate.reduce import applied
+from generate.runner import Kind, Result, alike, examine
+
+SEEDS = range(20_000, 20_040)
+BAD = (Kind.SILENT, Kind.CRASH, Kind.INVALID)
+
+
+@pytest.fixture(scope="module")
+def results() -> list[Result]:
+    return examine([compose(seed) for seed in SEEDS], asked=False, limit=90.0)
+
+
+@pytest.mark.parametrize("kind", BAD, ids=lambda kind: kind.value)
+def test_no_generated_script_ends_badly(results: list[Result], kind: Kind) -> None:
+    assert {result.script.seed: result.problems for result in results if result.kind is kind} == {}
+
+
+def test_most_conversions_are_whole(results: list[Result]) -> None:
+    assert sum(result.kind is Kind.EQUAL for result in results) > len(results) / 2
+
+
+def test_a_seed_gives_one_script() -> None:
+    for seed in range(20):
+        assert compose(seed) == compose(seed)
+    assert len({compose(seed).text for seed in range(20)}) == 20
+
+
+def test_edits_of_the_reducer_take_statements_away() -> None:
+    script = compose(1)
+    assert applied(script, []) is not None
+    shorter = applied(script, [("delete", ("train.py", 1), 0)])
+    assert shorter is not None and shorter.text.count("\n") < script.text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("epoch 1 loss 0.250000", "epoch 1 loss 0.250001", True),
+        ("epoch 1 loss 0.250000", "epoch 1 loss 0.251000", False),
+        ("epoch 1", "epoch 1 loss 0.25", False),
+        ("done", "finished", False),
+    ],
+)
+def test_numbers_are_compared_but_for_rounding(a: str, b: str, same: bool) -> None:
+    assert alike(a, b) is same
