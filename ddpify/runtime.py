@@ -28,7 +28,6 @@ class Helper:
     imports: tuple[str, ...] = ()
 
 
-_SAMPLER = ("from torch.utils.data import Sampler",)
 HELPERS: dict[str, Helper] = {
     "per_rank": Helper((_NUMBER,)),
     "workers_per_rank": Helper((_NUMBER,)),
@@ -38,11 +37,11 @@ HELPERS: dict[str, Helper] = {
         ("per_rank", "workers_per_rank"),
         ("from torch.utils.data.distributed import DistributedSampler",),
     ),
-    "rank_sampler": Helper((None,), imports=_SAMPLER),
-    "rank_batch_sampler": Helper((None,), imports=_SAMPLER),
-    "endless_rank_sampler": Helper((None,), imports=_SAMPLER),
-    "endless_rank_batch_sampler": Helper((None,), imports=_SAMPLER),
-    "share_of_stream": Helper((None,), imports=("from torch.utils.data import IterableDataset",)),
+    "rank_sampler": Helper((None,)),
+    "rank_batch_sampler": Helper((None,)),
+    "endless_rank_sampler": Helper((None,)),
+    "endless_rank_batch_sampler": Helper((None,)),
+    "share_of_stream": Helper((None,)),
     "rows_of_rank": Helper((_PART, _NUMBER), needs=("per_rank",)),
     "columns_of_rank": Helper((frozenset(("tensor", "array")),), needs=("per_rank",)),
     "with_repeated": Helper((_NUMBER,)),

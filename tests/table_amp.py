@@ -966,7 +966,7 @@ LEFT: dict[str, Script] = {
         options=FP16,
         told=("DDP413",),
     ),
-    "gradients clamped by a hook": Script(
+    "gradients clamped by a hook, under a scaler": Script(
         """
         model = nn.Linear(8, 2)
         for p in model.parameters():

@@ -432,7 +432,7 @@ SCRIPTS: dict[str, Script] = {
 """,
         same=("epoch", "stop"),
     ),
-    "a trainer class": Script(
+    "a trainer class that slices an order": Script(
         """
     class Trainer:
         def __init__(self, data, target, size):

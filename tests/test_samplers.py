@@ -25,7 +25,7 @@ SIZES, RANKS, SHARES, ENDS = st.integers(1, 60), st.integers(1, 5), st.integers(
 def emitted(piece: str, rank: int, world_size: int, *needs: str) -> Any:
     """The class or function of a piece of the runtime block, as it is on one rank."""
     text = (template_dir() / "runtime" / f"{piece}.py").read_text(encoding="utf-8")
-    names: dict[str, Any] = {"torch": torch, "np": np, "random": random, "Sampler": Sampler, "IterableDataset": IterableDataset}
+    names: dict[str, Any] = {"torch": torch, "np": np, "random": random}
     names |= {"rank": rank, "world_size": world_size}
     before = set(names)
     exec(_forked(text, set(needs)), names)

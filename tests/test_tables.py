@@ -2,36 +2,10 @@
 
 import ast
 import collections
+import importlib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-import table_accumulation
-import table_amp
-import table_apex
-import table_batch_size
-import table_carried
-import table_coupled
-import table_cuts
-import table_data
-import table_files
-import table_generated
-import table_gradients
-import table_inside
-import table_libraries
-import table_liveness
-import table_loaders
-import table_losses
-import table_models
-import table_numbers
-import table_opaque
-import table_order
-import table_projects
-import table_random
-import table_saved
-import table_structures
-import table_unused
-import table_wraps
 from ranks import Case, Outcome, run_many
 from scripts import Script, converted, modules, text, told
 
@@ -39,13 +13,9 @@ import ddpify
 from ddpify import Conversion
 from ddpify.rules.base import Safety
 
-TABLES: tuple[ModuleType, ...] = (
-    *(table_random, table_carried, table_batch_size, table_cuts, table_projects, table_structures, table_order),
-    *(table_accumulation, table_wraps, table_gradients, table_models, table_amp, table_apex, table_unused, table_saved, table_opaque),
-    *(table_numbers, table_liveness, table_data, table_files, table_loaders, table_losses),
-    *(table_inside, table_coupled, table_libraries, table_generated),
-)
+TABLES = [importlib.import_module(path.stem) for path in sorted(Path(__file__).parent.glob("table_*.py"))]
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
+assert len(SCRIPTS) == sum(len(table.SCRIPTS) for table in TABLES), "two scripts have one title"
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
 RUNS = [(title, ranks) for title in WHOLE for ranks in SCRIPTS[title].ranks]
 

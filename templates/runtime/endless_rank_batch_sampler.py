@@ -1,4 +1,4 @@
-class EndlessRankBatchSampler(Sampler):
+class EndlessRankBatchSampler(torch.utils.data.Sampler):
     """This rank's share of each batch that a sampler without an end draws: all ranks draw the same, by a state kept for it."""
 
     def __init__(self, batches):

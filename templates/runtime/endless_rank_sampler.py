@@ -1,4 +1,4 @@
-class EndlessRankSampler(Sampler):
+class EndlessRankSampler(torch.utils.data.Sampler):
     """This rank's share of what a sampler without an end draws: all ranks draw the same, by a state of the generator kept for it."""
 
     def __init__(self, sampler):

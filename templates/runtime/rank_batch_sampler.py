@@ -1,4 +1,4 @@
-class RankBatchSampler(Sampler):
+class RankBatchSampler(torch.utils.data.Sampler):
     """This rank's share of each batch that another sampler draws: all ranks draw the same batches, then share them out."""
 
     def __init__(self, batches):

@@ -1,4 +1,4 @@
-class RankSampler(Sampler):
+class RankSampler(torch.utils.data.Sampler):
     """This rank's share of what another sampler draws: all ranks draw the same order, then take turns."""
 
     def __init__(self, sampler, drop_last=False):

@@ -1,4 +1,4 @@
-class ShareOfStream(IterableDataset):
+class ShareOfStream(torch.utils.data.IterableDataset):
     """Every world_size-th sample of a stream; the last ones are repeated or dropped, so that all ranks have equally many."""
 
     def __init__(self, stream, drop_last=False):
