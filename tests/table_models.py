@@ -2091,6 +2091,24 @@ def create(name, **kwargs):
         same=("shown",),
     ),
     # --- what is easily missed -----------------------------------------------------------------------------------------
+    "a penalty in some steps, with a step of its own": Script(
+        """
+        critic = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+        optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
+        for epoch in range(3):
+            for step, (rows, _) in enumerate(DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)):
+                optimizer.zero_grad()
+                loss = F.softplus(-critic(rows)).mean()
+                loss.backward()
+                if step % 4 == 0:
+                    rows.requires_grad = True
+                    slope = torch.autograd.grad(critic(rows).sum(), rows, create_graph=True)[0]
+                    optimizer.zero_grad()
+                    (5 * slope.pow(2).sum(1).mean()).backward()
+                    optimizer.step()
+                optimizer.step()
+        """
+    ),
     "a penalty with a backward of its own": Script(
         """
         def roughness(guard, inside, outside, share):
@@ -2119,7 +2137,6 @@ def create(name, **kwargs):
                 seen.backward()
                 thief_adam.step()
         """,
-        told=("DDP201",),
     ),
     "a module that holds both nets, moved as one": Script(
         """

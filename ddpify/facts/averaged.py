@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts import collect, library, methods, runs, wrap_places
-from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel
+from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel, TrainingLoop
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
@@ -79,10 +79,18 @@ def unfit(facts: Facts) -> Iterator[TrainedModel]:
         if any(not (isinstance(o, Lit) and not o.value) for o in retained):
             yield from (m for m in facts.models if any(pair[0] in m.objs for pair in loop.loss.of_kind("forward")))
     for model in facts.models:
+        if any(through_gradient_alone(loop, model) for loop in facts.loops):
+            yield model
         within = training - wrap_places.made_in(run, model)
         moved = any(moves(facts, c, model) and any(loop.node in within for loop in c.loops) for c in run.trace.calls)
         if moved or _freed(facts, model, within):
             yield model
+
+
+def through_gradient_alone(loop: TrainingLoop, model: TrainedModel) -> bool:
+    """Whether a backward call reaches a model by nothing but a gradient of its output: parameters like the last bias get none then."""
+    graded, direct = ({pair[0] for pair in loop.loss.of_kind(kind)} for kind in ("graded", "forward"))
+    return bool(graded & model.objs) and not direct & model.objs
 
 
 def _freed(facts: Facts, model: TrainedModel, within: frozenset[ast.AST]) -> bool:

@@ -1,7 +1,8 @@
 """Average gradients that no wrapper sees.
 
 What it does: where DistributedDataParallel cannot stand for the training (tensors outside modules, several methods of one model, a step
-    inside the model, a second backward through one graph, layers that are freed on the way), the model stays as it is;
+    inside the model, a second backward through one graph, a penalty on gradients with a backward of its own, layers that are freed on
+    the way), the model stays as it is;
     `average_gradients(optimizer)` goes before each step, in front of what reads or clips the gradients, and what the optimizer moves starts
     as rank 0's.
 Why: each rank would step by its own gradients, and the copies drift apart.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.facts.averaged import through_gradient_alone
 from ddpify.facts.collect import first_order, loss_of
 from ddpify.facts.model import Call, Lit, New, Part, Value
 from ddpify.facts.moved_saves import moved_saves
@@ -101,10 +102,9 @@ def _keeps_graph(call: Call) -> bool:
 def _gradient_penalties(context: Context) -> Iterator[_Report]:
     """Backward calls that reach a model by nothing but a gradient of its output."""
     what = "a penalty on gradients has a backward of its own, which gives some parameters no gradient: the wrapper waits for all"
-    for loop in context.facts.loops:
-        direct = {obj for obj, _ in loop.loss.of_kind("forward")}
-        graded = {obj for obj, _ in loop.loss.of_kind("graded")}
-        if any(graded & model.objs and not direct & model.objs for model in context.facts.models):
+    facts = context.facts
+    for loop in facts.loops:
+        if any(through_gradient_alone(loop, m) and m not in facts.needs_no_wrapper for m in facts.models):
             node = loop.backward.node
             yield node, what, "add the penalty to the loss, so that one backward does both", (Obligation("gradients", node),)
 

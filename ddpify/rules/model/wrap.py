@@ -82,10 +82,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     facts = context.facts
     yield from _unseen(context)
     for model in facts.models:
+        kinds = ("forward", "graded") if model in facts.needs_no_wrapper else ("forward",)
         discharged = tuple(
             Obligation("gradients", loop.backward.node)
             for loop in facts.loops
-            if any(pair[0] in model.objs for pair in loop.loss.of_kind("forward"))
+            if any(pair[0] in model.objs for kind in kinds for pair in loop.loss.of_kind(kind))
         )
         if model.wrapped or model in facts.needs_no_wrapper:
             why = "the model is wrapped" if model.wrapped else "its gradients are averaged before each step"
