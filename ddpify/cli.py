@@ -155,7 +155,11 @@ def convert(
         str | None, typer.Option("--emit-launcher", metavar="FILE", help="Also write a shell script that starts the result.")
     ] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
-    format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="json and sarif put one report on standard output.")] = "text",
+    format: Annotated[
+        Literal["text", "json", "sarif", "github"],
+        typer.Option(help="Put a report for programs on standard output; github is for the annotations of GitHub Actions."),
+    ] = "text",
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List each change with its reason.")] = False,
     skip: Skip = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -169,7 +173,8 @@ def convert(
     def work() -> int:
         nonlocal path
         path = _entry(path)
-        conversion = _chosen(_convert(path, asked(path)), path, skip, select, ignore)
+        options = asked(path)
+        conversion = _chosen(_convert(path, options), path, skip, select, ignore)
         target = None if conversion.status == "refuse" else output_files.target_of(path, path if write else output)
         starter = output_files.starter_of(conversion, emit_launcher, str(target or path), allow_dirty)
         if target:
@@ -184,9 +189,13 @@ def convert(
             from ddpify.report.sarif import render as log
 
             _emit(log(conversion).encode())
+        elif format == "github":
+            from ddpify.report.github import commands
+
+            _emit(commands(conversion).encode())
         else:
             _show(conversion, code=path == "-" or output == "-", quiet=check or bool(target))
-            _tell(conversion, path, target)
+            _tell(conversion, path, target, options, verbose)
         return max(conversion.exit_code, int(check and conversion.changed))
 
     _run(work)
@@ -250,7 +259,7 @@ def review(
             _review_page(_chosen(whole, script, None, select, ignore), chosen, script, options, asked_for, html)
             return chosen.exit_code
         if chosen.status != "convert" or not chosen.changes:
-            _tell(chosen, script, None)
+            _tell(chosen, script, None, options, False)
             return chosen.exit_code
         return _ask(whole, chosen, script, options, script if write else output, allow_dirty)
 
@@ -280,7 +289,7 @@ def _ask(whole: Conversion, conversion: Conversion, path: str, options: Options,
     else:
         _show(chosen, code=output == "-", quiet=False)
     sys.stdout.flush()
-    sys.stderr.write(_commands(chosen, path, target))
+    sys.stderr.write(_commands(chosen, path, target, options))
     return int(any(finding.level.name == "MANUAL" for finding in chosen.findings))
 
 
@@ -609,7 +618,6 @@ def _entry(path: str) -> str:
         while not 1 <= answer <= len(found):
             answer = typer.prompt("which one", type=int, err=True)
         found = [found[answer - 1]]
-    typer.echo(f"the script of {path} that trains is {found[0]}", err=True)
     return found[0]
 
 
@@ -660,28 +668,40 @@ def _show(conversion: Conversion, code: bool, quiet: bool) -> None:
         _emit(text.encode(sys.stdout.encoding, "backslashreplace"))
 
 
-def _tell(conversion: Conversion, path: str, target: Path | None) -> None:
+def _tell(conversion: Conversion, path: str, target: Path | None, options: Options, verbose: bool) -> None:
     """What there is to know, on standard error."""
     from ddpify.report import terminal
 
     text = ""
     if conversion.findings or conversion.changes:
-        text += terminal.findings(conversion, terminal.wants_colour(sys.stderr))
+        commands = _commands(conversion, path, target, options)
+        text += terminal.report(conversion, commands, verbose, terminal.wants_colour(sys.stderr))
     if conversion.status != "convert":
         text += f"{'refused' if conversion.status == 'refuse' else 'nothing to do'}: {conversion.reason}\n"
     sys.stdout.flush()
-    sys.stderr.write(text + _commands(conversion, path, target))
+    sys.stderr.write(text)
 
 
-def _commands(conversion: Conversion, path: str, target: Path | None) -> str:
-    """How to run the result."""
+def _commands(conversion: Conversion, path: str, target: Path | None, options: Options) -> str:
+    """What to run next: what finishes the result, compares it with the original, and trains with it."""
     from ddpify.report import terminal
+    from ddpify.settings import settings
 
     if conversion.status != "convert" or not conversion.changed or not conversion.command:
         return ""
     script = target or Path("train.py" if path == "-" else path)
+    unfinished = any(finding.level.name == "MANUAL" for finding in conversion.findings)
+    flags = options.command_line(settings(Path(path)).options).split()
     text = terminal.command("install first:", conversion.install) if conversion.install else ""
-    return text + terminal.command("run it:" if target else "once written, run it:", conversion.run_command(str(script)))
+    if unfinished and target is None and path != "-":
+        to = "DIR" if conversion.edited else "FILE"
+        text += terminal.command("finish it in a copy:", shlex.join(["ddpify", "convert", path, *flags, "-o", to]))
+    elif target is None and path != "-" and not conversion.left_out:
+        text += terminal.command("compare by running both:", shlex.join(["ddpify", "verify", path, *flags]))
+    elif target is not None and path != "-" and not target.samefile(path):
+        text += terminal.command("compare by running both:", shlex.join(["ddpify", "verify", path, str(target)]))
+    label = "once finished, run it:" if unfinished else "run it:" if target else "once written, run it:"
+    return text + terminal.command(label, conversion.run_command(str(script)))
 
 
 def _emit(data: bytes) -> None:

@@ -303,7 +303,7 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     plan = make_plan(project, options)
     kept = Conversion(entry.source, entry.source.original, plan.status, entry.shown, path, (), plan.findings, plan.command, plan.reason)
     if plan.status != "convert" or not plan.changes:
-        return kept
+        return replace(kept, modules=tuple(Module(f.path, f.shown, f.source, f.source.original) for f in project.files.values()))
     plan, texts = replace(plan, changes=names.chosen(plan.changes, plan.bound)), Texts()
     try:
         code, modules, unapplied = _rewritten(project, plan, texts)

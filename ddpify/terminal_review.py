@@ -21,7 +21,8 @@ from ddpify.attribution import FileDiff, attributed
 from ddpify.conversion import Conversion
 from ddpify.errors import DdpifyError
 from ddpify.report import terminal
-from ddpify.report.annotated import LEVELS, of_change, paint
+from ddpify.report.annotated import of_change
+from ddpify.report.terminal import LEVELS, paint
 from ddpify.review import Review, in_order
 from ddpify.rules.base import Finding, Safety
 
@@ -199,9 +200,7 @@ def _step(review: Review, files: Sequence[FileDiff], findings: Sequence[Finding]
 
 
 def _finding_text(finding: Finding) -> str:
-    level = paint(finding.level.name, LEVELS[finding.level], _colour())
-    text = f"{finding.file}:{finding.line}: {level} {finding.code} {finding.message}\n"
-    return text + "".join(f"    {line}\n" for line in finding.fix.rstrip().splitlines())
+    return terminal.finding(finding, f"  {terminal.place(finding.file, finding.line, _colour())}\n", _colour())
 
 
 def _findings(conversion: Conversion, files: Sequence[FileDiff]) -> tuple[defaultdict[str, list[Finding]], list[Finding]]:

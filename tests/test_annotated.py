@@ -55,6 +55,7 @@ def test_on_a_terminal(tmp_path: Path, env: dict[str, str]) -> None:
     done = convert(EXAMPLES[0])
     assert with_codes(attributed(done), done.changes, False).split("\n", 2)[2] in text
     assert ("\x1b[" in terminal.raw.replace("\x1b[K", "")) is (not env)
+    assert (f"\x1b]8;;{(tmp_path / 'train.py').as_uri()}#" in terminal.raw) is (not env)
 
 
 def test_piped_it_is_the_patch(tmp_path: Path) -> None:

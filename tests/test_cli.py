@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import fakes
 import pytest
 
+import ddpify as package
 from ddpify import __version__, cli
 from ddpify.rules.base import Safety
 
@@ -79,7 +81,10 @@ def test_only_by_hand(folder, ddpify, monkeypatch, flags) -> None:
     plan(monkeypatch, findings=(fakes.finding(fix="x = 1"),))
     code, out, err = ddpify("convert", "train.py", *flags)
     assert (code, out) == (1, "")
-    assert err == "train.py:1:3: MANUAL DDP301 a manual thing\n    write: x = 1\ntrain.py: 0 changes, 1 to do by hand\n"
+    assert err == (
+        "\nMANUAL DDP301: a manual thing\n  train.py:1: import torch\n    write: x = 1\n\n"
+        "train.py: 0 changes, 1 to do by hand; nothing was converted. Change the lines above first, and convert again.\n"
+    )
     assert contents(folder) == UNTOUCHED
 
 
@@ -89,8 +94,9 @@ def test_the_diff_is_shown(folder, ddpify) -> None:
     assert out.startswith("--- a/train.py\n+++ b/train.py\n")
     assert "-batch = 32" in out
     assert err == (
-        "train.py:2:1: SAFE DDP303 each rank loads its part of the batch\n"
-        "train.py: 1 change\n"
+        "DDP303  adjust what depends on the batch size: 2\n"
+        "train.py: 1 change; nothing left to do. The analysis proves each change; the result has not been run.\n"
+        "compare by running both: ddpify verify train.py\n"
         "once written, run it: torchrun --nproc-per-node 2 train.py\n"
     )
     assert contents(folder) == UNTOUCHED
@@ -208,7 +214,8 @@ def test_uncommitted_changes_do_not_matter_with_nothing_to_write(folder, ddpify,
 def test_filter(folder, ddpify) -> None:
     code, out, err = ddpify("convert", "-", stdin=fakes.SCRIPT.encode())
     assert (code, out) == (0, fakes.CONVERTED)
-    assert err.startswith("<stdin>:2:1: ")
+    assert err.splitlines()[0].endswith(": 2")
+    assert "ddpify verify" not in err
     assert err.endswith("torchrun --nproc-per-node 2 train.py\n")
 
 
@@ -314,6 +321,41 @@ def test_json(folder, ddpify, monkeypatch, flags) -> None:
     assert report["command"].endswith("out.py" if "-o" in flags else "train.py")
 
 
+def test_each_change_with_its_reason(folder, ddpify) -> None:
+    err = ddpify("convert", "train.py", "--verbose")[2]
+    assert err.startswith("train.py:2:1: SAFE DDP303 each rank loads its part of the batch\ntrain.py: 1 change; nothing left")
+
+
+def test_what_to_run_next(folder, ddpify, monkeypatch) -> None:
+    assert "both: ddpify verify train.py --eval shard\nonce written" in ddpify("convert", "train.py", "--eval", "shard")[2]
+    assert "both: ddpify verify train.py out.py\nrun it: " in ddpify("convert", "train.py", "-o", "out.py", "--eval", "shard")[2]
+    assert "ddpify verify" not in ddpify("convert", "train.py", "-w")[2]
+    (folder / "train.py").write_text(fakes.SCRIPT)
+    plan(monkeypatch, changes=True, findings=(fakes.finding(),))
+    err = ddpify("convert", "train.py")[2]
+    assert "\nfinish it in a copy: ddpify convert train.py -o FILE\nonce finished, run it: torchrun" in err
+    plan(monkeypatch, changes=True, findings=(fakes.finding(Safety.REVIEW),))
+    assert "not proven to train like the original" in ddpify("convert", "train.py")[2]
+
+
+def test_annotations_of_github(folder, ddpify, monkeypatch) -> None:
+    (folder / "a, b").mkdir()
+    (folder / "a, b" / "50%:x.py").write_text(fakes.SCRIPT)
+    name = "a, b/50%:x.py"
+    odd = fakes.finding(fix="x = 5 % 2, y\r\n# 1: done", file=name)
+    plan(monkeypatch, changes=True, findings=(odd, fakes.finding(Safety.REVIEW, 3, file=name), fakes.finding(Safety.NOTE, 2, file=name)))
+    code, out, err = ddpify("convert", name, "--format", "github")
+    assert (code, err) == (1, "")
+    at, title = "file=a%2C b/50%25%3Ax.py,line=", "DDP301 shard the training data"
+    assert out.splitlines() == [
+        f"::warning {at}1,title=MANUAL {title}::a manual thing%0Awrite: x = 5 %25 2, y%0D%0A# 1: done",
+        f"::notice {at}2,title=NOTE {title}::a note thing",
+        f"::warning {at}3,title=REVIEW {title}::a review thing",
+    ]
+    plan(monkeypatch, status="refuse", reason="Lightning drives this script")
+    assert ddpify("convert", "train.py", "--format", "github")[:2] == (2, "::error title=refused::Lightning drives this script\n")
+
+
 def test_options(folder, ddpify, monkeypatch) -> None:
     seen = []
     fakes.install(monkeypatch, lambda p, o: seen.append(o) or fakes.FakePlan("nothing"))
@@ -339,6 +381,60 @@ def test_colour_on_a_terminal(monkeypatch, variable, value, coloured) -> None:
     assert not wants_colour(SimpleNamespace(isatty=lambda: False))
 
 
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*/train.py"))
+TO_REVIEW = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randn(64, 8)), batch_size=8)
+model = torch.nn.Linear(8, 8)
+sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    loss = (model(x) - y).sum() / x.size(1)
+    sgd.zero_grad()
+    loss.backward()  # \x1b[2J
+    sgd.step()
+print(loss.item())
+"""
+
+
+def converting(folder: Path, script: str, *flags: str) -> tuple[int, str]:
+    """The exit code of a real conversion in `folder`, and what it says on a pipe."""
+    (folder / "train.py").write_text(script)
+    command = [sys.executable, "-m", "ddpify", "convert", "train.py", "-o", "out.py", *flags]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "FORCE_COLOR": "1"})
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
+def test_a_finished_conversion_takes_twelve_lines(folder, example) -> None:
+    code, said = converting(folder, example.read_text())
+    assert code == 0
+    *rows, closing, compare, run = said.splitlines()
+    assert len(rows) <= 9
+    assert {row[:3] for row in rows} == {"DDP"}
+    assert "; nothing left to do. " in closing
+    assert compare == "compare by running both: ddpify verify train.py out.py"
+    assert run.startswith("run it: ")
+    listed = converting(folder, example.read_text(), "-v")[1].splitlines()
+    assert listed[-3:] == [closing, compare, run]
+    assert len(listed) - 3 == len(package.convert(example).levels)
+
+
+def test_what_is_left_stands_last(folder) -> None:
+    code, said = converting(folder, TO_REVIEW)
+    assert code == 1
+    done, *left, end = said.split("\n\n")
+    assert all(row.startswith("DDP") for row in done.splitlines())
+    (block,) = left
+    first, place, write = block.splitlines()
+    assert first.startswith("REVIEW DDP402: ")
+    assert place == "  train.py:10: loss.backward()  # ?[2J"
+    assert write.startswith("    write: ")
+    assert "1 to review; not proven to train like the original" in end
+    assert end.splitlines()[-1].startswith("run it: torchrun")
+
+
 # --- the rest ------------------------------------------------------------------------------------------------------------
 
 
@@ -351,7 +447,7 @@ def test_rules(ddpify) -> None:
     assert ddpify("rules", "DDP3")[1] == "".join(line for line in listed.splitlines(keepends=True) if line.startswith("DDP3"))
     code, out, err = ddpify("rules", "ddp502")
     assert (code, err) == (0, "")
-    assert out.startswith("DDP502  one progress bar\n\nOne progress bar.\n\nWhat it does: ")
+    assert out.startswith("DDP502  show one progress bar\n\nOne progress bar.\n\nWhat it does: ")
     assert ddpify("rules", "DDP999")[:2] == (2, "")
 
 

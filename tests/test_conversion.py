@@ -16,9 +16,11 @@ import pytest
 import ddpify
 from ddpify import DdpifyError, Options
 from ddpify.conversion import convert
+from ddpify.records import replace
 from ddpify.report import terminal
+from ddpify.report.rule import all_rules
 from ddpify.resources import template_dir
-from ddpify.rules.base import Safety
+from ddpify.rules.base import Change, Safety
 
 
 def never(*_):
@@ -281,25 +283,59 @@ def test_names_in_the_diff(monkeypatch, tmp_path: Path) -> None:
 # --- the reports ---------------------------------------------------------------------------------------------------------
 
 
-def test_findings_are_sorted_by_gravity_then_line(monkeypatch) -> None:
-    findings = (
-        fakes.finding(Safety.NOTE, 1),
-        fakes.finding(Safety.MANUAL, 9, "a = 1\nb = 2\n"),
-        fakes.finding(Safety.MANUAL, 2),
-        fakes.finding(Safety.MANUAL, 2),
-        fakes.finding(Safety.REVIEW, 3),
+FINDINGS = (
+    fakes.finding(Safety.NOTE, 1),
+    fakes.finding(Safety.MANUAL, 9, "a = 1\nb = 2\n"),
+    fakes.finding(Safety.MANUAL, 2),
+    fakes.finding(Safety.MANUAL, 3),
+    fakes.finding(Safety.REVIEW, 3),
+)
+LEFT = """
+REVIEW DDP301: a review thing
+  train.py:3: print(batch)
+
+MANUAL DDP301: a manual thing
+  train.py:2: batch = 32  # per process
+  train.py:3: print(batch)
+
+MANUAL DDP301: a manual thing
+  train.py:9:
+    write: a = 1
+           b = 2
+
+train.py: 1 change, 3 to do by hand, 1 to review, 1 note; not finished. \
+Until the lines above are changed by hand, the result may fail, hang or train wrongly.
+next
+"""
+
+
+def test_what_is_left_comes_after_what_was_done(monkeypatch) -> None:
+    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(changes=(fakes.halve_batch(p),), findings=FINDINGS))
+    done = convert(fakes.SCRIPT, shown="train.py")
+    assert terminal.report(done, "next\n") == ("DDP301  note on 1: a note thing\n" + f"DDP303  {all_rules()['DDP303'].title}: 2\n" + LEFT)
+    assert terminal.report(done, "next\n", verbose=True) == (
+        "train.py:1:3: NOTE DDP301 a note thing\ntrain.py:2:1: SAFE DDP303 each rank loads its part of the batch\n" + LEFT
     )
-    fakes.install(monkeypatch, lambda p, o: fakes.FakePlan(changes=(fakes.halve_batch(p),), findings=findings))
-    assert terminal.findings(convert(fakes.SCRIPT, shown="train.py")) == (
-        "train.py:2:3: MANUAL DDP301 a manual thing\n"
-        "train.py:9:3: MANUAL DDP301 a manual thing\n"
-        "    write: a = 1\n"
-        "           b = 2\n"
-        "train.py:3:3: REVIEW DDP301 a review thing\n"
-        "train.py:1:3: NOTE DDP301 a note thing\n"
-        "train.py:2:1: SAFE DDP303 each rank loads its part of the batch\n"
-        "train.py: 1 change, 2 to do by hand, 1 to review, 1 note\n"
-    )
+
+
+def test_a_line_for_each_rule_and_no_more_than_twelve() -> None:
+    def change(code: str, line: int, file: str = "train.py", level: Safety = Safety.SAFE) -> Change:
+        return Change(code, "as it must be", file, ast.Pass(lineno=line, col_offset=0), (), level=level)
+
+    done = convert(fakes.SCRIPT, shown="train.py", options=Options())
+    lines = [change("DDP204", line) for line in (231, 71, 229, 110, 180, 179, 230, 71)]
+    drawn = change("DDP103", 5, level=Safety.NOTE)
+    title = all_rules()["DDP204"].title
+    assert terminal.report(replace(done, changes=(*lines, drawn)), "").splitlines()[:-1] == [
+        f"DDP103  {all_rules()['DDP103'].title}: 5; note: as it must be",
+        f"DDP204  {title}: 71, 110, 179-180, 229-231",
+    ]
+    two = (*lines[1:4], change("DDP204", 3, "data/sets.py"))
+    assert terminal.report(replace(done, changes=two), "").splitlines()[0] == f"DDP204  {title}: data/sets.py:3; train.py:71, 110, 229"
+    every = [change(code, at) for at, code in enumerate(all_rules(), 1)]
+    shown = terminal.report(replace(done, changes=tuple(every)), "compare\nrun\n").splitlines()
+    assert len(shown) == 12
+    assert all(f"{c.code}  {all_rules()[c.code].title}: {c.line}" in "\n".join(shown) for c in every)
 
 
 def test_the_templates_are_found() -> None:

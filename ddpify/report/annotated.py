@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from ddpify.attribution import FileDiff, Line
 from ddpify.report.diff import span
-from ddpify.rules.base import Change, Safety
+from ddpify.report.terminal import LEVELS, paint, printable
+from ddpify.rules.base import Change
 
 MARGIN = 7  # columns: a rule's code and a blank
-LEVELS = {Safety.MANUAL: "31", Safety.REVIEW: "33", Safety.NOTE: "36", Safety.SAFE: "32"}
 _COLOURS = {"+": "32", "-": "31", " ": ""}
-_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # what moves the cursor, turns the text round or is not seen
 
 
 def with_codes(files: Iterable[FileDiff], changes: Iterable[Change], colour: bool) -> str:
@@ -52,16 +50,6 @@ def of_change(file: FileDiff, change: str, colour: bool) -> Iterator[tuple[Seque
 def head(file: FileDiff) -> tuple[str, str]:
     """The two lines that name a file in a diff."""
     return "--- /dev/null" if file.added else f"--- a/{printable(file.name)}", f"+++ b/{printable(file.name)}"
-
-
-def printable(text: str) -> str:
-    """A text with nothing in it that a terminal would obey, or hide."""
-    return "".join("?" if c != "\t" and unicodedata.category(c) in _HIDDEN else c for c in text)
-
-
-def paint(text: str, code: str, colour: bool) -> str:
-    """A text in a colour."""
-    return f"\x1b[{code}m{text}\x1b[0m" if colour and code and text else text
 
 
 def _row(code: str, text: str, look: str, colour: bool) -> str:

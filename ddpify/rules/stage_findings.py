@@ -14,7 +14,7 @@ class Unseen:
     References: https://docs.pytorch.org/docs/stable/notes/ddp.html
     """
 
-    CODE, TITLE = "DDP900", "not seen to be right"
+    CODE, TITLE = "DDP900", "not proven"
 
 
 class Failed:
@@ -39,7 +39,7 @@ class NotIdempotent:
     References: https://docs.pytorch.org/docs/stable/notes/ddp.html
     """
 
-    CODE, TITLE = "DDP902", "left over after the conversion"
+    CODE, TITLE = "DDP902", "not fully converted"
 
 
 class Believed:
@@ -53,7 +53,7 @@ class Believed:
     References: https://docs.pytorch.org/docs/stable/distributed.tensor.html
     """
 
-    CODE, TITLE = "DDP903", "believed as the project says"
+    CODE, TITLE = "DDP903", "declared by the project"
 
 
 class Faulty:
@@ -67,7 +67,7 @@ class Faulty:
     References: https://docs.python.org/3/reference/executionmodel.html, https://docs.pytorch.org/docs/stable/distributed.html
     """
 
-    CODE, TITLE = "DDP904", "wrong in the result"
+    CODE, TITLE = "DDP904", "error in the result"
 
 
 STAGE_FINDINGS = (Unseen, Failed, NotIdempotent, Believed, Faulty)

@@ -23,7 +23,7 @@ from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, shapes, sh
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, is_size, names_reading, sizes_of
 from ddpify.rules.process import cuda_visible_devices
 
-TITLE = "what else the batch size sizes"
+TITLE = "adjust what depends on the batch size"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a setting that is shown",

@@ -27,7 +27,7 @@ from ddpify.rules.data.batch_windows import RECIPE, SIDE_BY_SIDE, calls_sized_by
 from ddpify.rules.data.loader_call import escaped
 
 CODE = "DDP307"
-TITLE = "this rank's rows of batches made by hand"
+TITLE = "shard batches made without a loader"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "slices beside a loader that trains",

@@ -24,7 +24,7 @@ from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.output_statements import OPENS, Guards
 
 CODE = "DDP503"
-TITLE = "files, folders and checkpoints"
+TITLE = "create folders and load checkpoints on every rank"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a folder that may be there",

@@ -27,7 +27,7 @@ from ddpify.rules.io.harmless import harmless
 from ddpify.rules.io.output_statements import OPENS, Guards
 
 CODE = "DDP501"
-TITLE = "rank 0 prints and writes"
+TITLE = "print and write on rank 0 only"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "an assignment",

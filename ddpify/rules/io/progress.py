@@ -20,7 +20,7 @@ from ddpify.rules.context import Context, argument
 from ddpify.rules.io.guarded import guards_of
 
 CODE = "DDP502"
-TITLE = "one progress bar"
+TITLE = "show one progress bar"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a function of that name",

@@ -26,7 +26,7 @@ from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.process.setup import works_at_import
 
 CODE = "DDP506"
-TITLE = "one name on all ranks"
+TITLE = "use one name on all ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a fixed name",

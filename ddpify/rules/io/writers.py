@@ -23,7 +23,7 @@ from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.output_statements import Guards
 
 CODE = "DDP505"
-TITLE = "rank 0 holds the writer"
+TITLE = "log metrics from rank 0 only"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a class of that name",

@@ -27,7 +27,7 @@ from ddpify.rules.data.turns import in_turns
 from ddpify.rules.io.guarded import guards_of
 
 CODE = "DDP504"
-TITLE = "wait for what rank 0 wrote"
+TITLE = "wait for the files that rank 0 writes"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a checkpoint of an earlier run",

@@ -25,7 +25,7 @@ from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.sharded_parts import gather_edits, reduce_edits, sharded_parts
 
 CODE = "DDP408"
-TITLE = "what steps keep for later ones"
+TITLE = "keep the state of later steps equal on all ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a number that no loss reads",

@@ -29,7 +29,7 @@ from ddpify.rules.loop.settings import evaluated
 from ddpify.rules.loop.sharded_parts import over_ranks, sharded_parts
 
 CODE = "DDP403"
-TITLE = "decisions agree"
+TITLE = "take the same decision on all ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a condition on the epoch",

@@ -29,7 +29,7 @@ from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.loop import batch_parts, coupled_losses, divisors, valid_targets
 
 CODE = "DDP402"
-TITLE = "an average over all ranks' samples"
+TITLE = "average the loss over all ranks' samples"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a mean over the batch",

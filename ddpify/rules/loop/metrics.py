@@ -33,7 +33,7 @@ from ddpify.rules.loop.reductions import loader_of, reduce
 
 CODE = "DDP404"
 _DRAWING_ALL = frozenset(("torch.utils.data.RandomSampler", "torch.utils.data.SequentialSampler"))  # without num_samples
-TITLE = "reduce what outlives the training loop"
+TITLE = "reduce metrics over the ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a loss that nothing reads after the step",

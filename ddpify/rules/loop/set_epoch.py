@@ -27,7 +27,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, refused, sampler_name, samplers
 
 CODE = "DDP401"
-TITLE = "advance the sampler's epoch"
+TITLE = "set the sampler's epoch"
 _WHY = "a new order each epoch, the same on all ranks; a sampler that is not told the epoch repeats its order"
 EXAMPLES: tuple[Example, ...] = (
     Example(

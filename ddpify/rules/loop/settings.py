@@ -23,7 +23,7 @@ from ddpify.rules.loop import unknown
 from ddpify.rules.loop.sharded_parts import over_ranks
 
 CODE = "DDP409"
-TITLE = "settings agree"
+TITLE = "keep settings equal on all ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a rate that follows from the epoch",

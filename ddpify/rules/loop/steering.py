@@ -23,7 +23,7 @@ from ddpify.rules.data import draws
 from ddpify.rules.loop.branches import has_own_test, parts_ranks
 
 CODE = "DDP406"
-TITLE = "draws that steer are shared"
+TITLE = "share random decisions between ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "noise for a batch",

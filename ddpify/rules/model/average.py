@@ -22,7 +22,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, moved_in_loop
 
 CODE = "DDP205"
-TITLE = "average gradients that no wrapper sees"
+TITLE = "average gradients outside the wrapper"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a model that is wrapped",

@@ -19,7 +19,7 @@ from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP202"
-TITLE = "take DataParallel out"
+TITLE = "remove DataParallel"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a class of the project's own with that name",

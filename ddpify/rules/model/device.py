@@ -24,7 +24,7 @@ from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP204"
-TITLE = "pin each rank to its own device"
+TITLE = "place each rank on its own device"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a choice that falls back to the CPU",

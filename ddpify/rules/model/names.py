@@ -23,7 +23,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel, saved_copies
 
 CODE = "DDP203"
-TITLE = "names on the wrapped model"
+TITLE = "use the model inside the wrapper"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "what the wrapper passes on",

@@ -22,7 +22,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, changes_after_wrap, checkpointing, hooks, moved_in_loop, trained_methods, unused
 
 CODE = "DDP201"
-TITLE = "wrap the trained model"
+TITLE = "wrap the trained model in DistributedDataParallel"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a network that is not trained",

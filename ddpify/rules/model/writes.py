@@ -22,7 +22,7 @@ from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
 
 CODE = "DDP207"
-TITLE = "writes to parameters agree"
+TITLE = "write the same parameters on all ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "weights that are clamped",

@@ -27,7 +27,7 @@ from ddpify.rules.precision import backward_optimizers, clipping, existing, regi
 from ddpify.rules.precision.existing import Backward
 
 CODE = "DDP414"
-TITLE = "mixed precision of apex"
+TITLE = "initialize apex's mixed precision"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "precision stays as it is, unless something else is asked for",

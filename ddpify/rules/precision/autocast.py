@@ -25,7 +25,7 @@ from ddpify.rules.precision.existing import Backward
 from ddpify.rules.precision.region import Regions
 
 CODE = "DDP412"
-TITLE = "forward and loss under autocast"
+TITLE = "run forward and loss under autocast"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "precision stays as it is, unless something else is asked for",

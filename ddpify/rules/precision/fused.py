@@ -18,7 +18,7 @@ from ddpify.rules.base import Change, Example, Finding
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP417"
-TITLE = "steps by apex's FusedAdam"
+TITLE = "step with apex's FusedAdam"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "an optimizer, unless something else is asked for",

@@ -23,7 +23,7 @@ from ddpify.rules.precision.clipping import braced
 from ddpify.rules.precision.existing import Backward
 
 CODE = "DDP415"
-TITLE = "losses scaled by apex"
+TITLE = "scale losses with apex"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "precision stays as it is, unless something else is asked for",

@@ -26,7 +26,7 @@ from ddpify.rules.precision import checkpoints, existing, scaler_scope, scaler_u
 from ddpify.rules.precision.scaler_scope import ScalerScope
 
 CODE = "DDP413"
-TITLE = "a grad scaler for float16"
+TITLE = "scale float16 gradients"
 _LOADED = (
     "with torch.autocast({device}, dtype=torch.float16{enabled}):\n"
     "    loss = criterion(model(x), y)\n"

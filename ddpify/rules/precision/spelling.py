@@ -19,7 +19,7 @@ from ddpify.rules.base import Change, Example
 from ddpify.rules.context import Context
 
 CODE = "DDP410"
-TITLE = "mixed precision in today's words"
+TITLE = "update the spelling of mixed precision"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "today's names",

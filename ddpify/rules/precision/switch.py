@@ -21,7 +21,7 @@ from ddpify.rules.context import Context, argument
 from ddpify.rules.precision import apex, backward_optimizers, clipping, existing
 
 CODE = "DDP411"
-TITLE = "mixed precision switched"
+TITLE = "switch mixed precision"
 _STEP = (
     'with torch.autocast("cuda"{dtype}):\n'
     "    loss = criterion(model(x), y)\n"

@@ -23,7 +23,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.data import draws
 
 CODE = "DDP103"
-TITLE = "random numbers agree before training and differ in it"
+TITLE = "seed the random numbers of each rank"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "nothing is drawn before training and nothing seeded",

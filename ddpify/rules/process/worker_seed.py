@@ -20,7 +20,7 @@ from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
 CODE = "DDP104"
-TITLE = "workers of all ranks draw differently"
+TITLE = "seed the loader workers of each rank"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "workers seeded by torch's own number",
