@@ -935,7 +935,6 @@ class Learner:
             loss.backward()
             optimizer.step()
 """,
-        told=("DDP201",),
     ),
     "inputs moved by the signs of their gradients": Script(
         LOADER
@@ -1117,6 +1116,216 @@ SCRIPTS |= {
         % """worse = F.cross_entropy(model(rows + delta), kinds)
         worse.backward()
         delta.data = delta.data + 0.1 * delta.grad.clamp(-0.05, 0.05)""",
-        told=("DDP201",),
+        same=("weights",),
+    ),
+}
+
+SCRIPTS |= {
+    "attacks on training and test samples by the sign of a gradient": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        criterion = nn.CrossEntropyLoss()
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+        class PGD:
+            def __init__(self, model, epsilon=0.1, alpha=0.03, steps=3):
+                self.model, self.epsilon, self.alpha, self.steps = model, epsilon, alpha, steps
+
+            def __call__(self, rows, kinds):
+                adv = rows.detach() + torch.zeros_like(rows)
+                for _ in range(self.steps):
+                    adv.requires_grad_()
+                    with torch.enable_grad():
+                        loss = F.cross_entropy(self.model(adv), kinds)
+                    grad = torch.autograd.grad(loss, [adv])[0]
+                    adv = adv.detach() + self.alpha * torch.sign(grad.detach())
+                    adv = torch.min(torch.max(adv, rows - self.epsilon), rows + self.epsilon)
+                    adv = torch.clamp(adv, -1, 1)
+                return adv
+
+        attack = PGD(net)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                net.eval()
+                adv = attack(rows, kinds)
+                net.train()
+                optimizer.zero_grad()
+                loss = criterion(net(adv), kinds)
+                loss.backward()
+                optimizer.step()
+            net.eval()
+            correct = 0
+            for rows, kinds in test_loader:
+                adv = attack(rows, kinds)
+                with torch.no_grad():
+                    correct += net(adv).max(1)[1].eq(kinds).sum().item()
+            print(f"robust {epoch} {100.0 * correct / len(test_loader.dataset):.3f}")
+        """,
+        same=("robust",),
+    ),
+    "samples moved along their gradients of one length": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        criterion = nn.CrossEntropyLoss()
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                rows.requires_grad_(True)
+                loss = criterion(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                grad = rows.grad
+                norm = grad.view(grad.size(0), -1).norm(dim=1).view(-1, 1) + 1e-12
+                adv = (rows + 0.1 * grad / norm).detach()
+                rows.requires_grad_(False)
+                optimizer.zero_grad()
+                loss = 0.5 * criterion(net(rows), kinds) + 0.5 * criterion(net(adv), kinds)
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "the direction that changes the prediction most": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        criterion = nn.CrossEntropyLoss()
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+        def kl(p_logit, q_logit):
+            p = F.softmax(p_logit, dim=1)
+            return torch.mean(torch.sum(p * (F.log_softmax(p_logit, dim=1) - F.log_softmax(q_logit, dim=1)), dim=1))
+
+        def normalized(d):
+            d = d / (1e-12 + d.abs().max(1, keepdim=True)[0])
+            return d / (1e-6 + d.pow(2).sum(1, keepdim=True)).sqrt()
+
+        def vat_loss(model, ul_x, ul_y, xi=1e-2, eps=0.5):
+            d = normalized(torch.cos(ul_x * 7))
+            d.requires_grad_()
+            y_hat = model(ul_x + xi * d)
+            delta_kl = kl(ul_y.detach(), y_hat)
+            delta_kl.backward()
+            d = d.grad.data.clone()
+            model.zero_grad()
+            d = normalized(d)
+            y_hat = model(ul_x + eps * d.detach())
+            return kl(ul_y.detach(), y_hat)
+
+        for epoch in range(2):
+            for rows, kinds in loader:
+                out = net(rows)
+                sup = criterion(out, kinds)
+                v = vat_loss(net, rows, out)
+                loss = sup + v
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "a test of samples that were attacked, after training": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        criterion = nn.CrossEntropyLoss()
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                criterion(net(rows), kinds).backward()
+                optimizer.step()
+
+        def fgsm_attack(image, epsilon, data_grad):
+            return torch.clamp(image + epsilon * data_grad.sign(), -1, 1)
+
+        def test(model, loader, epsilon):
+            correct = 0
+            adv_examples = []
+            for data, target in loader:
+                data.requires_grad = True
+                output = model(data)
+                init_pred = output.max(1, keepdim=True)[1]
+                if init_pred.item() != target.item():
+                    continue
+                loss = F.nll_loss(F.log_softmax(output, 1), target)
+                model.zero_grad()
+                loss.backward()
+                perturbed = fgsm_attack(data, epsilon, data.grad.data)
+                final_pred = model(perturbed).max(1, keepdim=True)[1]
+                if final_pred.item() == target.item():
+                    correct += 1
+                elif len(adv_examples) < 5:
+                    adv_examples.append((init_pred.item(), final_pred.item(), perturbed.squeeze().detach().numpy()))
+            print(f"Epsilon {epsilon} accuracy {correct} / {len(loader)}")
+            return correct / float(len(loader)), adv_examples
+
+        one_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=1, shuffle=False)
+        for epsilon in (0, 0.1, 0.2):
+            acc, examples = test(net, one_loader, epsilon)
+            print(f"accuracy {acc:.4f} {len(examples)}")
+        """,
+        same=("Epsilon", "accuracy"),
+    ),
+    "what a prediction depends on, after training": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        criterion = nn.CrossEntropyLoss()
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                criterion(net(rows), kinds).backward()
+                optimizer.step()
+        net.eval()
+        rows, kinds = next(iter(test_loader))
+        rows.requires_grad_()
+        scores = net(rows)
+        scores.gather(1, kinds.view(-1, 1)).squeeze().backward(torch.ones(4))
+        saliency = rows.grad.data.abs().max(dim=1)[0]
+        print("saliency", [round(v, 5) for v in saliency.tolist()])
+        """,
+        same=("saliency",),
+    ),
+    "one function that trains and tests on attacked samples": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        criterion = nn.CrossEntropyLoss()
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+        def pgd(model, X, Y, epsilon, alpha, iters):
+            delta = torch.zeros_like(X, requires_grad=True)
+            for t in range(iters):
+                loss = nn.CrossEntropyLoss()(model(X + delta), Y)
+                loss.backward()
+                delta.data = (delta + alpha * delta.grad.detach().sign()).clamp(-epsilon, epsilon)
+                delta.grad.zero_()
+            return delta.detach()
+
+        def epoch_adversarial(loader, model, attack, opt=None, **kwargs):
+            total_loss, total_err = 0., 0.
+            for X, Y in loader:
+                delta = attack(model, X, Y, **kwargs)
+                yp = model(X + delta)
+                loss = nn.CrossEntropyLoss()(yp, Y)
+                if opt:
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                total_err += (yp.max(dim=1)[1] != Y).sum().item()
+                total_loss += loss.item() * X.shape[0]
+            return total_err / len(loader.dataset), total_loss / len(loader.dataset)
+
+        for t in range(3):
+            train_err, train_loss = epoch_adversarial(loader, net, pgd, optimizer, epsilon=0.1, alpha=0.02, iters=2)
+            test_err, test_loss = epoch_adversarial(test_loader, net, pgd, epsilon=0.1, alpha=0.02, iters=2)
+            print(f"errors {train_err:.6f} {test_err:.6f} {train_loss:.6f} {test_loss:.6f}")
+        """,
+        same=("errors",),
     ),
 }

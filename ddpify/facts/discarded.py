@@ -1,4 +1,4 @@
-"""Backward calls whose parameter gradients are zeroed before any step: those that perturb inputs, as adversarial training does."""
+"""Backward calls whose parameter gradients are zeroed before any step, or come after all steps: those that perturb or explain inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def discarded(facts: Facts, loops: Collection[TrainingLoop], optimizers: Collect
     """The backward calls after which, on every way to a step, the gradients of what the step moves are zeroed, and never read."""
     run = facts.before
     zeroing = run.calls_named("zero_grad")
-    if len(loops) < 2 or not zeroing or _reads_gradients(facts):
+    if len(loops) < 2 or _reads_gradients(facts):
         return []
     moved = {o: _moved(facts, o) for o in optimizers}
     return [loop for loop in loops if _is_discarded(run, loop, moved, zeroing)]
@@ -56,7 +56,13 @@ def _is_discarded(run: Run, loop: TrainingLoop, moved: dict[New, set[object]], z
     reached = {r for pair in loop.loss.of_kind("forward") for r in run.roots(pair[0])}
     stepped = [o for o, objs in moved.items() if objs & reached]
     steps = [c for c in run.steps(stepped) if c.method in _STEPS]
-    return bool(steps) and all(any(_zeroes(run, b, d, moved) for b in _between(loop.backward, d, zeroing)) for d in steps)
+    later = [c for c in steps if c.order > loop.backward.order or _loops_around(loop.backward, c)]
+    return bool(steps) and all(any(_zeroes(run, b, d, moved) for b in _between(loop.backward, d, zeroing)) for d in later)
+
+
+def _loops_around(backward: Call, step: Call) -> list[ast.AST]:
+    """The loops that a backward call and a step both run in."""
+    return [loop.node for loop in backward.loops if any(loop.node is other.node for other in step.loops)]
 
 
 def _between(backward: Call, step: Call, zeroing: list[Call]) -> list[Call]:
@@ -64,7 +70,7 @@ def _between(backward: Call, step: Call, zeroing: list[Call]) -> list[Call]:
     if step.order > backward.order:
         found = [b for b in zeroing if backward.order < b.order < step.order]
     else:
-        around = [loop.node for loop in backward.loops if any(loop.node is other.node for other in step.loops)]
+        around = _loops_around(backward, step)
         found = [b for b in zeroing if b.order < step.order and around and any(loop.node is around[-1] for loop in b.loops)]
     return [b for b in found if _nodes(b) <= _nodes(step)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ddpify.rules.data import batch_size, download, evaluation, loader, manual_batches, prepare
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, settings, steering
-from ddpify.rules.model import average, dataparallel, device, names, no_sync, wrap, writes
+from ddpify.rules.model import average, dataparallel, device, input_gradients, names, no_sync, wrap, writes
 from ddpify.rules.precision import apex, autocast, fused, removal, scaled_loss, scaler, spelling, switch
 from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, seed, setup, spawn, worker_seed
 
@@ -21,6 +21,7 @@ PLANNING = (
     fused,
     apex,  # before the wraps, which come after it in the script
     wrap,
+    input_gradients,
     no_sync,
     average,
     names,

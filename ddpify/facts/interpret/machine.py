@@ -46,8 +46,8 @@ _TOLD = 500  # after so many statements
 def _turn(value: Value, how: str, node: ast.expr) -> Value:
     if how == "whole":
         return library.whole(value)
-    if how == "mean":
-        return Value(value.objs, value.origins, "mean")
+    if how in ("mean", "sum"):
+        return Value(value.objs, value.origins, how)  # type: ignore[arg-type]
     return Value(value.objs, value.origins | {Origin(how, node)}, value.scale, value.shape)
 
 

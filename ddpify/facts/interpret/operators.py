@@ -95,6 +95,8 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
     if isinstance(op, ast.Mult) and scale == "sum" and any(v.scale is None and _is_world(v) for v in (left, right)):
         scale = "mean"  # a rank's total, times the number of ranks
+    if isinstance(op, ast.Div) and scale == "mean" and right.scale is None and _is_world(right):
+        scale = "sum"  # a rank's part of an average over all samples
     if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
         scale = "other"  # a total and a term that is the same on every rank: no one factor fits
     return Value(frozenset(), origins, scale, found.shape)

@@ -74,10 +74,10 @@ def in_parts(use: Use, rows_: Value) -> Value | None:
 
 
 def _gradients(use: Use) -> Value:
-    """`torch.autograd.grad(outputs, inputs)`: of a total over samples by their rows, each sample's own."""
+    """`torch.autograd.grad(outputs, inputs)`: of a total over samples, or an average, by their rows: each sample's own."""
     given = use.mixed
     of, by = tensors.differentiated(use.run, use.args, use.keywords)
-    own_rows = of.scale == "sum" and by.scale == "sample" and len(use.args) < 3
+    own_rows = of.scale in ("sum", "mean") and by.scale == "sample" and len(use.args) < 3
     scale: Scale | None = "sample" if own_rows else given.scale
     shape = by.shape if by.shape is not None and not by.objs else Shape(use.node)
     through = frozenset(Origin("graded", o.of) if o.kind == "forward" else o for o in given.origins)

@@ -1,4 +1,4 @@
-"""Gradients within a backward, of hooks and of inputs: they are a rank's own, those on parameters before a wrapper averages."""
+"""Gradients within a backward, of hooks: they are a rank's own, those on parameters before a wrapper averages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.model import Call, Func, New, Part
-from ddpify.facts.tree import Tree, last_name, same
+from ddpify.facts.tree import last_name, same
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 
@@ -26,10 +26,6 @@ def findings(context: Context) -> Iterator[Finding]:
     for method in _backward_methods(context):
         if (at := _bounds(method)) is not None:
             yield _report(context, at, "this backward bounds")
-    for tree in context.facts.trees.values():
-        for read in tree.of(ast.Attribute):
-            if _reads_gradient_of_batch(context, read) and not _of_total(context, tree, read) and not _only_direction(tree, read):
-                yield _report(context, read, "this reads")
 
 
 def _module_hooks(context: Context) -> Iterator[ast.Call]:
@@ -52,22 +48,6 @@ def _backward_methods(context: Context) -> Iterator[ast.FunctionDef]:
         yield from (m for m in cls.body if isinstance(m, ast.FunctionDef) and m.name == "backward")
 
 
-def _reads_gradient_of_batch(context: Context, read: ast.Attribute) -> bool:
-    """Whether `.grad` of a batch's rows is read, or of what is computed from them."""
-    if read.attr != "grad" or not isinstance(read.ctx, ast.Load):
-        return False
-    base = context.facts.after.value(read.value)
-    return base.scale == "sample" and not base.of_kind("parameters") and bool(base.batches() & set(context.facts.feeding))
-
-
-def _of_total(context: Context, tree: Tree, read: ast.Attribute) -> bool:
-    """Whether a gradient of a batch's rows comes from a total over them, of which each rank's rows get what they got before."""
-    facts, function = context.facts, tree.function(read)
-    here = [loop for loop in (*facts.discarded, *facts.loops) if loop.backward.node in tree.parent]
-    here = [loop for loop in here if tree.function(loop.backward.node) is function]
-    return bool(here) and all(loop in facts.discarded and loop.loss.scale == "sum" for loop in here)
-
-
 def _report(context: Context, node: ast.AST, what: str) -> Finding:
     why = f"{what} gradients of this rank's share of the batch, which are as many times larger as there are ranks"
     fix = "a factor may stay; give a threshold or an added term the size it has on one device"
@@ -86,24 +66,6 @@ def _bounds(backward: ast.FunctionDef) -> ast.Call | None:
         if any(isinstance(n, ast.Name) and n.id in names for part in (node.func.value, *node.args[:1]) for n in ast.walk(part)):
             return node
     return None
-
-
-def _only_direction(tree: Tree, node: ast.AST, known: frozenset[str] = frozenset()) -> bool:
-    """Whether only the direction of a gradient is used, or whether there is one."""
-    up = tree.parent[node]
-    if isinstance(up, ast.Attribute):
-        if up.attr in ("sign", "sign_", "zero_", "shape", "size", "device", "dtype"):
-            return True
-        return up.attr in ("data", "detach", "clone", "detach_", "cpu") and _only_direction(tree, up, known)
-    if isinstance(up, ast.Call):
-        if node is up.func:
-            return _only_direction(tree, up, known)
-        return isinstance(up.func, ast.Attribute) and up.func.attr in ("sign", "normalize")
-    if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
-        name = up.targets[0].id
-        loads = [n for n in tree.nodes() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-        return name in known or all(_only_direction(tree, n, known | {name}) for n in loads)
-    return isinstance(up, (ast.Compare, ast.If, ast.Expr, ast.BoolOp))
 
 
 def _returns_gradient(hook: ast.AST) -> bool:
