@@ -20,7 +20,7 @@ from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
-CODE = "DDP207"
+CODE = "DDP208"
 TITLE = "gradients by a batch's own rows"
 EXAMPLES: tuple[Example, ...] = (
     Example(
