@@ -848,3 +848,37 @@ SCRIPTS: dict[str, Script] = {
         """,
     ),
 }
+_BESIDE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+        self.spare = nn.Embedding(2, 2)
+        self.gate = nn.Parameter(torch.ones(5))
+
+    def forward(self, rows):
+        return self.fc(rows)
+
+    def penalty(self):
+        return (F.softplus(self.gate) - 1).pow(2).sum() + self.spare.weight.norm()
+
+
+loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+for epoch in range(3):
+    for rows, kinds in loader:
+        outputs = net(rows)
+        loss = F.cross_entropy(outputs, kinds)
+        {more}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_MORE = {
+    "a penalty, by a method, of parameters that forward leaves out": "loss = loss + net.penalty()",
+    "parameters that the loss reads and forward leaves out": "loss = loss * net.gate[0].exp() + net.gate.pow(2).sum()",
+    "a layer that the loss asks and forward leaves out": "loss = loss + F.mse_loss(outputs, net.spare(kinds))",
+    "a penalty of all parameters, of which forward leaves some out": "loss = loss + 0.01 * sum(p.abs().sum() for p in net.parameters())",
+}
+SCRIPTS |= {title: Script(_BESIDE.replace("{more}", more)) for title, more in _MORE.items()}

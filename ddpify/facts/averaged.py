@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts import collect, library, methods, runs, wrap_places
 from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel, TrainingLoop
+from ddpify.facts.left_out import is_used_beside
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
@@ -83,7 +84,7 @@ def unfit(facts: Facts) -> Iterator[TrainedModel]:
             yield model
         within = training - wrap_places.made_in(run, model)
         moved = any(moves(facts, c, model) and any(loop.node in within for loop in c.loops) for c in run.trace.calls)
-        if moved or _freed(facts, model, within):
+        if moved or _freed(facts, model, within) or any(is_used_beside(run, model, loop) for loop in facts.loops):
             yield model
 
 

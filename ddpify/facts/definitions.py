@@ -191,6 +191,14 @@ class Definitions:
             found |= zip(map(id, stretch), stretch, strict=True)
         return (Event(*event) for event in found.values() if event[0] is kind)
 
+    def happened_beside(self, loop: ast.AST, calls: Collection[ast.AST], kind: Kind) -> Iterator[Event]:
+        """The events of a kind that happen while a loop runs, but not while one of some calls does."""
+        record = self._record
+        for extent in record.extents.get(loop, ()):
+            for at in range(record.starts[extent.first], record.starts[extent.after]):
+                if record.events[at][0] is kind and not self.under(calls, at):
+                    yield Event(*record.events[at])
+
     def under(self, calls: Collection[ast.AST], at: int) -> bool:
         """Whether an event happens while one of some calls runs."""
         return any(first <= at < last for call in calls for first, last in self._record.calls.get(call, ()))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
-from ddpify.facts.model import Call, New, Obj
+from ddpify.facts.left_out import left_out
+from ddpify.facts.model import New
 from ddpify.facts.tree import is_number, walked
-from ddpify.facts.used_parameters import Uses
 from ddpify.rules.context import Context
 
 _POOLING = frozenset("AutoModel BertModel RobertaModel XLMRobertaModel AlbertModel CamembertModel ViTModel".split())
@@ -28,34 +27,19 @@ def unused(context: Context, model: TrainedModel) -> bool:
 
 def chosen(context: Context, model: TrainedModel) -> bool:
     """Whether the forward chooses the parts that it uses."""
-    run = context.facts.before.run
-    left_out = (each for loop in context.facts.loops for each in _left_out(context, model, loop))
+    before = context.facts.before
+    parts = (each for loop in context.facts.loops for each in left_out(before, model, loop))
     return any(
-        part not in uses.by_condition and (part in run or getattr(part, "path", "") == "torch.nn.Parameter") for _, part, uses in left_out
+        part not in uses.by_condition and (part in before.run or getattr(part, "path", "") == "torch.nn.Parameter")
+        for _, part, uses in parts
     )
 
 
 def _leaves_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
     """Whether a part of the model may be left out by the forwards that a backward goes back through."""
-    return any(not (part in uses.by_condition and uses.held.optional(part, obj)) for obj, part, uses in _left_out(context, model, loop))
-
-
-def _left_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> Iterator[tuple[Obj, Obj, Uses]]:
-    """The parts that forwards leave out which a backward goes back through: each with its module, and with what is known of the uses."""
-    run = context.facts.before
-    forwards: dict[Obj, list[list[Call]]] = {}
-    for obj, node in loop.loss.of_kind("forward"):
-        calls = [c for c in run.calls(node) if not c.no_grad]
-        if obj in model.objs and calls:
-            forwards.setdefault(obj, []).append(calls)
-    for obj, several in forwards.items():
-        uses = Uses(run)
-        if parts := uses.held.parts(obj):
-            used = [uses.forward(obj, calls) for calls in several]
-            tests = {tuple(id(t) for t, _ in c.tests) for calls in several for c in calls}
-            if len(tests) == 1:  # all of them run before the backward
-                used = [frozenset().union(*used)]
-            yield from ((obj, part, uses) for part in parts - used[0].intersection(*used[1:]))
+    return any(
+        not (part in uses.by_condition and uses.held.optional(part, obj)) for obj, part, uses in left_out(context.facts.before, model, loop)
+    )
 
 
 def _without_pooler(context: Context, obj: New) -> bool:

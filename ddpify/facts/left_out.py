@@ -1,0 +1,49 @@
+"""The parts of a model that its training forwards leave out, and those of them that a loss uses nevertheless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpify.facts.collect import TrainedModel, TrainingLoop
+from ddpify.facts.model import Call, New, Obj, Part
+from ddpify.facts.record import Kind
+from ddpify.facts.runs import Run
+from ddpify.facts.used_parameters import Uses
+
+
+def left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[tuple[Obj, Obj, Uses]]:
+    """The parts that forwards leave out which a backward goes back through: each with its module, and with what is known of the uses."""
+    forwards: dict[Obj, list[list[Call]]] = {}
+    for obj, node in loop.loss.of_kind("forward"):
+        calls = [c for c in run.calls(node) if not c.no_grad]
+        if obj in model.objs and calls:
+            forwards.setdefault(obj, []).append(calls)
+    for obj, several in forwards.items():
+        uses = Uses(run)
+        if parts := uses.held.parts(obj):
+            used = [uses.forward(obj, calls) for calls in several]
+            tests = {tuple(id(t) for t, _ in c.tests) for calls in several for c in calls}
+            if len(tests) == 1:  # all of them run before the backward
+                used = [frozenset().union(*used)]
+            yield from ((obj, part, uses) for part in parts - used[0].intersection(*used[1:]))
+
+
+def is_used_beside(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
+    """Whether a loss uses, beside the forward, a part that the forward leaves out.
+
+    A wrapper that looks for parameters without gradient takes them as done, and fails at the gradient that comes nevertheless:
+    https://docs.pytorch.org/docs/stable/notes/ddp.html#internal-design
+    """
+    parts = {part for _, part, _ in left_out(run, model, loop)}
+    if not parts:
+        return False
+    penalised = {r for o in loop.loss.of_kind("parameters") if isinstance(o, (New, Part)) for r in (o, *run.roots(o))}
+    if any(r in penalised for part in parts for r in run.roots(part)):
+        return True
+    used = {o[0] if isinstance(o, tuple) else o for kind in ("weight", "method", "forward", "from") for o in loop.loss.of_kind(kind)}
+    used = {r for o in used if isinstance(o, (New, Part)) for r in run.roots(o)} & parts
+    around = loop.batch.node if loop.batch is not None else None
+    if not used or around is None:
+        return False
+    beside = run.definitions.happened_beside(around, model.forwards, Kind.READ)
+    return any(not used.isdisjoint(r for o in event.value.objs for r in run.roots(o)) for event in beside)
