@@ -216,3 +216,50 @@ SCRIPTS |= {
         ),
     }.items()
 }
+SCRIPTS["all outputs of a validation of which one rank has no batch"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12, shuffle=True)
+    test_loader = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=12)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for inputs, targets in loader:
+            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        outputs, labels = [], []
+        with torch.no_grad():
+            for inputs, targets in test_loader:
+                outputs.append(model(inputs))
+                labels.append(targets)
+        print(f"validation {F.cross_entropy(torch.cat(outputs), torch.cat(labels)).item():.6f}")
+    """,
+    same=("validation",),
+    ranks=(2, 3),
+    rows=36,
+)
+SCRIPTS["guesses of a stream that has no length"] = Script(
+    """
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            yield from zip(x[:40], y[:40])
+
+
+    loader = DataLoader(Stream(), batch_size=8)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        guesses, truths = [], []
+        for inputs, targets in loader:
+            outputs = model(inputs)
+            loss = F.cross_entropy(outputs, targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            guesses.extend(outputs.argmax(1).tolist())
+            truths.extend(targets.tolist())
+        print("right", sum(a == b for a, b in zip(guesses, truths)) / len(truths))
+    """,
+    same=("right",),
+)

@@ -138,3 +138,68 @@ SCRIPTS: dict[str, Script] = {
         same=("result",),
     ),
 }
+_METER = """
+        class Meter:
+            def __init__(self):
+                self.sum, self.count = 0.0, 0
+
+            def update(self, value, n=1):
+                self.sum += value * n
+                self.count += n
+
+            @property
+            def avg(self):
+                return self.sum / self.count
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        criterion = nn.CrossEntropyLoss(reduction="sum")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(3):
+            meter = Meter()
+            for inputs, targets in loader:
+                outputs = model(inputs)
+                loss = criterion(outputs, targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                meter.update({value})
+            print(f"average {{shown}}")
+"""
+_GIVEN = {
+    "a meter of totals, each counted once": ("loss.item()", "{meter.avg:.6f}"),
+    "a meter of totals, weighed by the size of the batch": ("loss.item(), inputs.size(0)", "{meter.avg:.6f}"),
+    "a meter of hits, weighed by the size of the batch": ("(outputs.argmax(1) == targets).sum().item(), len(targets)", "{meter.avg:.6f}"),
+    "a meter of averages, whose total is shown": ("loss.item() / len(targets)", "{meter.avg:.6f} {meter.sum:.6f}"),
+    "a meter of averages and sizes, whose total is shown": ("loss.item() / len(targets), len(targets)", "{meter.avg:.6f} {meter.sum:.6f}"),
+}
+for _title, (_value, _shown) in _GIVEN.items():
+    SCRIPTS[_title] = Script(_METER.replace("{value}", _value).replace("{{shown}}", _shown), same=("average",))
+SCRIPTS["a matrix that a method counts into sample by sample"] = Script(
+    """
+    class Confusion:
+        def __init__(self, kinds):
+            self.cells = torch.zeros(kinds, kinds)
+
+        def update(self, guesses, targets):
+            for guess, target in zip(guesses, targets):
+                self.cells[target, guess] += 1
+
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        confusion = Confusion(2)
+        for inputs, targets in loader:
+            outputs = model(inputs)
+            loss = F.cross_entropy(outputs, targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            confusion.update(outputs.argmax(1), targets)
+        print("counted", confusion.cells.tolist())
+    """,
+    same=("counted",),
+)

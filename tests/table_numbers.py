@@ -3799,3 +3799,56 @@ SCRIPTS |= {
     )
     for title, (empty, put) in PUTS.items()
 }
+COUNTED = {
+    "hits of classes in a list that a number makes": "[0] * kinds_known",
+    "hits of classes in a list that a literal number makes": "[0.0] * 2",
+}
+SCRIPTS |= {
+    title: Script(
+        f"""
+        kinds_known = 2
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        net = nn.Linear(8, kinds_known)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            hits = {empty}
+            for rows, kinds in loader:
+                outputs = net(rows)
+                loss = F.cross_entropy(outputs, kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                guesses = outputs.argmax(1)
+                for kind in range(kinds_known):
+                    hits[kind] += ((guesses == kind) & (kinds == kind)).sum().item()
+            print("hits", *hits)
+        """,
+        same=("hits",),
+    )
+    for title, empty in COUNTED.items()
+}
+SCRIPTS["lists of phases in one dict, of batches and of samples"] = Script(
+    """
+    from collections import defaultdict
+
+    data = TensorDataset(x, y)
+    loaders = [("train", DataLoader(data, batch_size=8, shuffle=True)), ("val", DataLoader(data, batch_size=8))]
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        logs = defaultdict(list)
+        for phase, loader in loaders:
+            for rows, kinds in loader:
+                with torch.set_grad_enabled(phase == "train"):
+                    outputs = net(rows)
+                    loss = F.cross_entropy(outputs, kinds)
+                    if phase == "train":
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                logs[f"{phase}_losses"].append(loss.item() * len(rows))
+                logs[f"{phase}_right"].extend((outputs.argmax(1) == kinds).tolist())
+        print("loss", sum(logs["train_losses"]), "right", sum(logs["train_right"]))
+    """,
+    told=("DDP404",),
+)

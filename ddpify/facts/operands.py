@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ def _items(run: Interpreter, only: Obj | None) -> tuple[Argument, ...] | None:
     match only:
         case Tup():
             return tuple(argument(run, i) for i in only.items)
+        case New(path="list", node=ast.BinOp()):  # `[1] * more`
+            return None
         case New(path="list"):
             return tuple(argument(run, v) for v in entries(run, only))
     return None

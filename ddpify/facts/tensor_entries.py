@@ -154,7 +154,8 @@ def sizes_joined(run: Interpreter, left: Value, right: Value, node: ast.AST) -> 
     rest = [item.scale for i, item in enumerate(known[0]) if i != at]
     if any(rest):
         return None
-    if at is not None and front and not sizes.objs and sizes.scale is None and sizes.shape is None:  # as many more as nobody knows
+    more = sizes.scale is None and sizes.shape is None and all(isinstance(o, New) and isinstance(o.node, ast.BinOp) for o in sizes.objs)
+    if at is not None and front and more:  # as many more as nobody knows
         shape = Shape(node, n, at)
     elif at is None and sizes.scale == "count" and sizes.shape is not None:
         shape = sizes.shape.resized(n, sizes.shape.axis + n * front)

@@ -1,8 +1,8 @@
 def gather_over_ranks(values, turn=1):
     """All ranks' lists as one, in the order of the data: the ranks took turns, `turn` entries at a time."""
+    mine = [(value.device.type, value.detach().cpu().numpy()) if torch.is_tensor(value) else (None, value) for value in values]
     parts = [None] * world_size
-    dist.all_gather_object(parts, [value.detach().cpu().numpy() if torch.is_tensor(value) else value for value in values])
+    dist.all_gather_object(parts, mine)
     turns = range(0, max(map(len, parts)), turn)
-    gathered = [value for at in turns for part in parts for value in part[at : at + turn]]
-    mine = next(iter(values), None)
-    return [torch.as_tensor(value, device=mine.device) for value in gathered] if torch.is_tensor(mine) else gathered
+    gathered = [pair for at in turns for part in parts for pair in part[at : at + turn]]
+    return [torch.as_tensor(value, device=kind) if kind else value for kind, value in gathered]

@@ -7,15 +7,17 @@ from typing import Any
 
 from ddpify.facts import library, named, tensor_entries, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
-from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import (
     NOTHING,
+    New,
     Origin,
     Tup,
     Value,
     join,
     just,
 )
+from ddpify.facts.record import Kind
 from ddpify.records import replace
 
 
@@ -24,8 +26,18 @@ def evaluate_binop(run: Interpreter, node: ast.BinOp) -> Value:
     left, right = run.expression(node.left), run.expression(node.right)
     value = binary(run, node.op, left, right, node)
     literal = isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
-    if isinstance(node.op, ast.Mult) and not literal and any(o.path == "list" for v in (left, right) for o in v.instances()):
-        return marked_as_sized(value, node)  # so many entries
+    lists = [o for v in (left, right) for o in v.instances() if o.path == "list"] if isinstance(node.op, ast.Mult) else []
+    if lists and not value.objs and value.scale is None:
+        value = _repeated(run, lists, value, node)
+    return marked_as_sized(value, node) if lists and not literal else value  # so many entries
+
+
+def _repeated(run: Interpreter, lists: list[New], value: Value, node: ast.BinOp) -> Value:
+    """A list of the entries of others, as often as a number says."""
+    made = run.objects.new("list", node, run.stack)
+    run.memory[made, ELEMENT] = join([run.memory.get((o, ELEMENT), NOTHING) for o in lists])
+    value = Value(frozenset((made,)), value.origins)
+    run.events.append((Kind.MAKE, node, None, value))
     return value
 
 

@@ -21,6 +21,7 @@ class Meter:
     totals: tuple[str, ...]
     derived: tuple[tuple[str, ast.expr], ...]
     others: frozenset[str]
+    by_sample: frozenset[str]  # totals that are added to in a loop, under a condition, or element by element
 
 
 def meter(context: Context, obj: New) -> Meter | None:
@@ -38,12 +39,21 @@ def meter(context: Context, obj: New) -> Meter | None:
     others = assigned.keys() - derived.keys()
     if not totals or others & totals.keys() or any(map(_collects, filling)):
         return None
-    return Meter(tuple(totals), tuple(derived.items()), frozenset(others))
+    plain = {name for m in filling for name in _added_once(m)}
+    several = frozenset(name for m in filling for name in _added(m) if name not in plain)
+    return Meter(tuple(totals), tuple(derived.items()), frozenset(others), several)
 
 
 def _added(method: ast.FunctionDef) -> Iterator[str]:
     """The attributes that a method adds to."""
     return filter(None, (_self_attribute(n.target) for n in walked(method) if isinstance(n, ast.AugAssign)))
+
+
+def _added_once(method: ast.FunctionDef) -> Iterator[str]:
+    """The attributes that a method adds to once each time that it is called."""
+    return filter(
+        None, (_self_attribute(n.target) for n in method.body if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Attribute))
+    )
 
 
 def _assigned(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:

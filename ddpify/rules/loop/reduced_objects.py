@@ -6,16 +6,18 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ddpify.edits import Replace
+from ddpify.edits import Edit, Replace
 from ddpify.facts.library import COLLECTIONS, DICTS
 from ddpify.facts.model import Func, Lit, New, Value, join
 from ddpify.facts.tree import inside, own_nodes, same
 from ddpify.facts.writes import Batches
+from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.fresh import is_fresh
 from ddpify.rules.loop.meters import Meter, meter
 from ddpify.rules.loop.reduction import Reduction, Variable, carried_on, summed, sums, unknown
+from ddpify.rules.loop.sharded_parts import over_ranks
 
 
 def of_attributes(var: Variable) -> Reduction | None:
@@ -101,6 +103,7 @@ def _contents(context: Context, value: Value) -> list[Value]:
     return [v for o in dicts for name, v in context.facts.after.of(o).items() if name != "**"] if dicts else [value]
 
 
+_ADDED = {None, "mean", "sum", "count", "total"}  # what ranks can add up each by itself
 _HELPERS = {"count": "reduce_meter", "cnt": "reduce_meter:cnt"}  # by the attribute that counts
 
 
@@ -119,11 +122,38 @@ def of_meter(var: Variable) -> Reduction:
         return unknown(live)
     if not is_fresh(context, var.loop, live, kind.totals):
         return carried_on(live)
-    helper = next((name for count, name in _HELPERS.items() if _is_average(kind, count)), "")
-    if helper:
-        return Reduction(lines=[f"{context.names['reduce_meter']}({live.shown})"], needs={helper})
     totals = {name: join([context.facts.after.attribute(o, name) for o in var.objs]) for name in kind.totals}
-    lines = [summed(context, f"{live.shown}.{name}", total, "") for name, total in totals.items()]
+    edits = [] if var.sharded or {t.scale for t in totals.values()} <= _ADDED else _whole_arguments(var)
+    doubt = f"`{live.name}` adds up numbers that are no plain averages over a batch: its average may differ from the original's"
+    doubt = doubt if edits is None else ""
+    by_batch = {name for name, total in totals.items() if total.scale == "mean" or (total.scale is None and name not in kind.by_sample)}
+    by_batch = set() if var.sharded or edits or doubt else by_batch
+    alike = not by_batch or (by_batch == set(totals) and not _totals_read(var, by_batch))
+    helper = next((name for count, name in _HELPERS.items() if _is_average(kind, count)), "")
+    if helper and alike:
+        lines = [f"{context.names['reduce_meter']}({live.shown})"]
+        return Reduction(lines=lines, edits=edits or [], needs={helper, *(["sum_over_ranks"] if edits else [])}, doubt=doubt)
+    share = {name: "" if alike or name not in by_batch else var.share("mean") for name in totals}
+    lines = [summed(context, f"{live.shown}.{name}", total, share[name], "") for name, total in totals.items()]
     for name, value in kind.derived:
         lines.append(f"{live.shown}.{name} = {re.sub(r'(?<![A-Za-z0-9_])self(?=[.])', lambda _: live.shown, ast.unparse(value))}")
-    return sums(lines) if all(lines) else unknown(live)
+    return replace(sums(lines, doubt), edits=edits or []) if all(lines) else unknown(live)
+
+
+def _totals_read(var: Variable, totals: set[str]) -> bool:
+    """Whether totals of a meter are read by their names, outside its class."""
+    run = var.context.facts.after
+    own = {n for o in var.objs if o.cls is not None for n in ast.walk(o.cls.node)}
+    reads = (n for tree in var.context.facts.trees.values() for n in tree.of(ast.Attribute) if n.attr in totals and n not in own)
+    return any(run.value(n.value).instances() & var.objs for n in reads)
+
+
+def _whole_arguments(var: Variable) -> list[Edit] | None:
+    """The edits that give a meter each batch's totals and averages of all ranks, to multiply them; None where they are something else."""
+    run, edits = var.context.facts.after, list[Edit]()
+    for call in (w.node for w in var.live.writes):
+        values = [(a, run.value(a)) for a in (*call.args, *(k.value for k in call.keywords))] if isinstance(call, ast.Call) else []
+        if not values or any(v.scale not in (None, "count", "sum", "mean") or v.instances() for _, v in values):
+            return None
+        edits += [over_ranks(var.context, a) for a, v in values if v.scale in ("sum", "mean")]
+    return edits

@@ -13,6 +13,7 @@ from ddpify.facts.writes import Batches, Write
 from ddpify.placement.lattice import PerRank, Unknown
 from ddpify.placement.values import CHOICE
 from ddpify.rules.context import Context
+from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown, sizes_read
@@ -64,7 +65,7 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
         return _cells(var)
     if "object" in live.hows and var.objs:
         return of_attributes(var)
-    if _is_growing_dict(var):
+    if _is_growing_dict(var) or (len(var.live.hows) > 1 and var.live.hows <= {"entries", "samples", "rows"}):
         return unknown(live) if any(holds_rank_numbers(context, o) for o in var.objs) else None
     return _number(var)
 
@@ -136,9 +137,18 @@ def _samples(var: Variable) -> Reduction | None:
     live, loader = var.live, var.loader
     if not var.sharded and not any(map(var.context.from_sharded_data, (var.element, *_entries(var, var.element.instances())))):
         return None
-    trim = f"[: len({loader}.dataset)]" if loader and not var.sharded else ""
+    trim = f"[: len({loader}.dataset)]" if loader and not var.sharded and not _without_length(var) else ""
     batch_size = f", {loader}.batch_size" if var.sharded else ""
     return _gathered(var, f"{live.whole_target()} = {{gather}}({live.shown}{batch_size}){trim}")
+
+
+def _without_length(var: Variable) -> bool:
+    """Whether the data of a loop's loader is a stream that has no length."""
+    run = var.context.facts.after
+    loaders = {o for o in run.value(var.loop).batches() if isinstance(o, New)}
+    sets = {o for loader in loaders for o in run.attribute(loader, "dataset").instances()}
+    streams = {o for o in sets if o.cls is not None and run.interpreter.is_a(o, ITERABLE)}
+    return any(o.cls is not None and run.interpreter.find(o.cls, "__len__") is None for o in streams)
 
 
 def _joined_rows(var: Variable) -> Reduction | None:
