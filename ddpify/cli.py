@@ -55,7 +55,7 @@ Asked = Callable[[str], Options]
 """The options for a script: of the command line, else of the script's pyproject.toml."""
 Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave a change out, by its id; may be repeated.")]
 Select = Annotated[
-    list[str] | None, typer.Option("--select", metavar="CODES", help="Of what can be left out, keep these rules' changes alone.")
+    list[str] | None, typer.Option("--select", metavar="CODES", help="Of the changes that can be left out, keep only those of these rules.")
 ]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave these rules' changes out.")]
 
@@ -70,15 +70,21 @@ def _options(
     ddp: Annotated[Ddp, typer.Option(help="Whose DistributedDataParallel; auto is apex's with apex's mixed precision.")] = "auto",
     loss_scale: Annotated[str, typer.Option(help="dynamic, or a number that losses are multiplied by.", metavar="dynamic|X")] = "auto",
     fused_adam: Annotated[bool, typer.Option("--fused-adam", help="Replace torch's Adam and AdamW by apex's FusedAdam.")] = False,
-    backend: Annotated[Backend, typer.Option(help="How the processes talk; auto is nccl on GPUs, else gloo.")] = "auto",
-    find_unused_parameters: Annotated[FindUnused, typer.Option(help="Whether DDP looks for parameters without gradient.")] = "auto",
-    sync_bn: Annotated[SyncBN, typer.Option("--sync-bn", help="Whether batch norm sees the global batch.")] = "auto",
-    eval: Annotated[Evaluation, typer.Option(help="Deal the evaluation's batches out, or let every rank evaluate all.")] = "auto",
+    backend: Annotated[Backend, typer.Option(help="The communication backend; auto is nccl on GPUs, else gloo.")] = "auto",
+    find_unused_parameters: Annotated[
+        FindUnused, typer.Option(help="Whether DDP looks for parameters that get no gradient in a step.")
+    ] = "auto",
+    sync_bn: Annotated[
+        SyncBN, typer.Option("--sync-bn", help="Whether batch norm uses the statistics of the global batch (SyncBatchNorm).")
+    ] = "auto",
+    eval: Annotated[
+        Evaluation, typer.Option(help="Divide the evaluation's batches among the ranks, or let every rank evaluate all of them.")
+    ] = "auto",
     batch_size: Annotated[
-        BatchSize, typer.Option(help="What the script's batch size means: of all ranks together, or of each.")
+        BatchSize, typer.Option(help="Whether the script's batch size is that of all ranks together, or of each rank.")
     ] = "global",
     scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
-    guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or silence the other processes' print.")] = "explicit",
+    guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or switch print off in the other processes.")] = "explicit",
 ) -> Options:
     """The options of a conversion, as every command that converts takes them. Raises DdpifyError for those that do not go together."""
     return Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp, ddp, loss_scale, fused_adam)
@@ -115,8 +121,8 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 CONVERT_HELP = """Convert the training script PATH and show the change as a diff. Without -w or -o nothing is written.
 
-Standard output holds the diff; what to know, and the command that runs the result, go to standard error. For PATH `-` the script
-is read from standard input and the converted code, not a diff, goes to standard output; `-o -` does so for any PATH.
+Standard output holds the diff. Standard error says what was changed, what is left to do, and which commands to run next.
+For PATH `-` the script is read from standard input, and standard output gets the converted code, not a diff; `-o -` does so for any PATH.
 
 \b
 Examples:
@@ -125,7 +131,8 @@ Examples:
   ddpify convert train.py -w                convert in place
   ddpify convert train.py | git apply       the same, by way of git
   ddpify convert - < train.py > ddp.py      as a filter
-  ddpify convert train.py --check           only tell, by the exit code
+  ddpify convert train.py --verbose         each change with its line and reason
+  ddpify convert train.py --check           write nothing; the exit code says whether it would change
   ddpify convert train.py -w --launcher launch --emit-launcher run.sh
 
 \b
@@ -305,10 +312,11 @@ def _confirmed(conversion: Conversion, path: str) -> bool:
     return bool(files) and confirmed(f"write {files}")
 
 
-VERIFY_HELP = """Prove a conversion by running it: PATH as one process, CONVERTED as ranks, and what both did compared.
+VERIFY_HELP = """Check a conversion by running it: PATH as one process, CONVERTED as several ranks, and comparing what they did.
 
-Without CONVERTED, PATH is converted first, with the options of `ddpify convert`. Any DDP script can be held against its original, one
-written by hand, too. CUDA that is absent is played by the CPU. Both run in copies of the project: nothing of yours is written to. What
+Without CONVERTED, PATH is converted first, with the options of `ddpify convert`. Any DDP script can be compared
+with its original, also one written by hand. Without a GPU, the CPU stands in for CUDA. Both run in copies of the project: your files stay
+as they are. What
 follows `--` goes to both scripts.
 
 \b

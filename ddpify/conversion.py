@@ -394,7 +394,7 @@ def _faults(project: Project, output: Project) -> tuple[Finding, ...]:
 
 def _by_hand(change: Change) -> Finding:
     column = getattr(change.node, "col_offset", 0) + 1
-    return Finding(change.code, Safety.MANUAL, f"not applied here, do it by hand: {change.why}", change.file, change.line, column)
+    return Finding(change.code, Safety.MANUAL, f"not applied here, so do it by hand: {change.why}", change.file, change.line, column)
 
 
 def _internal(shown: str, consequence: str, error: Exception) -> Finding:

@@ -28,10 +28,10 @@ from ddpify.rules.process.runtime_module import NewFile
 from ddpify.rules.refuse import verdict
 
 _LEDGER = {
-    "gradients": "the gradients of this backward call were not seen to be averaged over the ranks",
-    "inputs": "this loader was not seen to give each rank its own share",
-    "loss": "this loss was not seen to average over the samples of all ranks",
-    "epoch": "the sampler of this loader was not seen to move on to the next epoch",
+    "gradients": "nothing was found that averages the gradients of this backward call over the ranks: their parameters would drift apart",
+    "inputs": "nothing was found that gives each rank a different part of this loader's data: all ranks may train on the same samples",
+    "loss": "this loss may not be a mean over the samples of all ranks: the gradients may differ from the original's",
+    "epoch": "nothing was found that sets the epoch of this loader's sampler: every epoch may have the same order",
 }
 
 
@@ -172,7 +172,9 @@ def _without_runtime(context: Context, item: Change | Finding) -> Change | Findi
     """A change of a script that gets no runtime block, which may not need one."""
     if isinstance(item, Finding) or not item.needs:
         return item
-    return context.manual(item.code, item.node, f"not applied here, the script has no name for its device: {item.why}", "write it by hand")
+    return context.manual(
+        item.code, item.node, f"not applied, because the script has no variable for its device: {item.why}", "write it by hand"
+    )
 
 
 def _rank(finding: Finding) -> tuple[int, str, int, int, str, str]:
@@ -221,12 +223,25 @@ def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:
                 done.add(item.of)
     for owed in _owed(context.facts):
         if owed not in done:
-            findings.append(context.manual("DDP900", owed.about, _LEDGER[owed.kind], "see `ddpify rules` for what each rank must do"))
+            findings.append(
+                context.manual(
+                    "DDP900",
+                    owed.about,
+                    _LEDGER[owed.kind],
+                    "make sure of it by hand, and compare with `ddpify verify`; `ddpify rules DDP900` lists what each training loop needs",
+                )
+            )
     findings += _unreached(context)
     findings += _unread(context)
     findings += _believed(context)
     if context.facts.before.trace.exhausted:
-        findings.append(context.manual("DDP900", context.tree.root.body[0], "the script is too large to be followed to its end"))
+        findings.append(
+            context.manual(
+                "DDP900",
+                context.tree.root.body[0],
+                "the script is too large to be analysed to its end, so that nothing is known of the rest",
+            )
+        )
     return context, changes, list(dict.fromkeys(findings))
 
 
@@ -283,12 +298,18 @@ def _unreached(context: Context) -> list[Finding]:
                     context.manual(
                         "DDP900",
                         node,
-                        "how this backward call is reached was not seen, so nothing is known of what it trains",
+                        "the analysis did not find what calls this backward, so that nothing is known of what it trains",
                         "call the training from the script, not through names that only exist at run time",
                     )
                 )
     if not reached and not out:
-        out.append(context.manual("DDP900", facts.entry.root.body[0], "no backward call was reached from this script"))
+        out.append(
+            context.manual(
+                "DDP900",
+                facts.entry.root.body[0],
+                "the analysis found no backward call that this script runs, so that nothing is known of its training",
+            )
+        )
     return out
 
 
@@ -296,7 +317,7 @@ def _believed(context: Context) -> Iterator[Finding]:
     """The placements that the user declared, where the analysis relied on them."""
     for node, said in context.facts.after.trace.believed.items():
         if context.facts.is_edited(node):
-            yield context.manual("DDP903", node, f"believed as the project says: {said} (`ddpify verify` checks it)", level=Safety.NOTE)
+            yield context.manual("DDP903", node, f"taken as declared by the project: {said} (`ddpify verify` checks it)", level=Safety.NOTE)
 
 
 def _unread(context: Context) -> Iterator[Finding]:
@@ -310,8 +331,8 @@ def _unread(context: Context) -> Iterator[Finding]:
             for name in facts.project.broken.keys() & facts.after.interpreter.imports(node, tree.name):
                 if all(isinstance(up, ast.Module) for up in tree.ancestors(node)):
                     raise facts.project.broken[name]
-                why = f"{name} cannot be read, so that nothing is known of what it does: {facts.project.broken[name]}"
-                yield context.manual("DDP900", node, why, "mend that module first, or take the import out")
+                why = f"{name} cannot be read, so that it is not known what it does: {facts.project.broken[name]}"
+                yield context.manual("DDP900", node, why, "fix that module first, or remove the import")
 
 
 def _owed(facts: Facts) -> list[Obligation]:
@@ -363,7 +384,10 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     if any(f.code == "DDP414" and f.level is Safety.MANUAL for f in plan.findings):  # what stood in the way may be gone
         changes = [c for c in changes if c.code not in ("DDP414", "DDP415")]
         findings = [f for f in findings if f.code != "DDP414"]
-    left = [context.manual("DDP902", c.node, f"after the conversion {c.code} would still apply here: {c.why}") for c in changes]
+    left = [
+        context.manual("DDP902", c.node, f"the conversion is incomplete here, {c.code} would still change this line: {c.why}")
+        for c in changes
+    ]
     findings += metrics.unreduced_numbers(context)
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
     edited = {tree.shown for tree in context.tree.trees}

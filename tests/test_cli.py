@@ -382,15 +382,14 @@ def test_colour_on_a_terminal(monkeypatch, variable, value, coloured) -> None:
 
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*/train.py"))
-TO_REVIEW = """\
+TO_FINISH = """\
 import torch
-from torch.utils.data import DataLoader, TensorDataset
 
-loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randn(64, 8)), batch_size=8)
+x, y = torch.randn(64, 8), torch.randn(64, 8)
 model = torch.nn.Linear(8, 8)
 sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-for x, y in loader:
-    loss = (model(x) - y).sum() / x.size(1)
+for step in range(100):
+    loss = (model(x) - y).abs().mean()
     sgd.zero_grad()
     loss.backward()  # \x1b[2J
     sgd.step()
@@ -422,17 +421,17 @@ def test_a_finished_conversion_takes_twelve_lines(folder, example) -> None:
 
 
 def test_what_is_left_stands_last(folder) -> None:
-    code, said = converting(folder, TO_REVIEW)
+    code, said = converting(folder, TO_FINISH)
     assert code == 1
     done, *left, end = said.split("\n\n")
     assert all(row.startswith("DDP") for row in done.splitlines())
     (block,) = left
     first, place, write = block.splitlines()
-    assert first.startswith("REVIEW DDP402: ")
-    assert place == "  train.py:10: loss.backward()  # ?[2J"
+    assert first.startswith("MANUAL DDP402: ")
+    assert place == "  train.py:9: loss.backward()  # ?[2J"
     assert write.startswith("    write: ")
-    assert "1 to review; not proven to train like the original" in end
-    assert end.splitlines()[-1].startswith("run it: torchrun")
+    assert "; not finished. Until the lines above are changed by hand" in end
+    assert end.splitlines()[-1].startswith("once finished, run it: torchrun")
 
 
 # --- the rest ------------------------------------------------------------------------------------------------------------
@@ -511,3 +510,10 @@ main()
         process.stdout.close()
         assert b"Error" not in process.stderr.read()
     assert process.returncode == 1
+
+
+def test_the_readme_shows_what_is_said(folder) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    shown = readme.partition("$ ddpify convert examples/trainer_class -o train_ddp.py\n")[2].partition("```")[0]
+    said = converting(folder, next(e for e in EXAMPLES if e.parent.name == "trainer_class").read_text())[1]
+    assert shown.replace("examples/trainer_class/", "").replace("train_ddp.py", "out.py") == said

@@ -196,8 +196,8 @@ def test_a_distributed_script_is_given_another_precision(options: Options, moved
 
 
 MISSING = {
-    "O3": (TOGETHER.replace('"O1"', '"O3"'), "torch", "no like of O3"),
-    "another optimizer": (TOGETHER.replace("FusedAdam", "FusedLAMB"), "torch", "no like of apex's FusedLAMB"),
+    "O3": (TOGETHER.replace('"O1"', '"O3"'), "torch", "no equivalent of O3"),
+    "another optimizer": (TOGETHER.replace("FusedAdam", "FusedLAMB"), "torch", "no equivalent of apex's FusedLAMB"),
     "no bias correction": (TOGETHER.replace("lr=0.02)", "lr=0.02, bias_correction=False)"), "torch", "without bias correction"),
     "bfloat16": (
         ALONE.replace("        loss =", '        with torch.autocast("cuda", dtype=torch.bfloat16):\n            loss ='),

@@ -291,7 +291,7 @@ _JUDGES: dict[str, Judge] = {
     "ranks_agree": _agree,
     "trajectory": _trajectory,
     "samples": _samples,
-    "set_epoch": _always("the sampler is not told the epoch: loader.sampler.set_epoch(epoch) before each pass", "DDP401"),
+    "set_epoch": _always("the sampler's epoch is not set: loader.sampler.set_epoch(epoch) before each pass", "DDP401"),
     "batch_size": _divided,
     "workers": _divided,
     "devices": _devices,

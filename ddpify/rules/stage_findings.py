@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 class Unseen:
-    """Something that every training loop needs was not seen to hold.
+    """Something that every training loop needs is not proven.
 
-    What it does: after all rules have spoken, each backward call must have gradients that are averaged, a loss that averages over the
-        samples of all ranks, loaders that give each rank its own share, and samplers that move on with the epoch. What no change brings
-        about and no fact proves is told, with its place. Code that was not followed to its end is told, too.
-    Why: what is not seen to be right may be wrong without a word: the ranks drift apart, or train on the same samples.
+    What it does: once all rules have been applied, each backward call must have gradients that are averaged, a loss that averages over the
+        samples of all ranks, loaders that give each rank a different part of the data, and samplers whose epoch is set. What no
+        change brings about and no fact proves is reported, with its line. Code that was not analysed to its end is reported, too.
+    Why: what is not proven may go wrong without an error: the ranks' parameters drift apart, or all train on the same samples.
     Safety: MANUAL. The conversion is not finished before a person has looked at the place.
     References: https://docs.pytorch.org/docs/stable/notes/ddp.html
     """
@@ -20,7 +20,7 @@ class Unseen:
 class Failed:
     """A step of ddpify itself failed.
 
-    What it does: tells what failed. Where the rewriting failed, the file is left as it was; where the check of the result failed, the
+    What it does: reports what failed. Where the rewriting failed, the file is left as it was; where the check of the result failed, the
         result is shown, unchecked.
     Why: a defect of ddpify must cost nobody a file, nor pass as a proof.
     Safety: MANUAL. Please report it with the script.
@@ -33,7 +33,7 @@ class Failed:
 class NotIdempotent:
     """The result, read as if it were a script to convert, still has something to convert.
 
-    What it does: the converted script is planned once more; what a rule would still change, or newly tells, was not carried out.
+    What it does: the converted script is planned once more; what a rule would still change or report was not carried out.
     Why: edits that cannot be combined, or lines that they gave a new meaning, show only in the result.
     Safety: MANUAL. The message names the rule; do by hand what it says.
     References: https://docs.pytorch.org/docs/stable/notes/ddp.html
@@ -48,7 +48,7 @@ class Believed:
     What it does: lists each place where `[tool.ddpify.placements]` in pyproject.toml, or a comment such as `# ddpify: replicate`, says
         that a value is the same on all ranks (`replicate`), a row for each of a rank's samples (`shard`), their mean or sum over a
         rank's samples (`mean`, `sum`), or a rank's own (`per-rank`).
-    Why: no analysis knows every package. What the owner of a script knows settles the question, and stays visible.
+    Why: no analysis knows every package. What the owner of a script declares is relied on, and stays visible.
     Safety: NOTE. It is believed; `ddpify verify` runs both scripts and shows where it was wrong.
     References: https://docs.pytorch.org/docs/stable/distributed.tensor.html
     """
@@ -61,7 +61,7 @@ class Faulty:
 
     What it does: checks the text of every conversion: each name is bound where it is used, on every path; each call fits the signature of
         what it calls; each helper is given what it takes; the process group is joined before anything asks for it, and by every process
-        that asks. What was not so before the conversion is told, with the place in the result.
+        that asks. What was right before the conversion and is not in the result is reported, with its line there.
     Why: such a script ends in an error, hangs, or computes with numbers of one rank.
     Safety: MANUAL. The message says what is wrong.
     References: https://docs.python.org/3/reference/executionmodel.html, https://docs.pytorch.org/docs/stable/distributed.html

@@ -13,18 +13,18 @@ GRAPH_LOADER = "torch_geometric.loader.DataLoader"  # it takes what torch's take
 LOADERS = frozenset((DATALOADER, GRAPH_LOADER))
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 _SEEDS = (
-    "this loader samples around the same seeds on every rank",
+    "this loader samples around the same seed nodes on every rank: all ranks would train on the same samples",
     "input_nodes=torch.arange(data.num_nodes)[mask][rank::world_size] (of edges: edge_label_index, alike), cut to as many on all ranks, "
     "and batch_size=B // world_size",
 )
 SHARED_BY_HAND = {  # loaders that are not edited: why each rank needs a share, and how it gets one
     **{f"torch_geometric.loader.{name}": _SEEDS for name in ("NeighborLoader", "LinkNeighborLoader", "HGTLoader", "NodeLoader")},
     "timm.data.create_loader": (
-        "timm's loader gives every rank all samples",
+        "timm's loader is not distributed here: every rank would train on all samples",
         "create_loader(..., batch_size=B // world_size, distributed=True), and loader.sampler.set_epoch(epoch) before each epoch",
     ),
     "torchdata.stateful_dataloader.StatefulDataLoader": (
-        "the order and the state of this loader are its own, the same on every rank",
+        "this loader has its own order and state, the same on every rank: all ranks would train on the same samples",
         "StatefulDataLoader(dataset, batch_size=B // world_size, sampler=DistributedSampler(dataset)), loader.sampler.set_epoch(epoch) "
         "before each epoch, and the state of each rank's loader in a file of its own",
     ),

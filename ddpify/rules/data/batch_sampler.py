@@ -14,7 +14,7 @@ from ddpify.rules.data.loader_call import LoaderCall, escaped
 TORCHS = "torch.utils.data.BatchSampler"
 _FIX = "give each rank its share of each batch: batch[rank::world_size]"
 _SHARES = (
-    "all ranks draw the same batches and each takes its share of each; a batch that they cannot divide repeats its first samples, "
+    "all ranks draw the same batches and each takes its part; a batch that they cannot divide repeats its first samples, "
     "so that all ranks have equally many"
 )
 
@@ -24,13 +24,15 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     context, value = site.context, site.context.facts.after.value(expression)
     samplers = value.instances()
     if site.spread or site.when:
-        return site.refuse("the loader's arguments cannot be seen")
+        return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
     if problem := sampler.differing_draws(site, value):
         return site.refuse(problem.replace("sampler", "batch sampler"), _FIX, expression)
     if samplers and all(o.path == TORCHS for o in samplers):
         return _shared_inside(site, expression, samplers)
     if context.options.batch_size == "per-rank":
-        return site.refuse("this batch sampler makes batches that all ranks share: they cannot be each rank's own", _FIX, expression)
+        return site.refuse(
+            "this batch sampler makes the batches of all ranks: with --batch-size per-rank, each rank would need its own", _FIX, expression
+        )
     key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in samplers) else "rank_batch_sampler"
     forks, imports = sampler.forks(context, value)
     divided, needs = site.divided()

@@ -21,8 +21,8 @@ SHAPES = frozenset(
     """.split()
 )
 _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
-_ONE_RANKS = "a shape made with the batch size holds one rank's batch"
-_WRITTEN_OUT = "this number is the batch size written out once more, and every rank now has its share of a batch"
+_ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
+_WRITTEN_OUT = "this number repeats the batch size, and every rank has only its part of a batch: shapes would not fit"
 FROM_BATCH = "take it from the batch: x.size(0)"
 
 
@@ -72,7 +72,12 @@ def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Size
     calls = [call for call, training in zip(context.facts.after.calls(node), trains, strict=True) if training]
     for handed in dict.fromkeys(_handed_over(context, call, sizes) for call in calls):
         if handed is None:
-            yield context.manual(CODE, part, "this shape is one rank's batch in training, and a whole batch elsewhere", FROM_BATCH)
+            yield context.manual(
+                CODE,
+                part,
+                "this shape must be that of one rank's part of the batch in training, and that of a full batch elsewhere",
+                FROM_BATCH,
+            )
         else:
             yield from divide(context, handed, _ONE_RANKS)
 
@@ -104,7 +109,7 @@ def _row_per_sample(context: Context, call: Call, sizes: Sizes) -> list[Change |
         rows = next(iter(parts_of(node.args[:1])), None)
     if rows is None or not context.facts.is_edited(node) or not (sizes.read(value(rows)) or sizes.derived(value(rows))):
         return None
-    return [] if _stride(context, node) is not None else [_every_nth(context, node, "a row for each sample of a batch")]
+    return [] if _stride(context, node) is not None else [_every_nth(context, node, "this has a row for each sample of the batch")]
 
 
 def _counted_to(node: ast.Call) -> ast.expr | None:
@@ -129,7 +134,7 @@ def _numbers_of_rows(context: Context, node: ast.Call, end: ast.expr, sizes: Siz
             return []
         rows = any(v.scale == "sample" and v.batches() and v.batches() <= sizes.trained for v in call.args)
         if rows and call.result.scale in ("mean", "sum", "total") and context.facts.is_edited(node):
-            return [_every_nth(context, node, "the numbers of a batch's rows")]
+            return [_every_nth(context, node, "these are the row numbers of the batch")]
     written_out = len(node.args) == 2 and sizes.equal(run.value(end))
     return [context.manual(CODE, end, _WRITTEN_OUT, FROM_BATCH)] if written_out else None
 
@@ -142,7 +147,7 @@ def _stride(context: Context, node: ast.Call) -> ast.expr | None:
 
 def _every_nth(context: Context, node: ast.Call, what: str) -> Change:
     rank, world = context.names["rank"], context.names["world_size"]
-    why = f"{what}: a rank has every world_size-th of them"
+    why = f"{what}: each rank has every world_size-th of them"
     return Change(CODE, why, context.tree.shown, node, (Replace(node, f"{{0}}[{rank}::{world}]", (node,)),))
 
 
@@ -152,4 +157,8 @@ def lists(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:
     for node in sorted(read, key=lambda n: (n.lineno, n.col_offset)):
         for side in (node.left, node.right):
             if sizes.read(context.facts.after.value(side)):
-                yield from divide(context, side, "a list made with the batch size has an entry for each sample of one rank's batch")
+                yield from divide(
+                    context,
+                    side,
+                    "this list is made with the batch size: it must have an entry for each sample of one rank's part of the batch",
+                )

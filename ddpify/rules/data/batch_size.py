@@ -84,7 +84,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_TOGETHER = "a batch is spread over the ranks: together they have this many samples"
+_TOGETHER = "the batch here is one rank's part: all ranks together have world_size times as many samples"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -174,9 +174,9 @@ def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change
     elif dividend.scale not in ("sum", "count", "total") or node.right in sizes.arguments:
         return
     elif sizes.read(divisor):
-        yield from divide(context, node.right, "a batch's total is divided by one rank's batch size")
+        yield from divide(context, node.right, "a rank's sum over its part of the batch is divided by the size of that part")
     elif sizes.derived(divisor):
-        why = "a rank's total is divided by as many samples as it has seen"
+        why = "a rank's total is divided by the number of samples that this rank has seen"
         yield from divide_inside(context, node.right, sizes, why, "this counts samples by the batch size")
 
 
@@ -187,7 +187,9 @@ def _composed(context: Context) -> Iterator[Finding]:
     given = (v for o in samplers if o.cls is not None for c in run.calls(o.node) for v in (*c.args, *c.keywords.values()))
     sizes = Sizes(frozenset(o for v in given for o in v.objs if is_size(o)))
     for place in dict.fromkeys(_uses_of(context, sizes)) if sizes.numbers else ():
-        yield context.manual(CODE, place, "batches are composed by this number, and every rank now has its share of each", FROM_BATCH)
+        yield context.manual(
+            CODE, place, "this number says how a batch is composed, and every rank has only its part of each batch", FROM_BATCH
+        )
 
 
 def _uses_of(context: Context, sizes: Sizes) -> Iterator[ast.expr]:
@@ -211,7 +213,7 @@ def _of_loaders(context: Context) -> Iterator[Change]:
             continue
         instances = run.value(node.value).instances()
         if instances and instances <= trained and not _of_this_rank(context, node):
-            why = "the loader's own number is this rank's: all ranks' together is meant here"
+            why = "the loader's batch size is one rank's: here the batch size of all ranks together is meant"
             yield Change(CODE, why, tree.shown, node, (Replace(node, f"{{0}} * {context.names['world_size']}", (node,)),))
 
 
@@ -249,7 +251,7 @@ def _indivisible(context: Context) -> Iterator[Finding]:
                 yield context.manual(
                     CODE,
                     loader.node,
-                    f"a batch of {size} cannot be divided among {'two' if ranks == 2 else ranks} ranks; the script says so when it starts",
+                    f"a batch of {size} cannot be divided among {'two' if ranks == 2 else ranks} ranks; the script then stops",
                     "train with a batch size that the number of ranks divides, or give each rank one of its own: --batch-size per-rank",
                     level=Safety.REVIEW if size == 1 or ranks != 2 else Safety.NOTE,
                 )

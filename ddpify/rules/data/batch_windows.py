@@ -13,8 +13,8 @@ from ddpify.rules.context import Context
 from ddpify.rules.data import batch_shapes
 
 SIDE_BY_SIDE = ("columns", "lines")
-RECIPE = "give each rank other rows of each batch, as many on all: x[i : i + B][rank::world_size]"
-COLUMNS = "give each rank its columns, data[:, rank::world_size], a hidden state of that many, and leave the steps through time whole"
+RECIPE = "give each rank different rows of each batch, equally many: x[i : i + B][rank::world_size]"
+COLUMNS = "give each rank its own columns, data[:, rank::world_size], and a hidden state of that many; do not cut the time steps"
 _REPEATS = frozenset(("tile", "repeat", "repeat_interleave", "linspace", "eye", "expand"))
 _COUNTING = frozenset("range xrange trange tqdm print format len int float min max round str isinstance info debug update log".split())
 _PICKS = frozenset(("narrow", "index_select", "select", "take", "gather"))
@@ -31,7 +31,7 @@ def other_than_samples(context: Context, trained: list[New]) -> tuple[str, str] 
     reason = reason or _one_by_one(context, trained) or _slices(context, trained)
     sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
     if reason is None and len(sizes) > 1 and any(o.path == batch_source.DRAW for o in trained):
-        return "what is drawn has several sizes, or another than a batch: which of them counts samples was not seen", RECIPE
+        return "these random tensors have several sizes, or not a batch's: it is not clear which dimension counts samples", RECIPE
     return reason
 
 
@@ -40,12 +40,15 @@ def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None
     run = context.facts.after
     for call in run.trace.calls:
         if call.node in context.training and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
-            why = "the model takes up what it returned for the batch before: these slices are windows of time, not rows of samples"
+            why = "the model continues from its output for the batch before: these slices are windows of time, not rows of samples"
             return why, COLUMNS
         if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & trained and a.scale == "sample" for a in call.args[:1]):
-            return "the first dimension of this layer's input is time, not the batch", COLUMNS
+            return (
+                "the first dimension of this layer's input is time: cut by rows, each rank would get other time steps, not samples",
+                COLUMNS,
+            )
         if call.method in batch_source.JOINS and any(_joined(context, a, trained) for a in call.args):
-            return "these slices are put together again: they may be windows of one sequence", RECIPE
+            return "these slices are put together again, so that they may be windows of one sequence, not rows of samples", RECIPE
     return None
 
 
@@ -54,16 +57,20 @@ def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None
     run, known = context.facts.after, context.facts.batch_sources
     other = _otherwise(context)
     if other is not None:
-        return f"`{ast.unparse(other)}` is other data at each step, too, and was not seen to be a batch", RECIPE
+        return f"`{ast.unparse(other)}` changes at each step, too, and the analysis could not tell its batch dimension", RECIPE
     for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
         if manual_batches.is_other_draw(run, node, known):
-            return f"`{ast.unparse(node)}` is drawn at each step, too, and was not seen to be a batch", RECIPE
+            return f"`{ast.unparse(node)}` is drawn at each step, too, and the analysis could not tell its batch dimension", RECIPE
     drawn_from = manual_batches.drawn_at_steps(run, known)
     cut = [o.node for o in trained if o.path == batch_source.CUT and isinstance(o.node, ast.Subscript)]
     if any(drawn_from & {str(o) for o in run.value(node.value).of_kind("random")} for node in cut):
-        return "the order of these rows is drawn in a way that was not followed: each rank may have an order of its own", _ORDER
+        return "it is not clear how the order of these rows is drawn: if it differs between ranks, samples are missed and repeated", _ORDER
     sampled = next((c for c in run.trace.calls if "frac" in c.keywords and c.loops), None)
-    return (f"`{ast.unparse(sampled.node)}` draws an order, and each rank may draw one of its own", _ORDER) if sampled is not None else None
+    return (
+        (f"`{ast.unparse(sampled.node)}` draws an order, which may differ between ranks: samples would be missed and repeated", _ORDER)
+        if sampled is not None
+        else None
+    )
 
 
 def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:
@@ -82,14 +89,20 @@ def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:
                 if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and structure(n.value) == data and _varies(n.slice)
             }
         if any(_transposes(n) for n in (node.value, *_assigned_expressions(context, node.value))):
-            return "the data is turned round: its columns are the batch, its rows are steps through time", COLUMNS
+            return "the data is transposed: its columns are the batch, its rows are time steps", COLUMNS
         paths = paths_of(run.value(node.value))
         if any(p.startswith("pandas.") for p in paths):
-            return "this slices a table of pandas", "take the rows as a tensor first: torch.tensor(table.values)"
+            return (
+                "this slices a pandas table, which the conversion cannot divide among the ranks: all would train on the same rows",
+                "take the rows as a tensor first: torch.tensor(table.values)",
+            )
         if any(p.startswith("torch.utils.data.") for p in paths):
-            return "this slices a data set", "let a DataLoader with a DistributedSampler make the batches"
+            return (
+                "this slices a data set: all ranks would train on the same rows",
+                "let a DataLoader with a DistributedSampler make the batches",
+            )
     if any(len(slices) > 1 for slices in bounds.values()):
-        return "one sequence is cut in two places: these slices may be windows of time, not rows of samples", COLUMNS
+        return "two slices of one sequence: these may be windows of time, not rows of samples, and cannot be divided by rows", COLUMNS
     return None
 
 
@@ -101,7 +114,10 @@ def _states(context: Context) -> tuple[str, str] | None:
         passed = (*call.args, *call.keywords.values())
         if call.node in context.training:
             if any(not _may_be_none(v) and not _makers(context, v) & sized and _carried(context, v, call) for v in passed):
-                return "the state that the model carries on was not seen to be made for as many samples as a batch has", COLUMNS
+                return (
+                    "it is not clear that the hidden state has a row for each sample: its shape may not fit a rank's part of a batch",
+                    COLUMNS,
+                )
         elif facts.model_of(call.func) is not None and any(_makers(context, v) & sized for v in passed):
             return "a state made for the batches of the training is used elsewhere, too", COLUMNS
     for node in sized:
@@ -172,7 +188,7 @@ def _one_by_one(context: Context, trained: list[New]) -> tuple[str, str] | None:
         for node in tree.of(ast.ListComp, ast.GeneratorExp, ast.Call):
             sizes = _sizes_in(context, node) if node not in context.facts.batch_sources else []
             if any(run.value(s).objs & numbers and not run.value(s).of_kind("world") for s in sizes):
-                why = f"`{ast.unparse(node)}` is as long as a batch, of which every rank now has its share"
+                why = f"`{ast.unparse(node)}` is as long as a batch, and every rank has only its part of one: shapes would not fit"
                 return why, "use the rank's part of the batch size there"
     return None
 

@@ -48,7 +48,7 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
-_WHY = "one rank of each node downloads, the others wait for it"
+_WHY = "one rank of each node downloads while the others wait; otherwise all would write the same files"
 _AT_ONCE = "every rank would download these files at once"
 
 

@@ -114,7 +114,7 @@ def _given_sampler(context: Context, node: ast.Call) -> Change:
     if workers is not None and not is_number(workers, 0):
         edits.append(Replace(workers, f"{names['workers_per_rank']}({{0}})", (workers,)))
         needs.append("workers_per_rank")
-    why = "each rank evaluates every N-th batch, and none twice"
+    why = "each rank evaluates every N-th of the batches, for N ranks: together they evaluate each batch once"
     return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=tuple(needs))
 
 
@@ -128,8 +128,8 @@ def _replicated_loops(context: Context) -> Iterator[Finding]:
     for loop, over in _evaluations(context):
         if over & context.sharded_loaders or not any(map(run.is_loader, over)):
             continue
-        why = obstacle(trial, effects, loop) or "its loader draws its order, or is used in another way, too"
-        text = f"every rank evaluates all of this, not a share, since {why}"
+        why = obstacle(trial, effects, loop) or "its loader shuffles, or is used elsewhere, too"
+        text = f"every rank runs this whole evaluation instead of a part, since {why}"
         yield context.manual(CODE, loop, text, level=Safety.REVIEW if asked == "shard" else Safety.NOTE)
         metric = next((x for x in live_out(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.instances())), None)
         if metric is not None:
@@ -165,7 +165,7 @@ def _loops(context: Context) -> Iterator[Change]:
         if all(_is_sharded(context, o) for o in loaders):
             continue
         for model in normalised_models(context, loop) or ():
-            why = "batch norm statistics differ between ranks after a step: all evaluate rank 0's"
+            why = "batch norm statistics differ between ranks after a step: all ranks evaluate with those of rank 0"
             text = f"for buffer in {model}.buffers():  # batch norm's statistics\n    {names['dist']}.broadcast(buffer, 0)"
             yield Change(CODE, why, tree.shown, loop, (InsertBefore(loop, text),), (f"import torch.distributed as {names['dist']}",))
         lengths = list(_lengths(context, loop, loaders))
@@ -173,7 +173,7 @@ def _loops(context: Context) -> Iterator[Change]:
             first = min((tree.statement(n) for n in lengths), key=lambda s: s.lineno)
             name = FreshName(("num_batches", "batches_of_all", "total_batches"), loop)
             line = f"{name} = {names['sum_over_ranks']}({context.source(lengths[0])})"
-            why = "a rank's loader has its own batches only; the average is over those of all"
+            why = "len(loader) counts one rank's batches: the average is over the batches of all ranks"
             edits: tuple[Edit, ...] = (InsertAfter(loop, line, (name,)), *(Replace(n, str(name)) for n in lengths))
             yield Change(CODE, why, tree.shown, first, edits, needs=("sum_over_ranks",))
 

@@ -34,7 +34,7 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
         return why
     calls = context.facts.after.trace.calls
     if not any(c.method == "eval" and context.facts.model_of(c.receiver) is not None for c in calls) and _may_normalise(context):
-        return "the model was not seen to be in evaluation mode"
+        return "the model may not be in evaluation mode"
     if normalised_models(context, loop) is None:
         return "the evaluated model has no name here"
     return ""
@@ -63,7 +63,7 @@ def _in_what_is_live(context: Context, loop: ast.For) -> str:
     live = live_out(context, loop)
     for group in written(context, loop):
         if not any(x.target is group[0].target for x in live) and _is_carried(context, loop, group):
-            return f"`{ast.unparse(group[0].target)}` goes on from batch to batch"
+            return f"`{ast.unparse(group[0].target)}` depends on the batch before"
     if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in context.facts.after.trace.calls):
         return "hooks may keep what they see"
     return next(filter(None, (_not_added_up(context, loop, variable) for variable in live)), "")
@@ -73,14 +73,14 @@ def _not_added_up(context: Context, loop: ast.For, variable: LiveOut) -> str:
     """Why a variable that is live after a loop cannot be summed or gathered over the ranks; empty where it can."""
     instances, loader = variable.value.instances(), loader_of(context, loop)
     if _read_inside(context, loop, variable.writes) or not _grows_evenly(context, loop, variable):
-        return f"`{variable.name}` was not seen to be only added up"
+        return f"`{variable.name}` may be more than a running sum"
     if "last" not in variable.hows and (variable.hows != {"object"} or any(_is_meter(context, o) for o in instances)):
         if instances and all(o.path.startswith("torchmetrics.") for o in instances):
             return ""
         answer = reduce(context, loop, variable, loader, sharded=True)
         if answer is not None and not answer.problem and not answer.edits:
             return "its loader has no name" if variable.hows == {"samples"} and not loader else ""
-    return f"`{variable.name}` was not seen to be added up"
+    return f"`{variable.name}` may be more than a running sum"
 
 
 def _in_calls(context: Context, loop: ast.For) -> str:
@@ -91,7 +91,7 @@ def _in_calls(context: Context, loop: ast.For) -> str:
     changes += [c for c in trace.calls if c.method in _GROWS]
     called = [change for change in changes if change.node not in body and any(each.node is loop for each in change.loops)]
     changed = [o for change in called for o in change.receiver.instances() if isinstance(change, Call) or not _is_meter(context, o)]
-    return "" if all(made_under(o, within) for o in changed) else "a function that it calls changes what goes on from batch to batch"
+    return "" if all(made_under(o, within) for o in changed) else "a function that it calls changes what depends on the batch before"
 
 
 def _is_carried(context: Context, loop: ast.For, group: list[Write]) -> bool:

@@ -1,4 +1,4 @@
-"""Give each rank its share of the training data, and keep the global batch.
+"""Give each rank a different part of the training data, and keep the global batch.
 
 What it does: the DataLoader of a training loop gets a DistributedSampler that shuffles as the loader did, a per-rank batch size and
     its share of the workers. Options passed as `**options` are turned into this rank's by one call. A sampler or batch sampler that the
@@ -27,7 +27,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, loader_factory, loader_uses, sampler, stream
-from ddpify.rules.data.loader_call import POSITIONS, RECIPE, LoaderCall
+from ddpify.rules.data.loader_call import POSITIONS, LoaderCall, recipe
 from ddpify.rules.data.loader_edits import may_be_none, shard
 
 CODE = "DDP301"
@@ -224,8 +224,8 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
-_BOTH = "this call makes the training loader and an evaluation loader"
-_OF_OWN_CLASS = "the training loader is of a class of its own"
+_BOTH = "this call makes both the training loader and an evaluation loader: a sampler would also cut the evaluation"
+_OF_OWN_CLASS = "the training loader is not a DataLoader of torch: every rank would load all of the data"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -295,7 +295,8 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
         only = loader_factory.condition(context, node, loaders, others)
         problem = "" if only else _BOTH
     if problem or not isinstance(node, ast.Call):
-        yield context.manual(CODE, node if isinstance(node, ast.Call) else loaders[0].node, problem, RECIPE, obligations)
+        at = node if isinstance(node, ast.Call) else loaders[0].node
+        yield context.manual(CODE, at, problem, recipe(at), obligations)
     else:
         joined = not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)
         yield shard(LoaderCall(context, node, obligations, only, joined))
@@ -307,7 +308,7 @@ def _obstacle(context: Context, node: ast.AST, loaders: list[New]) -> str:
     if not isinstance(node, ast.Call):
         return _OF_OWN_CLASS if own else "this loader feeds training"
     if not context.facts.is_edited(node):
-        return "the training loader is made in a module that is not this project's, and every rank would load all of it"
+        return "the training loader is made in a module that is not edited: every rank would train on all of the data"
     if not own and library.LOADERS.isdisjoint(context.facts.after.value(node.func).paths()):
         return _OF_OWN_CLASS
     return _BOTH if any(_several(context, loader, node) and _evaluates(context, loader) for loader in loaders) else ""

@@ -24,14 +24,22 @@ POSITIONS = {
     "pin_memory": 7,
     "drop_last": 8,
 }
-WHY = "each rank loads its own share of each global batch; else all would train on the same samples"
-RECIPE = (
-    "DataLoader(dataset, batch_size=B // dist.get_world_size(), sampler=DistributedSampler(dataset, shuffle=...)), "
-    "and loader.sampler.set_epoch(epoch) before each epoch"
-)
+WHY = "each rank loads a different part of each global batch; otherwise all ranks would train on the same samples"
 
 _SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
 JOINED = "dist.is_initialized()"  # in a module that other scripts import, which train in one process
+
+
+def recipe(node: ast.AST) -> str:
+    """What to write for a training loader that a call makes, with the names that it is given."""
+    given = {name: argument(node, at, name) if isinstance(node, ast.Call) else None for name, at in POSITIONS.items()}
+    text = {name: ast.unparse(value) for name, value in given.items() if isinstance(value, (ast.Name, ast.Attribute, ast.Constant))}
+    data, size, shuffle = text.get("dataset", "dataset"), text.get("batch_size", "batch_size"), text.get("shuffle", "...")
+    return (
+        f"sampler = DistributedSampler({data}, shuffle={shuffle})  # for the training data alone\n"
+        f"DataLoader({data}, batch_size={size} // dist.get_world_size(), sampler=sampler)\n"
+        "sampler.set_epoch(epoch)  # before each epoch"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +143,7 @@ class LoaderCall:
             return "each rank loads batches of its own: together they are as many times as large as there are ranks"
         if not self.only:
             return WHY
-        return "each rank loads its own share of each training batch; the other phases are evaluated whole"
+        return "each rank loads a different part of each training batch; in the other phases every rank loads all data"
 
     @property
     def level(self) -> Safety:
@@ -157,12 +165,12 @@ class LoaderCall:
             fix = "give the loader a batch size that the number of ranks divides, or convert with --batch-size per-rank"
             return self.refuse("batches of one sample cannot be divided among ranks", fix)
         if size is not None and self.is_(size, None):
-            return self.refuse("the loader does no batching of its own")
+            return self.refuse("this loader does not make batches, so that they cannot be divided among the ranks")
         return None
 
-    def refuse(self, message: str, fix: str = RECIPE, at: ast.AST | None = None, level: Safety = Safety.MANUAL) -> Finding:
+    def refuse(self, message: str, fix: str = "", at: ast.AST | None = None, level: Safety = Safety.MANUAL) -> Finding:
         """The finding that leaves the loader as it is."""
-        return self.context.manual(CODE, at or self.node, message, fix, self.discharges, level)
+        return self.context.manual(CODE, at or self.node, message, fix or recipe(self.node), self.discharges, level)
 
 
 def escaped(text: str) -> str:

@@ -22,7 +22,7 @@ def shard(site: LoaderCall) -> Change | Finding:
     context, value = site.context, site.context.facts.after.value
     dataset = site.argument("dataset")
     if any(isinstance(a, ast.Starred) for a in site.node.args):
-        return site.refuse("the loader's arguments cannot be seen")
+        return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
     if (expression := site.given("sampler")) is not None and not site.spread:
         return (_sampler_or_none if may_be_none(context, expression) and not site.when else sampler.shard)(site, expression)
     if (expression := site.given("batch_sampler")) is not None:
@@ -64,9 +64,9 @@ def _sampler_or_none(site: LoaderCall, expression: ast.expr) -> Change | Finding
     if finding is not None:
         return finding
     if problem or dataset is None or stream.is_stream(site.context, value(dataset)) or site.spread:
-        return site.refuse(problem or "the loader's arguments cannot be seen", at=expression)
+        return site.refuse(problem or "the loader's arguments are not written out here, so that no sampler can be added", at=expression)
     if len(site.node.args) > POSITIONS["shuffle"]:
-        return site.refuse("the loader's arguments cannot be seen")
+        return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
     return _shared_or_own(site, dataset, expression, samplers)
 
 
@@ -157,7 +157,7 @@ def _dataset_among_options(site: LoaderCall) -> Change | Finding:
         data = [run.attribute(o, "dataset") for o in options.objs]
         if _are_dicts(options) and all(v.objs and not stream.is_stream(site.context, v) for v in data):
             return _options(site, spread[0], f'{ast.unparse(spread[0].value)}["dataset"]', [], [])
-    return site.refuse("the loader's data set cannot be seen")
+    return site.refuse("the loader's data set is not written out here, so that no sampler can be added")
 
 
 def _are_dicts(options: Value) -> bool:
@@ -170,12 +170,14 @@ def _options(site: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     context, node = site.context, site.node
     samplers = _options_value(site, spread)
     if len(node.args) > 1 or site.only or samplers is None or site.spread != [spread]:
-        return site.refuse("the loader's arguments cannot be seen")
+        return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
     imports, shared = site.imports, tuple[str, ...]()
     if samplers.objs or samplers.origins:
         problem = sampler.differing_draws(site, samplers)
         if problem or sampler.key(context, samplers) != "rank_sampler":
-            return site.refuse(problem or "the loader's arguments cannot be seen", at=spread.value)
+            return site.refuse(
+                problem or "the loader's arguments are not written out here, so that no sampler can be added", at=spread.value
+            )
         forks, more = sampler.forks(context, samplers)
         imports, shared = (*imports, *more), (*forks, "rank_sampler", "sharded:sampler")
     beside = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]

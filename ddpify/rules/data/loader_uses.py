@@ -55,7 +55,7 @@ def _global_batches(context: Context, call: Call) -> Change | None:
         return None
     same = ", ".join(f"{name}={{0}}.{name}" for name in ("num_workers", "collate_fn", "drop_last"))
     text = f"DataLoader({{0}}.dataset, {{0}}.batch_size * {context.names['world_size']}, {same})"
-    why = "these statistics are of all of the data, in batches as large as those of all ranks together"
+    why = "these statistics are computed over all of the data, in batches as large as those of all ranks together"
     imports = ("from torch.utils.data import DataLoader",)
     return Change(CODE, why, context.tree.shown, loader, (Replace(loader, text, (loader,)),), imports)
 

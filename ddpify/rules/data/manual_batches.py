@@ -1,12 +1,12 @@
 """Give each rank its rows of the batches that a script makes by hand.
 
-What it does: where a training step takes a slice, a part of a split or an index list that all ranks hold alike, each rank takes every
+What it does: where a training step takes a slice, a part of a split or an index list that is the same on all ranks, each rank takes every
     N-th row of it; the loop, its bounds and the batch size stay. An order drawn anew for each epoch is rank 0's on all ranks. Where a
     step draws its batch at random, each rank draws its own N-th part of it. A function that also serves the evaluation stays as it is:
     the rows are taken where training receives them.
 Why: without a sampler every rank would train on the same rows, N times the work for the same step.
-Safety: NOTE; where the ranks cannot share a batch equally, its first rows are repeated. MANUAL where the slices may be windows of time, or
-    columns are the batch.
+Safety: NOTE; where the number of ranks does not divide a batch, its first rows are repeated. MANUAL where the slices may be
+    windows of time, or columns are the batch.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
 
@@ -68,9 +68,9 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_PADDED = "each rank trains on its own rows of each batch; where the ranks cannot share a batch equally, its first rows are repeated"
-_DRAWN = "each rank draws its own part of each batch: together they draw as many samples as before, but others"
-_SEQUENCES = "each rank trains on its own sequences of the batch, all the way through time"
+_PADDED = "each rank trains on its own rows of each batch; where the number of ranks does not divide a batch, its first rows are repeated"
+_DRAWN = "each rank draws its own part of each batch: together they draw as many samples as before, but different ones"
+_SEQUENCES = "each rank trains on its own sequences of the batch, over all their time steps"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,18 +136,18 @@ def _whole_batches(maker: _Maker) -> Iterator[Finding | Proof]:
         yield from maker.proofs("each rank draws a batch of its own")
     else:
         fix = "leave --batch-size global here, or move the loop on by world_size batches at a time"
-        yield maker.refuse("batches made by hand are shared out among the ranks, and are not each rank's own", fix)
+        yield maker.refuse("batches made by hand are divided among the ranks: --batch-size per-rank has no effect on them", fix)
 
 
 def _share_where_made(maker: _Maker) -> Iterator[Change | Finding]:
     """Give each rank its share where the batches are made."""
     context, node = maker.context, maker.node
     if not context.facts.is_edited(node):
-        yield maker.refuse("batches are made by hand in another module, and every rank would train on all rows")
+        yield maker.refuse("batches are made by hand in a module that is not edited: every rank would train on the same samples")
         return
     yield maker.change(node, *_edit(context, node))
     if maker.source.kind == "parts" and maker.source.size is None:
-        why = "how many rows these parts have was not seen: where the ranks cannot share one equally, its first rows are repeated"
+        why = "it is not clear how many rows these parts have: where the ranks cannot divide one equally, its first rows are repeated"
         yield context.manual(CODE, node, why, "split by a number of rows that the number of ranks divides", level=Safety.REVIEW)
 
 
@@ -157,14 +157,16 @@ def _share_where_received(maker: _Maker, placed: set[ast.AST]) -> Iterator[Chang
     for batches in maker.trained:
         call = next((c for c in reversed(batches.stack) if not any(c in o.stack for o in maker.others)), None)
         if call is None or not context.facts.is_edited(call):
-            yield maker.refuse("this makes the batches of the training and of an evaluation")
+            yield maker.refuse("this makes the batches of both the training and an evaluation: the evaluation would be cut, too")
             return
         if call in placed:
             continue
         size = _size_at(context, call, maker.source.size)
         edit = _received(context, call, size, maker.source.kind) if size or maker.source.kind == "columns" else None
         if edit is None:
-            yield maker.refuse("how training receives these batches was not seen", at=call)
+            yield maker.refuse(
+                "the analysis could not tell how these batches reach the training: every rank may train on the same samples", at=call
+            )
             return
         placed.add(call)
         yield maker.change(call, edit, "columns_of_rank" if maker.source.kind == "columns" else "rows_of_rank")
@@ -275,5 +277,5 @@ def _state_sizes(context: Context, trained: list[New]) -> Iterator[Change]:
         for part in manual_batches.size_arguments(node):
             edits, needs = context.divided(part)
             if edits and run.value(part).objs & sources and not run.value(part).of_kind("world"):
-                why = "this is made for as many sequences as the rank has"
+                why = "this is made for the number of sequences that one rank has"
                 yield Change(CODE, why, context.tree.shown, part, tuple(edits), needs=needs)

@@ -155,10 +155,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Put what prepares files under its guard."""
     shown, names, done = context.tree.shown, context.names, preparation(context)
     for statement in done.once_per_node:
-        why = "one rank of each node prepares the files, the others then find them"
+        why = "one rank of each node prepares the files while the others wait, and then find them"
         yield Change(CODE, why, shown, statement, (Under(statement, f"with {names['first_on_node']}()"),), needs=("first_on_node",))
     for statement in done.alone:
-        why = "one rank of each node prepares the files, the others wait for it"
+        why = "one rank of each node prepares the files while the others wait; otherwise all would write the same files"
         guard = Under(statement, f"if {names['local_rank']} == 0")
         yield Change(CODE, why, shown, statement, (guard, InsertAfter(statement, f"{names['dist']}.barrier()")))
     for node in dict.fromkeys(call.node for call in done.fetched):
@@ -251,7 +251,7 @@ def _command_texts(call: Call) -> Iterator[str]:
 
 
 def _acting(context: Context, call: Call) -> ast.stmt | None:
-    """The statement that does nothing but fetch or unpack, where all ranks come by."""
+    """The statement that does nothing but fetch or unpack, on a line that all ranks run."""
     tree = context.tree
     statement = tree.statement(call.node)
     if not isinstance(statement, ast.Expr) or call.func.paths() & _CHECKING:

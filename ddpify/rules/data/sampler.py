@@ -31,7 +31,7 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     """Give each rank its share of what the sampler draws."""
     context, value = site.context, site.context.facts.after.value(expression)
     if site.spread:
-        return site.refuse("the loader's arguments cannot be seen")
+        return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
     if problem := differing_draws(site, value):
         return site.refuse(problem, _FIX, expression)
     if (finding := site.unbatched()) is not None:
@@ -48,19 +48,19 @@ def differing_draws(site: LoaderCall, value: Value) -> str:
     """Why ranks would not draw alike from a sampler, or could not take their shares of it; empty where they can."""
     context, samplers = site.context, value.instances()
     if context.differs(value):
-        return "this sampler is made from what each rank computes by itself"
+        return "this sampler is made from values that differ between ranks: samples would be missed and repeated"
     if not _is_seen(value):
-        return "the training loader draws by a sampler that cannot be seen"
+        return "the sampler of the training loader could not be found: every rank may train on the same samples"
     if any(_learns(context, o) for o in samplers):
-        return "this sampler learns from what each rank computes by itself, and ranks would draw by different ones"
+        return "this sampler draws by values of each rank's own samples: the ranks' orders would differ, and samples be missed"
     if any(o.cls is not None or o.path == "generator" for o in samplers) and _compares_samples(site):
-        return "this sampler may compose batches, and the loss was not seen to be an average over samples, so that a share would do"
+        return "this sampler may put certain samples together in a batch, which the loss may need: the ranks would separate them"
     drawn = draws.of(context, samplers)
     roots = sorted(drawn.generators & _ROOTS.keys())
     if drawn.unshared:
-        return "this sampler draws what no seed makes the same on all ranks"
+        return "this sampler cannot be seeded: the ranks would draw different orders, so that samples are missed and repeated"
     if roots and any(endless(context, o) for o in samplers):
-        return "this sampler never ends, and draws by generators that training draws from, too"
+        return "this sampler never ends and shares its random generator with the training: the ranks' orders would drift apart"
     unnamed = [root for root in roots if draws.generator_name(context, root) is None]
     return f"this sampler draws from `{unnamed[0]}`, which has no name in this file" if unnamed else ""
 

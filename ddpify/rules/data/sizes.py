@@ -86,7 +86,9 @@ def divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Find
     while isinstance(node, ast.Call) and context.facts.after.value(node.func).paths() & {"float", "int"} and node.args:
         node = node.args[0]
     if not context.facts.is_edited(node):
-        yield context.manual(CODE, node, f"{why}, and every rank now has its share of it", f"{ast.unparse(node)} // dist.get_world_size()")
+        yield context.manual(
+            CODE, node, f"{why}, and every rank has only its part of a batch", f"{ast.unparse(node)} // dist.get_world_size()"
+        )
         return
     edits, needs = context.divided(node)
     if edits:
@@ -100,7 +102,7 @@ def divide_inside(context: Context, node: ast.expr, sizes: Sizes, why: str, othe
         yield from divide(context, name, why)
     if not names:
         fix = f"use {context.names['per_rank']}(...) where the batch size is read"
-        yield context.manual(CODE, node, f"{otherwise}, of which every rank now has its share", fix)
+        yield context.manual(CODE, node, f"{otherwise}, and every rank has only its part of a batch", fix)
 
 
 def names_reading(context: Context, node: ast.expr, sizes: Sizes) -> list[ast.expr]:

@@ -13,7 +13,7 @@ from ddpify.rules.data.loader_call import LoaderCall
 
 ITERABLE = "torch.utils.data.IterableDataset"
 _FIX = "in its __iter__, yield every (rank * workers + worker)-th item only"
-_WHY = "each rank takes every N-th sample of the stream; the last samples are repeated, so that all ranks have equally many"
+_WHY = "each rank takes every N-th sample of the stream, for N ranks; the last samples are repeated so that all ranks have equally many"
 
 
 def shard(site: LoaderCall, dataset: ast.expr) -> Change | Finding:
@@ -42,12 +42,12 @@ def _differing_streams(site: LoaderCall, dataset: ast.expr) -> str:
     interpreter = context.facts.after.interpreter
     seen = all(interpreter.is_a(o, ITERABLE) and _defines(context, o, "__iter__") for o in value.instances())
     if not value.objs or len(value.instances()) != len(value.objs) or not seen or site.only or site.spread:
-        return "an iterable data set has no sampler: each rank would read all of it"
+        return "an iterable data set has no sampler: every rank would train on all of it"
     drawn = draws.of(context, value.instances())
     if context.differs(value) or value.of_kind("random"):
-        return "this iterable data set is made from what each rank draws or computes by itself"
+        return "this iterable data set is made from values that differ between ranks: samples would be missed and repeated"
     if drawn.generators or drawn.unshared:
-        return "this iterable data set draws at random, so that ranks do not read the same stream and could not share it"
+        return "this iterable data set draws at random: each rank would read another stream, so that samples would be missed and repeated"
     return ""
 
 
@@ -56,15 +56,17 @@ def _other_readers(site: LoaderCall, dataset: ast.expr) -> str:
     context, run, loaders = site.context, site.context.facts.after, site.loaders
     streams, workers = run.value(dataset).instances(), site.argument("num_workers")
     if workers is not None and not site.is_(workers, 0) and not draws.of(context, streams).workers:
-        return "every worker of this loader reads all of the iterable data set, and so would every rank"
+        return "every worker of this loader reads all of the data set, and so would every rank: samples would be repeated"
     if any(k.arg == "worker_init_fn" and draws.of(context, run.value(k.value).objs).workers for k in site.node.keywords):
-        return "the workers of this loader find the iterable data set by themselves, which is inside another one then"
+        return "the workers of this loader look up the data set, and would find the one that wraps it for the ranks instead"
     attributes = (n for tree in context.facts.trees.values() for n in tree.of(ast.Attribute) if n.attr == "dataset")
     if any(run.value(n.value).instances() & loaders for n in attributes):
-        return "this iterable data set is read off its loader, which holds a share of it"
+        return "this iterable data set is read from its loader, which holds only a part of it on each rank"
     counted = any(call.args and call.args[0].instances() & loaders for call in run.calls_of("len"))
     if counted and not all(_defines(context, o, "__len__") for o in streams):
-        return "the number of batches of this iterable data set cannot be told"
+        return (
+            "the number of batches of this iterable data set is not known: ranks with fewer batches would leave the others waiting forever"
+        )
     return ""
 
 

@@ -132,13 +132,13 @@ def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change
     tree, paths = context.tree, context.facts.after.value(node.func).paths()
     if paths & _FOLDERS and _momentary(context, node):
         statement = tree.statement(node)
-        why = "this folder's name is rank 0's own, and so is the folder"
+        why = "only rank 0 creates this folder, since only rank 0 has its name"
         yield Change(CODE, why, tree.shown, statement, (Under(statement, f"if {context.names['rank']} == 0"),))
         return
     plain = "os.mkdir" in paths  # which has no exist_ok
     if guards.guarded(node) or _tried(context, node) or (not plain and _may_be_there(context, node)):
         return
-    why, there = "whichever rank comes first makes the folder", SetArgument(node, "exist_ok", "True", position=2)
+    why, there = "several ranks may create this folder at once: it may exist already", SetArgument(node, "exist_ok", "True", position=2)
     if plain:
         yield Change(CODE, why, tree.shown, node, (Replace(node.func, "os.makedirs"), there), ("import os",))
     else:
@@ -148,7 +148,11 @@ def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change
 def _load(context: Context, node: ast.Call) -> Change:
     """A checkpoint is loaded to this rank's device, the state of a random generator to the CPU."""
     name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
-    why = "a random state lies on the CPU" if name == '"cpu"' else "each rank loads to its own device"
+    why = (
+        "a random state must be on the CPU"
+        if name == '"cpu"'
+        else "each rank loads the checkpoint to its own device; otherwise all would load it to the GPU that saved it"
+    )
     without = "every rank loads to the device that it was saved from"
     return Change(CODE, why, context.tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs, without=without)
 
@@ -222,4 +226,4 @@ def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     if path is None or covered or guards.silent(node) or any(to_nowhere(context.facts.after, n) for n in walked(path)):
         return
     edit = Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,))
-    yield Change(CODE, "other ranks write to nowhere", context.tree.shown, node, (edit,), ("import os",))
+    yield Change(CODE, "only rank 0 writes this file: the others write to os.devnull", context.tree.shown, node, (edit,), ("import os",))

@@ -109,7 +109,7 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
 )  # fmt: skip
-_WHY = "rank 0 speaks for all"
+_WHY = "only rank 0 prints or logs this; otherwise every rank would repeat it"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -189,7 +189,10 @@ def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], head
         asks = any(isinstance(e, InsertBefore) and context.names["sum_over_ranks"] in e.code for e in lifted)
         without = "every rank says this" if anywhere and not lifted else ""
         writes = any(guards.effects.at.get(n) == "file" for n in calls_in(statement))
-        why, needs = "rank 0 alone writes" if writes else _WHY, ("sum_over_ranks",) if asks else ()
+        why, needs = (
+            "only rank 0 writes this; otherwise the ranks would overwrite one another" if writes else _WHY,
+            ("sum_over_ranks",) if asks else (),
+        )
         yield Change(CODE, why, context.tree.shown, statement, edits, needs=needs, without=without)
 
 
@@ -207,7 +210,7 @@ def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iter
         if only_draws(call):
             continue
         why = f"every rank {'says this' if kind == 'print' else 'does this'} ({ast.unparse(call.node.func)})"
-        fix = f"take what all ranks need out of it, and guard the rest with `if {context.names['rank']} == 0:`"
+        fix = f"move what all ranks need out of it, and guard the rest with `if {context.names['rank']} == 0:`"
         yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
 
 

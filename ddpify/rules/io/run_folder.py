@@ -24,7 +24,7 @@ def findings(context: Context, code: str) -> Iterator[Finding]:
                 if not isinstance(call, ast.Call) or "hydra.main" not in context.facts.after.value(call.func).paths() or _named(context):
                     continue
                 if _moves(call):
-                    why = "each rank works in a folder that hydra names by that rank's clock: what one saves, another may not find"
+                    why = "hydra names each rank's folder by that rank's clock: what one rank saves, another may not find"
                     level = Safety.REVIEW
                 else:
                     why, level = "hydra writes its log and its copy of the settings once for each rank", Safety.NOTE

@@ -1,4 +1,4 @@
-"""One name on all ranks for a folder or file that every rank uses.
+"""Use one name on all ranks for a folder or file that every rank uses.
 
 What it does: a name made from the time, by chance or from what lies on the disk becomes rank 0's where other ranks read the file, list the
     folder or make it too; a number found by trying which folder is free becomes rank 0's after the loop.
@@ -71,7 +71,7 @@ EXAMPLES: tuple[Example, ...] = (
 Read = ast.Name | ast.Attribute
 Follows = Callable[[Read, ast.Assign], bool]
 _MOMENTARY = ("time", "random", "listing")
-_WHY = "rank 0's name, for all ranks use what it names"
+_WHY = "all ranks use the name that rank 0 makes: from a clock or at random, each rank would make another"
 
 
 @dataclass
@@ -195,7 +195,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         lines = "\n".join(f"{name} = {helper}({name})" for name in bound)
         yield Change(CODE, _WHY, tree.shown, loop, (InsertAfter(loop, lines),), needs=("same_on_all_ranks",))
     for path in dict.fromkeys(names.unknown):
-        why = "this name comes from the time, from chance or from a listing, so that every rank has its own"
+        why = "this name comes from the clock, a random number or a folder listing: every rank would use another name"
         yield context.manual(CODE, path, why, f"make it in a statement of its own: name = {helper}(...)")
     yield from run_folder.findings(context, CODE)
 

@@ -39,11 +39,16 @@ def averaged(context: Context, lifted: Iterable[Change]) -> Iterator[Change | Fi
     done = {e.node for change in lifted for e in change.edits if isinstance(e, Replace)}
     for node, template in means.items():
         if node not in done:
-            why = "a file keeps this: it is the number of the whole batch"
+            why = "a file keeps this: it is averaged over the ranks, so that it is the value of the global batch"
             edits = (Replace(node, template, (node,)),)
             yield Change("DDP404", why, context.tree.shown, node, edits, needs=("sum_over_ranks",))
     for node in others:
-        yield context.manual("DDP404", node, "a file keeps this rank's own number", "sum or average it over the ranks first")
+        yield context.manual(
+            "DDP404",
+            node,
+            "the file would hold a value of rank 0's part of the batch, not of the global batch",
+            "sum or average it over the ranks first",
+        )
 
 
 def _stored_by(context: Context, call: Call) -> Iterator[ast.expr]:

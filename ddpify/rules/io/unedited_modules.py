@@ -31,11 +31,11 @@ def silenced(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     where = next((s for s in context.tree.root.body if isinstance(s, (ast.Import, ast.ImportFrom))), context.tree.root.body[0])
     shown = context.tree.shown
     if guards.quiet and not _closes_stdout(context):
-        why = "modules that are not edited print, too: only rank 0's standard output is shown"
+        why = "modules that are not edited print on every rank: the standard output of all but rank 0 is switched off"
         yield Change(CODE, why, shown, where, (), needs=("quiet",))
     logging = guards.quiet_logging and any(is_logged(c) for c in context.facts.after.trace.calls)
     if logging and not _disabled(context):
-        why = "modules that are not edited log, too: only rank 0's loggers speak"
+        why = "modules that are not edited log on every rank: the loggers of all but rank 0 are switched off"
         yield Change(CODE, why, shown, where, (), needs=("quiet_logging",))
     modules = {c.file: c.node for c in unguarded_output(context, guards) if any(p.startswith("loguru.") for p in c.func.paths())}
     for node in modules.values():
@@ -118,7 +118,7 @@ def _first(context: Context, caller: ast.stmt) -> list[Change]:
     """One rank of each node goes first, where a file is only made if it is not there yet."""
     if one_rank_ahead(context.facts.after, context.tree, caller):
         return []
-    why = "one rank of each node prepares the files, the others then find them"
+    why = "one rank of each node prepares the files while the others wait, and then find them"
     edit = Under(caller, f"with {context.names['first_on_node']}()")
     return [Change(CODE, why, context.tree.shown, caller, (edit,), needs=("first_on_node",))]
 
@@ -159,7 +159,7 @@ def _nowhere(context: Context, path: ast.expr) -> list[Change]:
     if any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):
         return []
     edit = Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,))
-    return [Change(CODE, "other ranks log to nowhere", context.tree.shown, path, (edit,), ("import os",))]
+    return [Change(CODE, "only rank 0 writes this log: the others write to os.devnull", context.tree.shown, path, (edit,), ("import os",))]
 
 
 def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str] | None:
@@ -184,4 +184,4 @@ def _set_up(context: Context, guards: Guards, call: Call) -> tuple[ast.Call, str
 def _unconfigured_logger(context: Context, caller: ast.Call, name: str) -> Change:
     """Other ranks get the logger as it is without that set-up."""
     edit = Replace(caller, f"{{0}} if {context.names['rank']} == 0 else logging.getLogger({name})", (caller,))
-    return Change(CODE, "rank 0 alone sets up the log", context.tree.shown, caller, (edit,), ("import logging",))
+    return Change(CODE, "only rank 0 sets up this log", context.tree.shown, caller, (edit,), ("import logging",))

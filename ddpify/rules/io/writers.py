@@ -1,4 +1,4 @@
-"""Rank 0 alone holds the writer.
+"""Log metrics from rank 0 only.
 
 What it does: an object that writes events or talks to a board (a SummaryWriter, Visdom) is made on rank 0 and is None elsewhere, where
     every use of it, wherever it is passed, is guarded. A run of wandb, neptune or comet whose settings all ranks read is opened on all,
@@ -104,7 +104,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for call in context.facts.after.trace.calls:
         steered = call.func.paths() & set(_STEERED)
         if steered and guards.effects.switched and context.facts.is_edited(call.node):
-            yield context.manual(CODE, call.node, f"other ranks' runs are switched off, and get nothing from `{min(steered)}`", _SHARE)
+            yield context.manual(
+                CODE, call.node, f"the runs of other ranks are switched off, and return nothing from `{min(steered)}`", _SHARE
+            )
 
 
 def _read_without_run(context: Context, guards: Guards) -> Iterator[Finding]:
@@ -115,7 +117,9 @@ def _read_without_run(context: Context, guards: Guards) -> Iterator[Finding]:
             roots = {p.partition(".")[0] for p in context.facts.after.value(node).paths() if p.endswith((".config", ".run", ".summary"))}
             if any(f"{root}." not in guards.effects.switched for root in roots & opened):
                 fix = "give the run's settings one by one, so that it can be switched off on other ranks"
-                yield context.manual(CODE, node, f"every rank reads `{ast.unparse(node)}`, and rank 0 alone has a run", fix)
+                yield context.manual(
+                    CODE, node, f"every rank reads `{ast.unparse(node)}`, and only rank 0 has a run: the others would fail", fix
+                )
                 return
 
 
@@ -145,7 +149,7 @@ def alone(context: Context, guards: Guards) -> frozenset[ast.AST]:
 
 
 _FOLDER, _ASKS_FOLDER = frozenset(("log_dir", "logdir")), frozenset(("get_logdir",))
-_SHARE = "ask on rank 0, and pass the answer on with dist.broadcast_object_list"
+_SHARE = "read it on rank 0, and send it to the others with dist.broadcast_object_list"
 
 
 def _switch(context: Context, node: ast.Call, path: str) -> Iterator[Change]:
@@ -160,7 +164,7 @@ def _switch(context: Context, node: ast.Call, path: str) -> Iterator[Change]:
     else:
         template = f"{'None' if given is None else '{0}'} if {rank} == 0 else {off}"
     edit = SetArgument(node, name, template, () if given is None else (given,))
-    yield Change(CODE, "rank 0's run alone is recorded", context.tree.shown, node, (edit,))
+    yield Change(CODE, "only rank 0's run is recorded; otherwise every rank would start a run", context.tree.shown, node, (edit,))
 
 
 def _created_on_rank_zero(context: Context, guards: Guards, node: ast.expr, objs: set[New]) -> Iterator[Change | Finding]:
@@ -173,16 +177,18 @@ def _created_on_rank_zero(context: Context, guards: Guards, node: ast.expr, objs
     use = _needs(context, guards, objs, wins)
     if use is not None:
         if not objs <= guards.effects.boards:  # what these write is reported where they do
-            yield context.manual(CODE, use, _needed(context, use), f"make it on rank 0 alone, and guard this with `if {rank} == 0:`")
+            yield context.manual(CODE, use, _needed(context, use), f"make it on rank 0 only, and guard this with `if {rank} == 0:`")
         return
     yield _on_rank_zero(context, node)
     for win in wins:
         if isinstance(win, ast.Assign):
             edit = Replace(win.value, f"{{0}} if {rank} == 0 else None", (win.value,))
-            yield Change(CODE, "rank 0 alone writes", tree.shown, win, (edit,))
+            yield Change(CODE, "only rank 0 writes this; otherwise the ranks would overwrite one another", tree.shown, win, (edit,))
         else:
             edit = Replace(win, f"{context.names['same_on_all_ranks']}({{0}} if {rank} == 0 else None)", (win,))
-            yield Change(CODE, "rank 0 alone has it, and tells the others", tree.shown, win, (edit,), needs=("same_on_all_ranks",))
+            yield Change(
+                CODE, "only rank 0 has this, and broadcasts it to the other ranks", tree.shown, win, (edit,), needs=("same_on_all_ranks",)
+            )
 
 
 def _needs(context: Context, guards: Guards, objs: set[New], wins: list[ast.Assign | ast.expr]) -> ast.expr | None:
@@ -211,7 +217,9 @@ def _on_rank_zero(context: Context, node: ast.expr) -> Change:
         imports = ("from contextlib import nullcontext",)
     else:
         edit = Replace(node, f"{{0}} if {rank} == 0 else None", (node,))
-    return Change(CODE, "rank 0 alone writes", context.tree.shown, node, (edit,), imports)
+    return Change(
+        CODE, "only rank 0 writes this; otherwise the ranks would overwrite one another", context.tree.shown, node, (edit,), imports
+    )
 
 
 def _needed(context: Context, use: ast.expr) -> str:

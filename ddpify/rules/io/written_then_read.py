@@ -182,7 +182,7 @@ def _prepared(context: Context, files: _Files) -> Iterator[Change]:
         if where is None or where in placed or _barrier_beside(context, where, 1) or not context.training.isdisjoint(walked(where)):
             continue
         placed.add(where)
-        why = "rank 0 may still be writing what loaders read for each sample"
+        why = "all ranks wait until rank 0 has written what the loaders read for each sample"
         yield Change(CODE, why, context.tree.shown, where, (InsertAfter(where, f"{context.names['dist']}.barrier()"),))
 
 
@@ -205,7 +205,7 @@ def _existence_checks(context: Context, files: _Files, touch: Touch) -> Iterator
         return
     if _by_all(context, touch) and same_on_all_ranks(context, touch.call.tests):
         edit = InsertAfter(statement, f"{context.names['dist']}.barrier()")
-        yield Change(CODE, "all ranks look before rank 0 writes the file", tree.shown, statement, (edit,))
+        yield Change(CODE, "all ranks look for the file before rank 0 writes it", tree.shown, statement, (edit,))
 
 
 def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch]) -> Change | Finding:
@@ -213,14 +213,14 @@ def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch
     if not same_on_all_ranks(context, touch.call.tests) or _lazily(context, where, touch) or in_turns(context, where) != [where]:
         return _unclear(context, touch)
     emptied = all(t.kind == "remove" for t in before)
-    why = "rank 0 may still be emptying the folder" if emptied else "rank 0 may still be writing what all ranks read here"
+    why = "all ranks wait until rank 0 has emptied the folder" if emptied else "all ranks wait until rank 0 has written what they read here"
     return Change(CODE, why, context.tree.shown, where, (InsertBefore(where, f"{context.names['dist']}.barrier()"),))
 
 
 def _unclear(context: Context, touch: Touch) -> Finding:
     """What is said where no place was found that all ranks come by."""
-    fix = f"{context.names['dist']}.barrier() before it, where all ranks come by"
-    return context.manual(CODE, touch.call.node, "rank 0 may still be writing what is read here", fix)
+    fix = f"{context.names['dist']}.barrier() before it, on a line that all ranks run"
+    return context.manual(CODE, touch.call.node, "a rank may read this before rank 0 has written it", fix)
 
 
 def same_on_all_ranks(context: Context, tests: tuple[tuple[ast.expr, Value], ...]) -> bool:

@@ -28,7 +28,7 @@ def share_parts(context: Context, node: ast.Call, loss: Value, obligations: tupl
             continue  # as many rows as a batch has: of several batches put together, as many parts on every rank
         single = any(isinstance(s, ast.Constant) and s.value == 1 for s in sizes)
         if not sizes or single or any(context.facts.after.value(s).scale is not None for s in sizes):
-            why = "a batch is cut into so many parts, which weigh alike: a rank's share of it may give fewer parts, or a shorter last one"
+            why = "these parts of a batch weigh the same: a rank may get fewer or shorter ones, and gradients differ from the original's"
             fix = "weigh each part by its rows: loss * part.size(0) / batch.size(0)"
             yield context.manual(CODE, cut, why, fix, obligations, Safety.REVIEW)
             return
@@ -40,7 +40,7 @@ def share_parts(context: Context, node: ast.Call, loss: Value, obligations: tupl
             if not context.facts.after.value(size).of_kind("world") and not context.sizes_a_batch(size):
                 more, needs = context.divided(size)
                 edits += more
-    why = "each rank has its share of each part of a batch"
+    why = "each rank has its own rows of each part of a batch"
     if not edits:
         yield Proof(obligations[0], why)
         return

@@ -1,8 +1,8 @@
-"""What one step keeps for the next is computed from the batches of all ranks.
+"""Compute what one step keeps for later ones from the batches of all ranks.
 
 What it does: a loop-carried variable that the loss of later steps reads (losses or features by sample, a running mean) is written with
     the values of all ranks' batches.
-Why: each rank would remember its own share only, and its loss would differ from the others'.
+Why: each rank would keep values of its own batches only, and compute another loss than the others.
 Safety: safe where rows are stored by sample, and where averages, totals and counts are carried on; MANUAL for the rest.
 References: https://docs.pytorch.org/docs/stable/distributed.html#collective-functions
 """
@@ -67,7 +67,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_WHY = "the loss of later steps reads this: it is made from the batches of all ranks"
+_WHY = "the loss of later steps reads this: it is computed from the batches of all ranks, so that it stays equal on all"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -134,8 +134,8 @@ def _over_ranks(context: Context, node: ast.Assign | ast.AugAssign, written: ast
         elif parts := sharded_parts(context, node.value, written):
             edits, needs = reduce_edits(context, parts)
     if not edits:
-        why = f"`{ast.unparse(written)}` keeps what this rank computed from its own batches, and the loss of later steps reads it"
-        return context.manual(CODE, node, why, "store the rows of all ranks: gather them with dist.all_gather first, and so their indices")
+        why = f"`{ast.unparse(written)}` keeps values of this rank's batches only, which the loss of later steps reads"
+        return context.manual(CODE, node, why, "store the rows of all ranks: gather them and their indices with dist.all_gather first")
     return Change(CODE, _WHY, tree.shown, node, tuple(edits), needs=tuple(sorted(needs)), replicates=((node, written),))
 
 

@@ -116,7 +116,7 @@ def _files_by_condition(context: Context) -> Iterator[Finding]:
             n in writing for s in d.node.body for n in ast.walk(s)
         ):
             seen.add(d.node)
-            why = "what is written here is decided by rank 0's own batches, not by all of them"
+            why = "what is written here is decided by rank 0's part of the data, not by all of it"
             yield context.manual(CODE, d.node, why, "sum or average the numbers over the ranks before they are compared")
 
 
@@ -158,7 +158,7 @@ def _bounds(context: Context) -> Iterator[Change | Finding]:
             counts = isinstance(bound, ast.Call) and run.value(bound.func).paths() <= {"range", "tqdm.trange"}
             own = [a for a in bound.args if unknown.names(context, run.value(a))] if counts and isinstance(bound, ast.Call) else []
             if not own or not context.facts.is_edited(loop.node):
-                why = f"how often this loop runs depends on {unknown.listed(names)}, which may tell each rank something else"
+                why = f"this loop's length depends on {unknown.listed(names)}, which may differ between ranks: they would hang"
                 yield context.manual(CODE, loop.node, why, unknown.say(names))
                 continue
             edits = tuple(Replace(a, f"{context.names['same_on_all_ranks']}({{0}})", (a,)) for a in own)
@@ -176,20 +176,31 @@ def _same_branch(context: Context, node: ast.If | ast.While, test: Value) -> Cha
     """What makes all ranks take the same branch: rank 0's answer, that of any rank, or a reduced number."""
     local = context.differs(test)
     if not context.facts.is_edited(node):
-        what = "the clock or a rank's own numbers" if local else "the evaluation's numbers"
-        why = f"this condition depends on {what}, and what follows must happen on all ranks or on none"
+        what = "the clock or values that differ between ranks" if local else "the evaluation's numbers"
+        why = f"this condition depends on {what}: if it is true on some ranks only, they wait for the others forever"
         fix = "agree on it first: flag = torch.tensor(float(condition), device=device); dist.all_reduce(flag, op=dist.ReduceOp.MAX)"
         return context.manual(CODE, node, why, fix)
     if functions := unknown.names(context, test):
         return _agreed(context, node, unknown.followed(functions), level=Safety.NOTE)
     if not local or not (context.from_sharded_data(test) or test.of_kind("decided")):
-        return _agreed(context, node, f"all ranks follow rank 0's {'clock' if local else 'decision'}")
+        return _agreed(
+            context,
+            node,
+            f"all ranks follow rank 0's {'clock' if local else 'decision'}; otherwise they would wait for one another forever",
+        )
     if _broken(node.test):
-        return _agreed(context, node, "what fails on one rank is skipped or ended on all", "on_any_rank")
+        return _agreed(
+            context,
+            node,
+            "what fails on one rank is skipped or ended on all; otherwise the others would wait for it forever",
+            "on_any_rank",
+        )
     if parts := sharded_parts(context, node.test):
         edits = [over_ranks(context, part) for part in parts]
-        return _agreed(context, node, "all ranks decide by the numbers of all ranks", "sum_over_ranks", edits)
-    why = "all ranks follow rank 0's own batch here, where the original decided by all samples"
+        return _agreed(
+            context, node, "the numbers are combined over all ranks first, so that all ranks decide alike", "sum_over_ranks", edits
+        )
+    why = "all ranks decide by rank 0's part of the batch, where the original decided by the full batch"
     return _agreed(context, node, why, level=Safety.REVIEW)
 
 
@@ -237,10 +248,10 @@ def _handlers(context: Context) -> Iterator[Change | Finding]:
                 continue
             caught = ast.unparse(handler.type) if handler.type is not None else "everything"
             if tree not in context.tree.trees:
-                why = f"an error caught here ({caught}) would stop one rank's step and hang the others"
+                why = f"an error caught here ({caught}) would end the step of one rank and leave the others waiting forever"
                 yield context.manual(CODE, handler, why, "raise, or agree on a flag with all_reduce before going on")
                 continue
-            why = f"a rank that goes on alone after an error ({caught}) would leave the others waiting: with several ranks it is raised"
+            why = f"a rank that goes on after an error ({caught}) would leave the others waiting: with several ranks it is raised"
             edit = InsertBefore(handler.body[0], f"if {context.names['world_size']} > 1:\n    raise")
             yield Change(CODE, why, tree.shown, handler, (edit,), level=Safety.NOTE)
 

@@ -96,7 +96,7 @@ def _initial_rate(context: Context, optimizer: New, node: ast.Call) -> Iterator[
         return
     default = _DEFAULTS.get(optimizer.path.rpartition(".")[2])
     if default is None or not context.facts.is_edited(node) or any(k.arg is None for k in node.keywords):
-        yield context.manual(CODE, node, "the learning rate of this optimizer was not seen", f"lr=... * {_factor(context)}")
+        yield context.manual(CODE, node, "the learning rate of this optimizer could not be found", f"lr=... * {_factor(context)}")
     else:
         yield _change(context, node, SetArgument(node, "lr", f"{default} * {_factor(context)}"))
 
@@ -113,7 +113,7 @@ def _scaled(context: Context, rate: ast.expr) -> Iterator[Change | Finding]:
 
 def _change(context: Context, node: ast.AST, edit: Edit) -> Change:
     how = "" if context.options.scale_lr == "linear" else "the root of "
-    why = f"every rank has a batch of its own: the learning rate is multiplied by {how}their number"
+    why = f"every rank loads a full batch: the learning rate is multiplied by {how}their number"
     return Change(CODE, why, context.tree.shown, node, (edit,), level=Safety.NOTE)
 
 

@@ -116,12 +116,11 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _REASONS = {
-    "weighted": "this loss is an average by weights or over valid entries, whose number differs between ranks",
-    "sample": "how this loss averages over the batch was not seen",
-    "other": "how this loss depends on the batch was not seen, or it couples the samples of a batch",
+    "weighted": "this loss is divided by a count or sum of weights that differs between ranks: gradients differ from the original's",
+    "sample": "it is not clear how this loss averages over the batch: if counts differ between ranks, gradients are wrong",
+    "other": "this loss may not be a mean over independent samples: then the ranks' average differs from the original's loss",
 }
-_FIX = "scale it so that the average over ranks is the loss of the whole batch: loss * world_size * local_count / all_reduced_count"
-_GATHER = "gather the rows there with gradient, torch.distributed.nn.functional.all_gather, or let each sample stand for itself"
+_GATHER = "gather the rows there, with torch.distributed.nn.functional.all_gather, which keeps gradients; or compute each sample by itself"
 _OF_ENTRIES = frozenset(("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"))
 _OF_SAMPLES = frozenset(("CTCLoss", "ctc_loss"))  # given the length of each sample
 _FLATTENING = frozenset(("view", "reshape", "flatten", "transpose", "permute"))
@@ -192,8 +191,8 @@ def _each_once(context: Context) -> Iterator[Change | Finding | Proof]:
         elif corrected.issuperset(item.redistributes):
             yield from (Proof(of, item.why) for of in item.discharges)
         else:
-            why = "this loss shares an operand with another loss, and each would be corrected there in its own way"
-            yield context.manual(CODE, item.node, why, _FIX, item.discharges, Safety.REVIEW)
+            why = "this loss shares an operand with another loss, and the two need different corrections of it"
+            yield context.manual(CODE, item.node, why, _weighed(context, item.node), item.discharges, Safety.REVIEW)
 
 
 def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -212,7 +211,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
             yield Proof(obligations[0], "a total over this rank's share of the batch")
         elif loss.scale == "sum" and context.facts.is_edited(node) and isinstance(node.func, ast.Attribute) and not node.args:
-            why = "gradients are averaged over ranks, and this loss is a total"
+            why = "this loss is a sum, and DDP averages gradients over ranks: it is multiplied by the number of ranks"
             edit = Replace(node.func.value, f"({{0}} * {context.names['world_size']})", (node.func.value,))
             yield Change(CODE, why, context.tree.shown, node, (edit,), discharges=obligations)
         else:
@@ -222,11 +221,11 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
 def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
     """An average over a batch, which is right where all ranks average over equally many numbers."""
     if loss.of_kind("thinned"):
-        why = "the collate function may leave samples out: ranks then have other numbers of rows, and this average is over them"
-        yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
+        why = "the collate function may drop samples: ranks average over different numbers of rows, and gradients are wrong"
+        yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
     elif not loss.of_kind("world") and _averages_over_padding(context, loss, node):
-        why = "batches are padded, to another length on every rank, and this average is over all entries"
-        yield context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
+        why = "each rank pads its batches to another length, and this mean counts the padding: gradients differ from the original's"
+        yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
     elif loss.of_kind("part"):
         yield from batch_parts.share_parts(context, node, loss, obligations)
     else:
@@ -240,7 +239,7 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
     if (averages := divisors.find_averages(context, node, loss)) is not None:
         return Change(
             CODE,
-            "ranks divide by what each counts in its own share: a total over all counts is divided by, and times their number",
+            "each rank would divide by a count of its own samples: all divide by the count of all ranks, times the number of ranks",
             context.tree.shown,
             averages.nodes[0],
             averages.edits,
@@ -251,7 +250,7 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
     if (all_rows := coupled_losses.whole_batch_loss(context, node, loss)) is not None:
         return Change(
             CODE,
-            "this loss is no average over single samples: every rank computes that of the whole batch, from all ranks' rows",
+            "this loss is not a mean over independent samples: every rank gathers all ranks' rows and computes it for the global batch",
             context.tree.shown,
             all_rows.node,
             all_rows.edits,
@@ -261,10 +260,21 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             redistributes=all_rows.redistributes,
         )
     if _forward_couples_samples(context, loss):
-        why = "samples of a batch meet inside the model's own forward, where each rank has only its own rows"
+        why = "the model's forward combines samples of a batch, and each rank has only its part: outputs differ from the original's"
         return context.manual(CODE, node, why, _GATHER, obligations, Safety.REVIEW)
-    why = _REASONS.get(loss.scale or "", "how this loss depends on the batch was not seen")
-    return context.manual(CODE, node, why, _FIX, obligations, Safety.REVIEW)
+    why = _REASONS.get(loss.scale or "", _REASONS["other"])
+    return context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
+
+
+def _weighed(context: Context, node: ast.AST) -> str:
+    """What to write for a loss that is divided by a count which differs between ranks."""
+    called = node.func if isinstance(node, ast.Call) else None
+    loss = context.source(called.value) if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) else "loss"
+    return (
+        f"count = torch.tensor(float(n), device={loss}.device)  # n: by what this rank divides, such as its valid samples\n"
+        f"{context.names['dist']}.all_reduce(total := count.clone())\n"
+        f"({loss} * count * {context.names['dist']}.get_world_size() / total).backward()"
+    )
 
 
 def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
@@ -274,7 +284,7 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
     over += [context.facts.after.attribute(o, "iterable") for value in over for o in value.instances()]
     if any(p.startswith("torchtext.") for value in over for p in paths_of(value)):
         return (
-            "an iterator of torchtext makes these batches, the same on every rank",
+            "an iterator of torchtext makes these batches: every rank would train on the same samples",
             "leave its batch size, let random.seed(...) be alike on all ranks when it is made, and take this rank's samples of each batch: "
             "text = batch.text[:, rank::world_size] and label = batch.label[rank::world_size] (batch_first: batch.text[rank::world_size]); "
             "of a BPTTIterator the columns of text and target, with a hidden state of batch_size // world_size",
@@ -283,8 +293,8 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
     if (known := next((row for row in rows if row is not None), None)) is not None:
         return known
     return (
-        "this loss was not seen to come from a data loader: its inputs may be the same on every rank",
-        "give each rank its own rows of the inputs, as many on all ranks: x[rank::world_size]",
+        "this loss does not come from a data loader: every rank may train on the same inputs",
+        "give each rank different rows of the inputs, equally many: x[rank::world_size]",
     )
 
 
@@ -296,7 +306,7 @@ def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple
     helper = context.names["mean_over_ranks"]
     return Change(
         CODE,
-        "this loss is an average by weights or over valid targets, of which ranks have different amounts",
+        "this loss is divided by a count or a sum of weights that differs between ranks: it is divided by that of all ranks",
         context.tree.shown,
         next(iter(amounts)),
         tuple(Replace(node, f"{helper}({{0}}, {escaped(amount)})", (node,)) for node, amount in amounts.items()),

@@ -1,10 +1,10 @@
-"""Numbers that outlive the training loop are those of all ranks.
+"""Reduce what is read after a loop over the ranks, so that it is of the whole data set.
 
 What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over
     ranks right after the loop; so are meters with sum, count and avg. The size of the last batch is that of all ranks' parts of it.
-    What is shown inside the loop stays rank 0's own, said once.
+    What is printed inside the loop is of rank 0's part of the batch; one NOTE says so.
     Files that a loop writes of the batches of a training loader without training on them are a REVIEW: those of other ranks are missing.
-Why: each rank has seen its own share only; printed, compared or scheduled as they are, the numbers are one shard's.
+Why: each rank has seen only its part of the data; printed, compared or scheduled as they are, the numbers are of that part.
 Safety: safe where the way a number was built is known; MANUAL elsewhere.
 References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce
 """
@@ -109,11 +109,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _progress(context)
     within = [c for c in _output_calls(context) if any(loop.node in seen for loop in c.loops)]
     if within:
-        yield context.manual(CODE, within[0].node, "numbers shown inside the loop over batches are rank 0's own", level=Safety.NOTE)
+        yield context.manual(
+            CODE, within[0].node, "values printed inside the batch loop are those of rank 0's part of the batch", level=Safety.NOTE
+        )
     evaluating = seen - context.facts.training_loops
     part = next((c for c in within if effect(c) == "file" and any(loop.node in evaluating for loop in c.loops)), None)
     if part is not None:
-        why = "this loop goes over the training loader, of which rank 0 has a share: what it writes of the other ranks' batches is missing"
+        why = "this loop reads the training loader, of which rank 0 has only its part: the batches of the other ranks are never written"
         yield context.manual(CODE, part.node, why, "give this loop a loader of its own, without a DistributedSampler", level=Safety.REVIEW)
 
 
@@ -128,7 +130,7 @@ def _hidden(context: Context) -> Iterator[Finding]:
             nodes += [n for n in stores if n.id in statement.names and context.from_sharded_data(run.value(n))]
     for node in nodes:
         text = ast.unparse(node)
-        why = f"`{text}` holds what this rank computed from its own share of the data"
+        why = f"`{text}` is computed from this rank's part of the data only"
         yield context.manual(CODE, node, why, f"sum {text} over the ranks before it is read")
 
 
@@ -170,7 +172,7 @@ def _repeated_rows(context: Context, divisor: ast.expr) -> Change | None:
     """The change of a divisor that is the number of rows which batches are cut from."""
     if not _counts_rows(context, divisor):
         return None
-    why = "a batch that the ranks cannot share equally repeats its first rows: the total counts those, too"
+    why = "where the number of ranks does not divide a batch, its first rows are repeated, and the total counts those twice"
     edit = Replace(divisor, f"{context.names['with_repeated']}({{0}})", (divisor,))
     return Change(CODE, why, context.tree.shown, divisor, (edit,), needs=("with_repeated",))
 
@@ -181,9 +183,9 @@ def _repeated_samples(context: Context, divisor: ast.expr, loaders: set[New]) ->
     if not loader or all(_drops_the_rest(context, o) for o in loaders):
         return None
     if kinds == {"batch_sampler"}:
-        why = "batches that the ranks cannot divide repeat samples, and this total counts those, too"
+        why = "where the number of ranks does not divide a batch, samples are repeated, and this total counts those twice"
         return Change(CODE, why, context.tree.shown, divisor, (), level=Safety.REVIEW)
-    why = "the sampler repeats samples until all ranks have equally many: the total counts those, too"
+    why = "the sampler repeats samples until all ranks have equally many, so that the total counts some samples twice"
     where = f"{loader}.{(kinds.pop() if len(kinds) == 1 else 'sampler') or 'dataset'}"
     edit = Replace(divisor, f"(len({where}) * {context.names['world_size']})")
     if any(_draws_a_part(context, o) for o in loaders):
@@ -240,7 +242,7 @@ def _progress(context: Context) -> Iterator[Change]:
                 continue
             seen |= set(ast.walk(node))
             if run.value(node).scale == "count" and context.from_sharded_data(run.value(node)) and not run.value(node).of_kind("world"):
-                why = "a batch is spread over the ranks: together they have seen this many samples"
+                why = "the batch here is one rank's part: all ranks together have seen world_size times as many samples"
                 edit = Replace(node, f"{{0}} * {{1}} * {context.names['world_size']}", (node.left, node.right))
                 yield Change(CODE, why, tree.shown, node, (edit,))
 
@@ -256,7 +258,7 @@ def _sampled(context: Context) -> Iterator[Change]:
         factors = (up.left, up.right) if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult) else ()
         of_all = any(run.value(factor).of_kind("world") for factor in factors)
         if loaders and loaders <= set(context.facts.loaders) and not of_all and {epoch_of(context, o) for o in loaders} == {"sampler"}:
-            why = "a rank's sampler draws its share only: the ranks together draw this many"
+            why = "a rank's sampler draws only its part: all ranks together draw world_size times as many"
             yield Change(CODE, why, context.tree.shown, node, (Replace(node, f"({{0}} * {context.names['world_size']})", (node,)),))
 
 
@@ -305,15 +307,15 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
 def unreduced_numbers(context: Context) -> Iterator[Finding]:
     """What a converted script still shows, compares or schedules of one rank's own numbers after a training loop."""
     loops = set(_loops(context))
-    message, fix = "this is one rank's own number here", "sum or average it over the ranks first"
+    message, fix = "this value is computed from one rank's part of the data, not from all of it", "sum or average it over the ranks first"
     for call in _output_calls(context):
         scales = {v.scale for v in _inner(context, call) if context.from_sharded_data(v)}
         if any(loop.node in loops for loop in call.loops) or "torch.save" in call.func.paths() or scales == {"count"}:
             continue
         if scales <= {"sample", "count"}:
-            yield context.manual(CODE, call.node, "what is shown here are samples of rank 0's share", level=Safety.NOTE)
+            yield context.manual(CODE, call.node, "the samples shown here are from rank 0's part of the data", level=Safety.NOTE)
         elif of_one_batch(context, call.node):
-            yield context.manual(CODE, call.node, "what is shown here is of rank 0's last batch", level=Safety.NOTE)
+            yield context.manual(CODE, call.node, "the values shown here are those of rank 0's last batch", level=Safety.NOTE)
         else:
             yield context.manual(CODE, call.node, message, fix)
     for decision in context.facts.after.trace.decisions:
@@ -335,7 +337,9 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
             continue
         known = not reduction.note and not reduction.problem
         if evaluates and known and not (loader and sampler and (not reduction.edits or live.value.scale == "mean")):
-            reduction.problem = f"`{live.name}` is this rank's share in training, and all of the data in evaluation, of the same loop"
+            reduction.problem = (
+                f"`{live.name}` is of this rank's part of the data in training, and of all of it in evaluation, in the same loop"
+            )
             reduction.fix = f"sum {live.name} over the ranks where the loop trained, and only there"
         if reduction.note:
             yield context.manual(CODE, live.node, reduction.note, level=Safety.NOTE)
@@ -353,7 +357,7 @@ def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], lo
     imports = ("from torch.utils.data.distributed import DistributedSampler",) if sampler == "DistributedSampler" else ()
     needs = tuple(sorted({need for r in reductions for need in r.needs}))
     replicates = tuple(pair for r in reductions for pair in r.replicates)
-    why = "each rank has counted its own share; from here on the numbers are those of all"
+    why = "each rank counted only its part of the data: summed over ranks, the numbers are those of the whole data set"
     groups = [(Safety.SAFE, why, [r for r in reductions if not r.doubt])]
     groups += [(Safety.REVIEW, r.doubt, [r]) for r in reductions if r.doubt]
     for level, reason, group in groups:
@@ -368,4 +372,9 @@ def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], lo
 def _elsewhere(context: Context, loop: Batches) -> Iterator[Finding]:
     for live in live_out(context, loop):
         if context.from_sharded_data(live.value) or any(is_meter(context, o) for o in live.value.instances()):
-            yield context.manual(CODE, live.node, f"`{live.name}` is one rank's own number here", f"average {live.name} over the ranks")
+            yield context.manual(
+                CODE,
+                live.node,
+                f"`{live.name}` is computed from one rank's part of the data here, not from all of it",
+                f"average {live.name} over the ranks",
+            )

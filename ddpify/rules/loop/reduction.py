@@ -58,16 +58,16 @@ class Variable:
 def unknown(live: LiveOut) -> Reduction:
     """What is said where it is not known how a variable is reduced."""
     return Reduction(
-        problem=f"`{live.name}` holds what this rank computed from its own share of the data, and is read after the loop",
-        fix=f"gather it from all ranks first: dist.all_gather_object(parts, {live.name})",
+        problem=f"`{live.name}` is computed from this rank's part of the data only, and is read after the loop as if it were of all of it",
+        fix=f"combine the parts of all ranks first: parts = [None] * world_size; dist.all_gather_object(parts, {live.name})",
     )
 
 
 def carried_on(live: LiveOut) -> Reduction:
     """What is said where a variable does not start anew before the loop, and what is added to it is not known."""
     return Reduction(
-        problem=f"`{live.name}` is carried on from one pass over the data to the next, so it cannot be reduced after each",
-        fix=f"start {live.name} anew before the loop, or reduce a copy of it where it is read",
+        problem=f"`{live.name}` is not reset between passes over the data: summed over ranks after each, it would count passes twice",
+        fix=f"reset {live.name} before the loop, or reduce a copy of it where it is read",
     )
 
 

@@ -112,7 +112,7 @@ def _list(var: Variable) -> Reduction | None:
         reduction = _at_source(var)
         if element.scale in _REDUCED or not reduction.problem:
             return reduction
-        doubt = f"`{live.name}` collects numbers that are no plain averages over a batch: each rank's are those of its own share"
+        doubt = f"`{live.name}` collects values that are not plain means over a batch: each rank has those of its part of the data only"
     if any(o.path in DICTS for o in var.objs):
         return unknown(live)
     return _gathered(var, f"{live.whole_target()} = {{gather}}({live.shown})", doubt)
@@ -264,7 +264,7 @@ def _total(var: Variable, doubtful: bool) -> Reduction | None:
     if not is_fresh(context, var.loop, live) or (not var.sharded and _steers_total(var)):
         return _at_source(var)
     share = var.share("mean" if doubtful else live.value.scale)
-    doubt = f"`{live.name}` adds up numbers that are no plain averages over a batch: their mean over ranks may differ from the original's"
+    doubt = f"`{live.name}` adds up values that are not plain means over a batch: averaged over ranks, it may differ from the original's"
     return sums([f"{live.shown} = {context.names['sum_over_ranks']}({live.shown}){share}"], doubt if doubtful else "")
 
 
@@ -282,7 +282,7 @@ def _of_last_batch(var: Variable) -> Reduction | None:
         return None
     if not all(of_one_batch(context, use) for use in live.uses):
         return unknown(live)
-    return Reduction(note=f"`{live.name}` is of the last batch: what is shown of it is rank 0's own")
+    return Reduction(note=f"`{live.name}` is from the last batch: the value shown is that of rank 0's part")
 
 
 def _of_all_ranks(context: Context, size: ast.expr) -> Edit:

@@ -1,9 +1,9 @@
-"""Tell the sampler which epoch it is.
+"""Set the sampler's epoch before each pass over the training data.
 
 What it does: `loader.sampler.set_epoch(epoch)` before the loop over a training loader, or `loader.batch_sampler.set_epoch(epoch)` where
-    batches are drawn; where no epoch number is in reach, the sampler's own is moved on by one. A loader whose batches are drawn by hand
-    moves on before each `iter(loader)`, wherever that stands: in a prefetcher's class, too. A loader made in the head of a loop is given
-    a name first. One that is made anew for each epoch, where no number of the epoch is in reach, takes a number that rank 0 draws.
+    batches are drawn; where the script has no epoch number there, the sampler's own is incremented. A loader whose batches are drawn by
+    hand moves on before each `iter(loader)`, wherever that stands: in a prefetcher's class, too. A loader made in the head of a loop is
+    given a name first. One that is made anew for each epoch, where no number of the epoch is in reach, takes a number that rank 0 draws.
 Why: without it every epoch has the same order.
 Safety: safe; MANUAL where a loader that is made in the head of a loop is out of reach of the number of the epoch.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
@@ -28,7 +28,7 @@ from ddpify.rules.data.loader import epoch_of, refused, sampler_name, samplers
 
 CODE = "DDP401"
 TITLE = "set the sampler's epoch"
-_WHY = "a new order each epoch, the same on all ranks; a sampler that is not told the epoch repeats its order"
+_WHY = "the sampler shuffles by the epoch's number: without set_epoch, every epoch would have the same order"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "a loop over a loader that is evaluated",
@@ -239,7 +239,9 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
             yield feed.proof("set where it starts again")
         else:
             placed.add((place, text.code))
-            yield feed.change("a new order each time it starts again, the same on all ranks", place, text)
+            yield feed.change(
+                "the sampler gets a new number each time the loader starts again: otherwise the order would repeat", place, text
+            )
 
 
 def _starts_once(context: Context, loader: New, calls: list[Call]) -> bool:

@@ -1,6 +1,6 @@
 """Let all ranks train with the same settings.
 
-What it does: a learning rate or another setting of an optimizer, what a scheduler is told, and what gradients are clipped by, follow
+What it does: a learning rate or another setting of an optimizer, what a scheduler is given, and what gradients are clipped by, follow
     rank 0's where they depend on an evaluation that every rank makes for itself, on the clock, or on what is not known to be the same in
     every process. The loss that a closure returns to LBFGS is made that of all ranks' samples.
 Why: ranks that step with other settings drift apart, and nothing brings their parameters together again.
@@ -64,7 +64,6 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
-_ALL_RANKS = "average it over the ranks first: dist.all_reduce(value); value /= dist.get_world_size()"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -109,7 +108,7 @@ def _rates(context: Context) -> Iterator[Change | Finding]:
             why = unknown.followed(names)
             yield Change(CODE, why, context.tree.shown, statement, (edit,), level=Safety.NOTE, needs=("same_on_all_ranks",))
             continue
-        why = "this setting would follow each rank's own numbers, and the ranks' parameters drift apart"
+        why = "this setting would follow a value that differs between ranks: the ranks' parameters drift apart"
         yield context.manual(CODE, node, why, "sum or average what it is computed from over the ranks first")
 
 
@@ -125,11 +124,16 @@ def _schedulers(context: Context) -> Iterator[Change | Finding]:
         if not call.node.args or not (evaluated(value) or owned):
             continue
         if not context.facts.is_edited(call.node) or (owned and not names):
-            yield context.manual(CODE, call.node, "the learning rate would follow each rank's own number", _ALL_RANKS)
+            yield context.manual(
+                CODE,
+                call.node,
+                "the learning rate would follow a value that differs between ranks: the ranks' parameters drift apart",
+                _averaged(call.node.args[0]),
+            )
             continue
         metric = call.node.args[0]
         edit = Replace(metric, f"{context.names['from_rank_zero']}({{0}})", (metric,))
-        why = unknown.followed(names) if names else "all ranks follow rank 0's number, so that their learning rates stay equal"
+        why = unknown.followed(names) if names else "all ranks use rank 0's value, so that their learning rates stay equal"
         level = Safety.NOTE if names else Safety.SAFE
         yield Change(CODE, why, context.tree.shown, call.node, (edit,), level=level, needs=("from_rank_zero",))
 
@@ -153,8 +157,14 @@ def _clips(context: Context) -> Iterator[Change | Finding]:
             why = unknown.followed(names)
             yield Change(CODE, why, context.tree.shown, call.node, (edit,), level=Safety.NOTE, needs=("from_rank_zero",))
             continue
-        why = "gradients would be clipped by each rank's own number, and the ranks' parameters drift apart"
-        yield context.manual(CODE, call.node, why, _ALL_RANKS)
+        why = "gradients would be clipped by a value that differs between ranks: the ranks' parameters drift apart"
+        yield context.manual(CODE, call.node, why, _averaged(given))
+
+
+def _averaged(given: ast.expr | None) -> str:
+    """What to write for a value that differs between ranks."""
+    value = f"`{ast.unparse(given)}`" if given is not None else "it"
+    return f"average {value} over the ranks first, as a tensor: dist.all_reduce(value); value /= dist.get_world_size()"
 
 
 def _closures(context: Context) -> Iterator[Change | Finding]:
@@ -168,11 +178,11 @@ def _closures(context: Context) -> Iterator[Change | Finding]:
             if not context.differs(value):
                 continue
             if not context.facts.is_edited(loss) or value.scale not in ("mean", "sum"):
-                why = "LBFGS decides by the loss that the closure returns, which is each rank's own"
+                why = "LBFGS decides by the loss that the closure returns, which differs between ranks: the ranks' parameters drift apart"
                 fix = "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()"
                 yield context.manual(CODE, call.node, why, fix)
                 continue
-            why = "LBFGS decides by the loss that the closure returns: that of all ranks' samples"
+            why = "LBFGS decides by the loss that the closure returns: it is averaged over all ranks, so that all decide alike"
             yield Change(CODE, why, context.tree.shown, loss, (over_ranks(context, loss),), needs=("sum_over_ranks",))
 
 

@@ -155,12 +155,12 @@ def _over_ranks(context: Context, event: Store | Call, name: str) -> Change | Fi
     if context.facts.is_edited(event.node) and _reached_by_all_ranks(context, event):
         edits, needs = _edits(context, event)
     if edits:
-        why = "what later steps read is made from the batches of all ranks"
+        why = "later steps read this: it is computed from the batches of all ranks, so that it stays equal on all"
         return Change(CODE, why, tree.shown, event.node, tuple(edits), needs=tuple(sorted(needs)))
     if name:
-        why = f"`{name}` is computed from this rank's share of the batch: what the ranks hold of it differs"
+        why = f"`{name}` is computed from this rank's part of the batch, and later steps read it: it differs between ranks"
         return context.manual(CODE, event.node, why, "sum or average what it is computed from over the ranks", level=Safety.REVIEW)
-    why = "each rank writes what its own batches say into the data that training reads, and later epochs differ between ranks"
+    why = "each rank writes results of its own batches into the training data: in later epochs the data differs between ranks"
     return context.manual(CODE, event.node, why, "gather the indices and the values of all ranks first, and write them on every rank")
 
 

@@ -1,9 +1,9 @@
-"""Let all ranks share the draws that steer the training.
+"""Use rank 0's random numbers on all ranks where they decide how the training goes on.
 
 What it does: a random number that decides how many steps are taken, whether one is, with which learning rate, or on which samples, is
     rank 0's on all ranks; what draws many of them for a data set, between epochs, goes under `with drawn_by_rank_zero():`. What is drawn
     for a batch (noise, augmentation, mixing) goes on differing.
-Why: each rank draws its own numbers in training; ranks that take different steps wait for each other for good, or drift apart.
+Why: each rank draws its own numbers in training; ranks that take different steps wait for each other forever, or drift apart.
 Safety: safe; MANUAL where the draw is made in another module, or under a rank's own condition.
 References: https://docs.pytorch.org/docs/stable/notes/randomness.html
 """
@@ -67,13 +67,13 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_WHY = "this draw steers the training: all ranks follow rank 0's"
+_WHY = "this random number decides how the training goes on: all ranks use the one that rank 0 draws"
 _DRAWN_FOLDS = frozenset(
     f"sklearn.model_selection.{name}"
     for name in ("ShuffleSplit", "StratifiedShuffleSplit", "GroupShuffleSplit", "RepeatedKFold", "RepeatedStratifiedKFold")
 )
-_APART = "this draw steers the training, and every rank draws for itself"
-_FIX = "draw it from a generator that is seeded alike on all ranks and used for nothing else"
+_APART = "this random number decides how the training goes on, and every rank draws another: the ranks would hang or drift apart"
+_FIX = "draw it from a torch.Generator of its own that has the same seed on all ranks"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:

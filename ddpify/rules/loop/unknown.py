@@ -21,7 +21,7 @@ def listed(functions: list[str]) -> str:
 
 def followed(functions: list[str]) -> str:
     """Why rank 0 is followed."""
-    return f"all ranks follow rank 0: {listed(functions)} may give each rank something else"
+    return f"all ranks use rank 0's value: {listed(functions)} may return a different one on each rank"
 
 
 def say(functions: list[str]) -> str:

@@ -81,7 +81,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         why = "all ranks start from rank 0's parameters"
         yield Change(CODE, why, shown, start.after, (InsertAfter(start.after, code),), ("import torch",), needs=("start_alike", *more))
     for statement, optimizer in dict.fromkeys(step for a in averaged for step in a.steps):
-        why = "no wrapper averages these gradients over the ranks: this does, before they are read or stepped by"
+        why = "DDP does not see these gradients: they are averaged over the ranks before they are used"
         edit = InsertBefore(statement, f"{names['average_gradients']}({optimizer})")
         yield Change(CODE, why, shown, statement, (edit,), needs=("average_gradients",))
     yield from _proven(context)
@@ -94,8 +94,8 @@ def _prefixed(context: Context) -> Iterator[Finding]:
     for call in facts.before.trace.calls if facts.averaged else ():
         unwrapped = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.needs_no_wrapper)
         if unwrapped and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds():
-            why = "the original's checkpoints carry the `module.` prefix of DataParallel; this one's do not"
-            fix = "rename the keys where they are saved, or let what loads them take `module.` off"
+            why = "the original's checkpoints have the `module.` prefix of DataParallel; these do not, and the original cannot load them"
+            fix = "rename the keys where they are saved, or remove `module.` where they are loaded"
             yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
 
 
@@ -104,4 +104,6 @@ def _proven(context: Context) -> Iterator[Proof]:
     facts = context.facts
     if facts.optimizers and facts.optimizers <= facts.averaged_optimizers and not any(moved_by_hand(facts)):
         for loop in facts.loops:
-            yield Proof(Obligation("gradients", loop.backward.node), "the gradients of every optimizer are averaged before its step")
+            yield Proof(
+                Obligation("gradients", loop.backward.node), "the gradients of this optimizer are averaged over the ranks before its step"
+            )

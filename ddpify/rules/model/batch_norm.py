@@ -23,9 +23,9 @@ def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iter
         yield context.manual(
             CODE,
             statement,
-            "batch norm on GPUs takes its statistics over all ranks' samples, as the one GPU did; on the CPU each rank's own"
+            "batch norm uses the statistics of all ranks' samples on GPUs, as one GPU did; on the CPU those of each rank"
             if sync(context, model)
-            else "batch norm takes its statistics over each rank's own samples, as DataParallel did over each device's",
+            else "batch norm computes its statistics over each rank's samples, as DataParallel did over each device's",
             level=Safety.NOTE,
         )
         if _forwards_twice(context, model):

@@ -23,8 +23,8 @@ _FILLING = ("reset_parameters", "init_weights", "apply")
 _Report = tuple[ast.AST, str, str, tuple[Obligation, ...]]  # the place, what is wrong there, what to do, what it answers for
 
 _AVERAGE = "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size"
-_REINITIALISED = "the model is initialised again after the wrap: each rank draws its own weights"
-_BY_OWN_NUMBERS = "a parameter or its gradient is changed by numbers that differ between ranks"
+_REINITIALISED = "the model is initialised again after it is wrapped: each rank would draw different weights"
+_BY_OWN_NUMBERS = "a parameter or its gradient is changed by a value that differs between ranks: the ranks' parameters drift apart"
 
 
 def findings(context: Context) -> Iterator[Finding]:
@@ -53,10 +53,12 @@ def _moved_or_initialised(context: Context, training: frozenset[ast.AST]) -> Ite
         if facts.wrapped(call.receiver) is False or call.node in moved_saves(facts):
             continue
         if call.method in ("cpu", "half", "float", "double", "bfloat16", "to_empty") and not _afterwards(context, call):
-            what = f"`.{call.method}()` moves the wrapped model's parameters away from what the wrapper averages gradients for"
+            what = (
+                f"`.{call.method}()` moves the model's parameters after it is wrapped: DDP would go on averaging gradients of the old ones"
+            )
             yield call.node, what, "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}", ()
         elif call.method == "apply" and (any(loop.node in training for loop in call.loops) or _trained_before(context, call)):
-            yield call.node, _REINITIALISED, "seed all ranks alike before it, or wrap the model again after it", ()
+            yield call.node, _REINITIALISED, "give all ranks the same seed before it, or wrap the model again after it", ()
 
 
 def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
@@ -71,11 +73,11 @@ def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterato
 def _own_gradient(context: Context, call: Call) -> str:
     """What is wrong with a call that reads, or computes, gradients of this rank alone."""
     if call.method == "register_hook" and call.receiver.of_kind("parameters") and not hooks.scales(context, call):
-        return "a hook on a parameter sees this rank's own gradient, before it is averaged"
+        return "a hook on a parameter runs before gradients are averaged: it sees this rank's gradient only"
     if "torch.autograd.grad" in call.func.paths() and any(v.of_kind("parameters") for v in call.args[1:2]):
-        return "autograd.grad over parameters gives this rank's own gradient: the wrapper averages `.backward()` alone"
+        return "autograd.grad returns this rank's gradient: DDP averages in `.backward()` only, and parameters would drift apart"
     if call.method == "backward" and _keeps_graph(call) and not _gradients_averaged(context, call):
-        return "a second backward through one forward is not averaged by the wrapper"
+        return "DDP does not average the gradients of a second backward through one forward: the ranks' parameters drift apart"
     return ""
 
 
@@ -86,7 +88,7 @@ def _own_parameters(context: Context, call: Call, inside: bool) -> str:
         if {"random", "batch", "decided"} & origins or call.method in _DRAWN:
             return _BY_OWN_NUMBERS
     if any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
-        return "a lazy layer has no parameters yet when the model is wrapped"
+        return "a lazy layer has no parameters yet when the model is wrapped: DDP fails"
     if call.method in _FILLING or any(p.startswith("torch.nn.init.") for p in call.func.paths()):
         given = call.args if call.method != "apply" else ()  # `Function.apply(x, weight)` of torch.autograd fills nothing
         filled = any(_belongs(context, v) for v in (call.receiver, *given))
@@ -101,7 +103,7 @@ def _keeps_graph(call: Call) -> bool:
 
 def _gradient_penalties(context: Context) -> Iterator[_Report]:
     """Backward calls that reach a model by nothing but a gradient of its output."""
-    what = "a penalty on gradients has a backward of its own, which gives some parameters no gradient: the wrapper waits for all"
+    what = "a gradient penalty has a backward of its own that leaves some parameters without gradient: DDP would wait for them forever"
     facts = context.facts
     for loop in facts.loops:
         if any(through_gradient_alone(loop, m) and m not in facts.needs_no_wrapper for m in facts.models):
@@ -120,13 +122,18 @@ def _stored_into(context: Context, training: frozenset[ast.AST]) -> Iterator[_Re
         own = (not cell and store.receiver.of_kind("parameters")) or "torch.nn.Parameter" in store.receiver.kinds()
         differs = store.value.of_kind("drawn") or context.differs(store.value)
         if own and differs and any(loop.node in training for loop in store.loops):
-            yield store.node, _BY_OWN_NUMBERS, "draw them alike on all ranks, or average them first", ()
+            yield (
+                store.node,
+                _BY_OWN_NUMBERS,
+                "make it the same on all ranks: average it first (dist.all_reduce), or draw it with the same seed",
+                (),
+            )
 
 
 def _frozen(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
     """Assignments to `requires_grad` of a part of a wrapped model, while it trains."""
     facts, run = context.facts, context.facts.after
-    what = "parts of the wrapped model are frozen or freed while it trains: the wrapper goes on with the old set"
+    what = "parts of the model are frozen or unfrozen during training: DDP goes on with the parameters it was given"
     for store in run.trace.stores:
         if getattr(store.node, "attr", "") != "requires_grad" or not any(loop.node in training for loop in store.loops):
             continue

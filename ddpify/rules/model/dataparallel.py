@@ -1,4 +1,4 @@
-"""Take nn.DataParallel out.
+"""Remove nn.DataParallel.
 
 What it does: `nn.DataParallel(model, ...)` becomes `model`; a statement left saying `model = model` goes, and so does a test for several
     GPUs that held nothing else. `.module` on what is not wrapped yet goes, too.
@@ -118,7 +118,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         if _inside_saved(context, call):
             why = "state dicts of the model around this part held keys with `module.` in them; from here on they do not"
-            fix = "rename the keys where they are saved, or let what loads them take `module.` off"
+            fix = "rename the keys where they are saved, or remove `module.` where they are loaded"
             yield context.manual(CODE, call, why, fix, level=Safety.REVIEW)
         yield _replaced(context, call, inner, gone)
     for call in context.tree.of(ast.Call):

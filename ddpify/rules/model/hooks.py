@@ -49,8 +49,8 @@ def _backward_methods(context: Context) -> Iterator[ast.FunctionDef]:
 
 
 def _report(context: Context, node: ast.AST, what: str) -> Finding:
-    why = f"{what} gradients of this rank's share of the batch, which are as many times larger as there are ranks"
-    fix = "a factor may stay; give a threshold or an added term the size it has on one device"
+    why = f"{what} gradients before they are averaged: on each rank these are world_size times larger than in the original"
+    fix = "multiply thresholds and added terms by the number of ranks; factors may stay"
     return context.manual(CODE, node, why, fix, level=Safety.REVIEW)
 
 

@@ -23,7 +23,7 @@ def findings(context: Context, training: frozenset[ast.AST]) -> Iterator[Finding
     puts += [(c, c.args) for c in trace.calls if c.method in _PUTTING]
     late = {event.node for event, values in puts if _gives_late(context, event, values, training)}
     for node in dict.fromkeys(event.node for event, _ in puts if event.node in late):
-        why = "the model gets a layer after training began: no wrapper knows of it, and each rank draws its own weights for it"
+        why = "the model gets a new layer during training: DDP does not average its gradients, and each rank draws different weights for it"
         yield context.manual(CODE, node, why, "broadcast the new layer's parameters from rank 0, and wrap the model again after this")
 
 

@@ -1,4 +1,4 @@
-"""Reach through the wrapper where the model itself is meant.
+"""Use the model inside the wrapper where the wrapper will not do.
 
 What it does: own attributes and methods (also by `hasattr` and `setattr`), `state_dict`, `load_state_dict`, `parameters` and evaluation of
     a wrapped model go through `.module`; a call that only evaluates or reads the model is handed `model.module`; a whole-object save
@@ -96,7 +96,7 @@ _SAME = frozenset(
 _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 
 
-_EVALUATION = "evaluation runs on the model itself: it needs no gradients from other ranks"
+_EVALUATION = "evaluation calls the model inside DDP, whose forward would synchronize the ranks"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -111,7 +111,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         for read in _as_a_list(node):
             wrapped = facts.wrapped(facts.after.value(read))
             if wrapped and read not in facts.unwrapped_arguments:
-                yield _model_of(context, read, read, "the wrapper cannot be gone through, counted or indexed as the model can")
+                yield _model_of(context, read, read, "DDP cannot be iterated, indexed or measured by len() like the model inside")
             elif wrapped is None:
                 yield _either(context, read)
         if isinstance(node, ast.Attribute):
@@ -132,12 +132,12 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     saved = node in facts.pickled or (isinstance(parent, ast.Call) and "torch.save" in run.value(parent.func).paths())
     if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _in_unwrapped_branch(context, node):
         why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
-        yield context.manual(CODE, node, why, "see that what loads this file expects the model itself", level=Safety.REVIEW)
+        yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=Safety.REVIEW)
     edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
     imports = ("import copy",) if node in copied else ()
-    why = "this call does not train: it is given the model itself"
+    why = "nothing is trained in this call: it gets the model inside DDP, whose forward would synchronize the ranks"
     if node in facts.pickled:
-        why = "what is saved whole is the model itself, which loads without a wrapper"
+        why = "the model inside DDP is saved: the file loads without a process group"
     yield Change(CODE, why, tree.shown, node, (edit,), imports)
 
 
@@ -147,13 +147,13 @@ def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
     yield from _by_name(context, node)
     if node not in context.training and node in facts.prefixed and any(facts.wrapped(run.value(a)) for a in node.args):
         why = (
-            "checkpoints carry the `module.` prefix of DataParallel, as the original's do; handing over `.module` instead writes plain keys"
+            "checkpoints keep the `module.` prefix of DataParallel, as the original wrote them; passing `.module` instead writes plain keys"
         )
         yield context.manual(CODE, node, why, level=Safety.NOTE)
     if "isinstance" in run.value(node.func).paths() and len(node.args) == 2 and facts.wrapped(run.value(node.args[0])) is not False:
         yield from _type_test(context, node.args[1])
     if _asks_the_class(context, node) and facts.wrapped(run.value(node.args[0])):
-        yield _model_of(context, node.args[0], node.args[0], "the class that is asked for is the model's, not its wrapper's")
+        yield _model_of(context, node.args[0], node.args[0], "this asks for the class of the model, not of its wrapper")
     if node in context.training or not run.calls(node):
         return
     if isinstance(node.func, ast.Attribute) and node.func.attr == "forward" and facts.wrapped(run.value(node.func.value)):
@@ -165,7 +165,7 @@ def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
 def _saved_wrapped(context: Context) -> Iterator[Finding]:
     """Whole objects that are saved with a wrapped model in them, which is trained out of there, or gets there in a way not seen."""
     for node in dict.fromkeys(call.node for call in pickled.saves(context.facts.after)):
-        why = "what is saved here holds the wrapped model: what reads it would have a wrapper, and needs a process group"
+        why = "the saved object contains the DDP wrapper: what loads the file needs a process group"
         yield context.manual(CODE, node, why, "save the model itself, model.module, or its state_dict()")
 
 
@@ -173,9 +173,14 @@ def _either(context: Context, node: ast.expr, prefixed: bool = False) -> Change 
     """The model itself where a name may hold it with or without a wrapper; `prefixed`: the original's, too, may have had one."""
     if prefixed or any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)) for n in ast.walk(node)):
         text = ast.unparse(node)
-        return context.manual(CODE, node, f"`{text}` may be the wrapped model or the plain one here", f"{text}.module where it is wrapped")
+        return context.manual(
+            CODE,
+            node,
+            f"`{text}` may be wrapped in DDP here or not, depending on the way taken: `.module` fails where it is not",
+            f"{text}.module where it is wrapped",
+        )
     edit = Replace(node, 'getattr({0}, "module", {0})', (node,))
-    return Change(CODE, "the model may be wrapped here, or not", context.tree.shown, node, (edit,))
+    return Change(CODE, "the model is wrapped on one way through the script only", context.tree.shown, node, (edit,))
 
 
 def _as_a_list(node: ast.AST) -> list[ast.expr]:
@@ -198,7 +203,7 @@ def _by_name(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
         return
     wrapped = facts.wrapped(facts.after.value(asked))
     if wrapped:
-        yield _model_of(context, asked, asked, "the wrapper does not have the model's attributes")
+        yield _model_of(context, asked, asked, "DDP hides the model's attributes: use the model inside")
     elif wrapped is None:
         yield _either(context, asked)
 
@@ -238,7 +243,7 @@ def _optional(context: Context, node: ast.expr) -> tuple[bool, str]:
 def _keys_as_written(context: Context, model: ast.expr, test: str, loaded: ast.expr | None = None) -> Change:
     """The keys that the original wrote: with the prefix where it was asked for a wrapper; plain ones where that cannot be asked here."""
     if test:
-        why = "the keys carry the `module.` prefix where the original's did"
+        why = "the keys have the `module.` prefix where the original's had it"
         return Change(CODE, why, context.tree.shown, model, (Replace(model, f"({{0}} if {test} else {{0}}.module)", (model,)),))
     why = "whether the original's keys carried `module.` depended on an option; these are plain, as those of one GPU"
     edits = [Replace(model, "{0}.module", (model,))]
@@ -299,14 +304,14 @@ def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change |
     if not wrappers or unwrapped or all(dataparallel.stays(context, o.node) for o in wrappers) or not isinstance(call, ast.Call):
         return
     if node.attr == "load_state_dict" and call.args and not isinstance(call.args[0], ast.Starred):
-        why = "the original's checkpoints carry the `module.` prefix of DataParallel, and the model is not wrapped here"
+        why = "the original's checkpoints have the `module.` prefix of DataParallel, and the model has no wrapper here"
         edit = Replace(call.args[0], '{{key.removeprefix("module."): value for key, value in {0}.items()}}', (call.args[0],))
         yield Change(CODE, why, context.tree.shown, node, (edit,))
         return
     if len(wrappers) < len(facts.before.value(node.value).objs):
         return  # the original took the model out, or may have wrapped none
-    why = "the original's state dict carries the `module.` prefix of DataParallel here; this one does not"
-    yield context.manual(CODE, node, why, "let what reads these keys take `module.` as optional", level=Safety.REVIEW)
+    why = "the original's state dict has the `module.` prefix of DataParallel here; this one does not, so that old checkpoints do not load"
+    yield context.manual(CODE, node, why, "where these keys are read, accept them with and without `module.`", level=Safety.REVIEW)
 
 
 def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
@@ -317,7 +322,7 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     prefixed = library.DATAPARALLEL in facts.before.value(node.value).kinds()
     if wrapped is False:
         if node.attr == "module" and prefixed and _is_unwrapped(context, node.value):
-            why, edit = "the model is not wrapped here any more", Replace(node, "{0}", (node.value,))
+            why, edit = "the model is not in a wrapper here any more", Replace(node, "{0}", (node.value,))
             yield Change(CODE, why, context.tree.shown, node, (edit,))
         if keys:
             yield from _unprefixed_keys(context, node)
@@ -329,7 +334,12 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     elif keys and prefixed and not _in_unwrapped_branch(context, node.value):
         yield _prefixed_keys(context, node)
     else:
-        yield _model_of(context, node, node.value, "the wrapper does not have the model's attributes, and its state dict has other keys")
+        yield _model_of(
+            context,
+            node,
+            node.value,
+            "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside",
+        )
 
 
 def _is_unwrapped(context: Context, model: ast.expr) -> bool:
@@ -347,5 +357,5 @@ def _prefixed_keys(context: Context, node: ast.Attribute) -> Change | Finding:
         loads = node.attr == "load_state_dict" and isinstance(call, ast.Call) and call.func is node
         given = call.args[:1] if loads and isinstance(call, ast.Call) else []
         return _keys_as_written(context, node.value, test, *given)
-    why = "the original's checkpoints carry the `module.` prefix of DataParallel, and so do these; "
+    why = "checkpoints keep the `module.` prefix of DataParallel, as the original wrote them; "
     return context.manual(CODE, node, f"{why}`.module.{node.attr}(...)` reads and writes plain keys", level=Safety.NOTE)

@@ -96,12 +96,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     header = f"with contextlib.nullcontext() if {context.source(branch.test)} else {name}.no_sync()"
     yield Change(
         CODE,
-        "gradients that add up over several batches are averaged once, before the step",
+        "gradients that accumulate over several batches are averaged over the ranks once, before the step",
         context.tree.shown,
         part[0],
         (Within(part[0], last, header),),
         ("import contextlib",),
-        without="gradients are averaged after every part of a batch: the same result, more slowly",
+        without="gradients are averaged after every part of a batch: the result is the same, but slower",
     )
 
 

@@ -12,7 +12,7 @@ from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
 
 CODE = "DDP201"
-_WHY = "a model that moves to the CPU and back leaves its wrapper behind, so the save takes a copy"
+_WHY = "moving the model to the CPU and back would detach it from DDP: a copy of its state is saved"
 
 
 def copies(context: Context) -> Iterator[Change | Finding]:
@@ -20,7 +20,9 @@ def copies(context: Context) -> Iterator[Change | Finding]:
     for save in _saves(context):
         if not context.facts.is_edited(save.call):
             fix = "{k: v.cpu() for k, v in model.state_dict().items()}, or copy.deepcopy(model).cpu()"
-            yield context.manual(CODE, save.call, "moving a model to the CPU and back leaves its wrapper behind: a save takes a copy", fix)
+            yield context.manual(
+                CODE, save.call, "moving the model to the CPU and back would detach it from DDP: save a copy of its state", fix
+            )
             continue
         dropped = save.statement is not None and isinstance(save.model, (ast.Name, ast.Attribute))
         edits: list[Edit] = [Drop(save.statement)] if dropped and save.statement is not None else []

@@ -30,7 +30,7 @@ def wraps(context: Context) -> Iterator[Change | Finding]:
             code = batch_norm.converted(context, name) + code
         yield Change(
             CODE,
-            f"the wrapper averages the gradients of what its forward runs: `{trained.method}`, through which the model is trained",
+            f"DDP averages gradients only of what its forward runs: here `{trained.method}`, which trains the model",
             context.tree.shown,
             trained.start.after,
             (InsertAfter(trained.start.after, code, (own,)), *(Replace(site.func, loss) for site in trained.sites)),

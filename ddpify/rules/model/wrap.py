@@ -94,7 +94,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         if model.wrap is None:
             first = min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
-            why = "no place was found where wrapping the model reaches this forward and nothing else"
+            why = "there is no line where the model can be wrapped for this forward alone: its gradients would not be averaged"
             fix = "wrap the model after its last change: model = DistributedDataParallel(model, device_ids=[local_rank])"
             yield context.manual(CODE, first, why, fix, discharged)
             continue
@@ -103,11 +103,19 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         name = text.replace("'", '"') if context.quoted("") == '""' else text
         code = _code(context, model, name)
         if not facts.is_edited(statement):
-            yield context.manual(CODE, statement, "the model is made and trained in another module", f"after this line: {code}", discharged)
+            yield context.manual(
+                CODE,
+                statement,
+                "the model is made and trained in a module that is not edited: its gradients would not be averaged",
+                f"after this line: {code}",
+                discharged,
+            )
             continue
         moved, needs = moved_in_loop.move(context, model.objs, name, statement) if not model.container else ("", ())
-        why = "gradients are averaged over the ranks; parameters start as rank 0's"
-        why += "; DDP looks for the parameters that a step leaves without gradient" * ("find_unused_parameters=True" in code)
+        why = "backward averages the gradients over all ranks, and every rank starts from rank 0's parameters"
+        why += "; DDP looks for parameters that get no gradient in a step, for which it would wait forever" * (
+            "find_unused_parameters=True" in code
+        )
         yield Change(
             CODE,
             why,
@@ -124,8 +132,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from checkpointing.findings(context, again)
         yield from batch_norm.findings(context, model, statement)
         if context.options.apex_ddp and unused.chosen(context, model):
-            why = "this model chooses the parts that it uses: apex's wrapper averages the gradients that there are, alike on all ranks"
-            yield context.manual(CODE, statement, why, "let all ranks choose alike, or use --ddp torch", level=Safety.REVIEW)
+            why = "this model uses different parts from step to step, and apex's wrapper expects the same on all ranks: it may hang"
+            yield context.manual(CODE, statement, why, "let all ranks use the same parts, or convert with --ddp torch", level=Safety.REVIEW)
     yield from trained_methods.wraps(context)
     yield from hooks.findings(context)
     yield from changes_after_wrap.findings(context)
@@ -155,10 +163,10 @@ def _unseen(context: Context) -> Iterator[Finding]:
         if optimizer in context.facts.averaged_optimizers:
             continue
         what = (
-            "parameters that belong to no module seen"
+            "parameters of which the analysis found no module"
             if obj is None
-            else "parameters of a module whose forward does not lead to a backward call seen"
+            else "parameters of a module whose forward leads to no backward call that the analysis found"
         )
-        why = f"this optimizer moves {what}: their gradients would differ between ranks"
+        why = f"this optimizer updates {what}: no DDP averages their gradients, and the ranks' parameters drift apart"
         fix = "average them before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size"
         yield context.manual(CODE, optimizer.node, why, fix)

@@ -84,7 +84,7 @@ def _in_place(context: Context, call: Call) -> Change | Finding | None:
         return None
     names = sorted({name for functions in unknowns.values() for name in functions})
     if not context.facts.is_edited(call.node):
-        why = f"{unknown.listed(names)} may give each rank something else, and the parameters that it is written to drift apart"
+        why = f"{unknown.listed(names)} may differ between ranks, and is written to parameters: they would drift apart"
         return context.manual(CODE, call.node, why, unknown.say(names))
     edits = tuple(Replace(node, f"{context.names['same_on_all_ranks']}({{0}})", (node,)) for node in unknowns)
     why = unknown.followed(names)
@@ -104,7 +104,7 @@ def _by_unknown(context: Context, call: Call) -> Finding | None:
     names = sorted(p for p in paths if sources.source(p) == "unknown" and p not in known)
     if not names or guards_of(context).guarded_call(call.node, call.stack):
         return None
-    why = f"{unknown.listed(names)} is handed the model while it trains; if it writes to it, the ranks' parameters drift apart"
+    why = f"{unknown.listed(names)} gets the model during training: if it writes to the parameters, they may drift apart between ranks"
     return context.manual(CODE, call.node, why, unknown.say(names), level=Safety.REVIEW)
 
 

@@ -1,4 +1,4 @@
-"""Begin the mixed precision of NVIDIA's apex.
+"""Initialize the mixed precision of NVIDIA's apex.
 
 What it does: with `--amp apex-O0` to `apex-O3`, `amp.initialize` gets the models and optimizers as soon as all of them are made: before
     checkpoints are loaded and before models are wrapped, whatever order the script had. Losses are scaled by DDP415.
@@ -152,7 +152,7 @@ def _no_site(context: Context, every: list[Backward]) -> Iterator[Finding]:
     if isinstance(site, Nowhere):
         yield context.manual(CODE, site.node, site.why, call)
     elif site is None:
-        yield context.manual(CODE, every[0].call.node, "no optimizer was seen to move what is trained here", call)
+        yield context.manual(CODE, every[0].call.node, "no optimizer was found that updates what is trained here", call)
     elif not context.facts.is_edited(site.after):
         yield context.manual(CODE, site.after, "models and optimizers are made in another module", f"after this line: {call}")
 
@@ -173,7 +173,9 @@ def _by_calls(context: Context, every: list[Backward]) -> Iterator[Finding]:
     facts, run, level = context.facts, context.facts.after, context.options.level
     if level != "O0":
         for node in existing.gradient_hooks(context):
-            yield context.manual(CODE, node, "this hook is given gradients that are scaled", _USE_TORCH)
+            yield context.manual(
+                CODE, node, "this hook sees gradients multiplied by the loss scale: thresholds in it no longer fit", _USE_TORCH
+            )
         for node in dict.fromkeys(c.node for c in run.calls_of(existing.GRAD)):
             why = "what autograd.grad gives is not scaled, and small gradients become zero in float16"
             yield context.manual(CODE, node, why, _USE_TORCH)
@@ -196,7 +198,7 @@ def _backward_obstacle(context: Context, node: ast.Call, names: backward_optimiz
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         return "this backward call is no statement of its own"
     if existing.is_unseen_method(context, node):
-        return "what this backward call does with the loss was not seen"
+        return "the analysis could not tell what this backward call does with the loss"
     optimizers = frozenset[New]().union(*(backward_optimizers.optimizers(context, b, steps) for b in mine))
     if not names.at(node, optimizers):
         return "the optimizers that this backward call is for have no names here"

@@ -60,7 +60,7 @@ def parts(context: Context, out: Out) -> None:
         elif name == "FusedSGD":
             _sgd(out, node)
         else:
-            out.to_do.append((node, f"torch has no like of apex's {name}", "keep it, or choose another by hand"))
+            out.to_do.append((node, f"torch has no equivalent of apex's {name}", "keep it, or choose another by hand"))
 
 
 def _without(node: ast.Call, *keywords: str) -> list[Edit]:
@@ -71,7 +71,7 @@ def _wrapper(out: Out, node: ast.Call) -> None:
     """apex's wrapper: torch's, which needs no device where the model has one."""
     given = {k.arg: k.value for k in node.keywords}
     if len(node.args) > 1 or given.keys() & {"gradient_average", "gradient_predivide_factor", None}:
-        out.to_do.append((node, "torch's wrapper averages gradients as it does: these settings have no like", "leave them out"))
+        out.to_do.append((node, "torch's wrapper averages gradients as it does: these settings have no equivalent", "leave them out"))
         return
     delayed = given.get("delay_allreduce")
     out.edits += [Replace(node.func, "torch.nn.parallel.DistributedDataParallel"), *_without(node, *_WRAPPER_ONLY)]

@@ -113,7 +113,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         yield _apart(context, backward)
     yield from _unsafe(context, found)
     for edit in outputs.widened(context, todo):
-        yield Change(CODE, "numpy has no half precision to compute with", context.tree.shown, edit.node, (edit,))
+        yield Change(CODE, "numpy cannot compute with bfloat16: the value is converted to float32", context.tree.shown, edit.node, (edit,))
     for call in found.missed:
         yield _by_hand(context, call)
 
@@ -233,5 +233,5 @@ def _by_hand(context: Context, call: Call, node: ast.AST | None = None) -> Findi
 def _partly(context: Context, todo: list[Backward]) -> Iterator[Finding]:
     """A script that casts some of its forwards decides by itself when."""
     for node in dict.fromkeys(b.call.node for b in todo):
-        why = "the script has mixed precision of its own: what this backward call belongs to stays without, as the script decides"
+        why = "the script has mixed precision of its own, which this backward call is not a part of: it stays so"
         yield context.manual(CODE, node, why, level=Safety.NOTE)

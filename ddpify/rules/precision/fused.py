@@ -69,7 +69,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
             edits.append(SetArgument(node, "adam_w_mode", "False"))
         elif argument(node, 4, "weight_decay") is None:
             edits.append(SetArgument(node, "weight_decay", "0.01"))
-        why = "apex moves all parameters with one kernel"
+        why = "apex updates all parameters in one kernel"
         all_edits, imports = (*edits, *_zeroed(context, node)), ("from apex.optimizers import FusedAdam",)
         yield Change(CODE, why, context.tree.shown, node, all_edits, imports, without="this optimizer stays torch's")
 

@@ -91,7 +91,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     for node, why in out.notes:
         yield context.manual(CODE, node, why, level=Safety.NOTE)
     for flag in sorted(out.flags):
-        why = f"`{flag}` no longer decides about mixed precision: what is asked for holds always"
+        why = f"`{flag}` no longer switches mixed precision: it is as --amp says, always"
         yield context.manual(CODE, place, why, level=Safety.NOTE)
     yield Change(CODE, f"asked for by --amp {asked.amp}", context.tree.shown, place, tuple(out.edits), tuple(out.imports))
 
@@ -119,7 +119,7 @@ def _apex(context: Context, out: Out) -> None:
         elif name == "load_state_dict":
             _dropped(context, out, node)
         else:
-            out.to_do.append((node, f"amp.{name} has no like in torch's mixed precision", "cast inside the function: x = x.float()"))
+            out.to_do.append((node, f"amp.{name} has no equivalent in torch's mixed precision", "cast inside the function: x = x.float()"))
     apex_replacements.parts(context, out)
     if out.places:
         _collapsed(context, out)
@@ -133,7 +133,7 @@ def _initialized(context: Context, out: Out, node: ast.Call) -> None:
         out.to_do.append((node, "torch does not cast the outputs of a model", "cast them where they are used"))
     half = context.options.amp in ("torch", "torch-bf16")
     if half and _is_constant(argument(node, 3, "opt_level"), "O3"):
-        out.to_do.append((node, "torch has no like of O3, which trains float16 weights", 'choose another level here: opt_level="O1"'))
+        out.to_do.append((node, "torch has no equivalent of O3, which trains float16 weights", 'choose another level here: opt_level="O1"'))
     scale = argument(node, 8, "loss_scale")
     if context.options.amp == "torch" and scale is not None and not _is_constant(scale, "dynamic") and context.options.loss_scale == "auto":
         why = f"losses were scaled by {ast.unparse(scale)}; torch's scaler finds the scale by itself, unless --loss-scale says it"
@@ -148,7 +148,13 @@ def _initialized(context: Context, out: Out, node: ast.Call) -> None:
             text = "{0}" if len(given) == 1 else "{0}, {1}"
             out.edits.append(Replace(node, text, tuple(given)))
     else:
-        out.to_do.append((node, "what amp.initialize gives is used in a way that was not seen", "take it out by hand"))
+        out.to_do.append(
+            (
+                node,
+                "the analysis could not tell how the result of amp.initialize is used, so that it cannot be removed",
+                "remove it by hand",
+            )
+        )
     _flags(context, out, node)
 
 
@@ -174,7 +180,7 @@ def _scaled(context: Context, out: Out, node: ast.Call) -> None:
     loss = argument(node, 0, "loss")
     item = block.items[0] if isinstance(block, ast.With) and len(block.items) == 1 else None
     if item is None or item.context_expr is not node or not isinstance(item.optional_vars, ast.Name) or loss is None:
-        out.to_do.append((node, "this block of amp.scale_loss was not understood", "call backward on the loss itself"))
+        out.to_do.append((node, "the analysis could not tell what this block of amp.scale_loss does", "call backward on the loss itself"))
         return
     assert isinstance(block, ast.With)
     text = context.source(loss).replace("{", "{{").replace("}", "}}")
@@ -213,7 +219,7 @@ def _saved(context: Context, out: Out, node: ast.expr) -> None:
     elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript):
         out.gone.add(parent)
     else:
-        out.to_do.append((node, "where this state is kept was not seen", "leave it out of the checkpoint"))
+        out.to_do.append((node, "the analysis could not tell where this state is kept", "leave it out of the checkpoint"))
 
 
 def _dropped(context: Context, out: Out, node: ast.Call) -> None:
@@ -221,7 +227,9 @@ def _dropped(context: Context, out: Out, node: ast.Call) -> None:
     if isinstance(statement, ast.Expr) and statement.value is node:
         out.gone.add(statement)
     else:
-        out.to_do.append((node, "what this call gives is used in a way that was not seen", "take it out by hand"))
+        out.to_do.append(
+            (node, "the analysis could not tell how the result of this call is used, so that it cannot be removed", "remove it by hand")
+        )
 
 
 def _collapsed(context: Context, out: Out) -> None:
@@ -325,7 +333,7 @@ def _uncast(context: Context, out: Out, node: ast.Call) -> None:
     """Take the block of an autocast apart; one that is off turns apex's casts off."""
     block = context.tree.statement(node)
     if not isinstance(block, ast.With) or [item.context_expr for item in block.items] != [node]:
-        out.to_do.append((node, "this autocast is no block of its own", "take it out by hand"))
+        out.to_do.append((node, "this autocast is not a `with` statement, so that it cannot be removed", "remove it by hand"))
     elif context.options.level == "O1" and _is_constant(argument(node, 2, "enabled"), False):
         out.edits.append(Replace(node, "amp.disable_casts()"))
     else:
@@ -336,7 +344,9 @@ def _without_scaler(context: Context, out: Out, node: ast.Call) -> None:
     """Take the statement out that makes a grad scaler; None is passed on in its place where it is passed on."""
     statement = context.tree.statement(node)
     if not isinstance(statement, ast.Assign) or statement.value is not node:
-        out.to_do.append((node, "this grad scaler is made in a way that was not seen", "take it out by hand"))
+        out.to_do.append(
+            (node, "the analysis could not tell how this grad scaler is used, so that it cannot be removed", "remove it by hand")
+        )
     elif _passed_on(context, node):
         out.edits.append(Replace(node, "None"))
     else:
@@ -360,7 +370,7 @@ def _method(context: Context, out: Out, node: ast.Call, name: str) -> None:
     elif name == "state_dict":
         _saved(context, out, node)
     else:
-        out.to_do.append((node, f"apex has no like of a grad scaler's `{name}`", "take it out by hand"))
+        out.to_do.append((node, f"apex has no equivalent of a grad scaler's `{name}`", "remove it by hand"))
 
 
 def _passed_on(context: Context, creation: ast.Call) -> bool:

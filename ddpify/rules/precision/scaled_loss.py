@@ -5,7 +5,7 @@ What it does: where DDP414 begins apex's mixed precision, every backward call st
     `amp.master_params(optimizer)`; checkpoints hold amp's state beside the optimizer's, and give it back if they have it.
 Why: float16 gradients that are small become zero; scaled, they do not. At O2 the optimizer moves float32 parameters of its own: clipping
     the model's would clip nothing.
-Safety: safe; all that stands in the way is told by DDP414.
+Safety: safe; what prevents it is reported by DDP414.
 References: https://nvidia.github.io/apex/advanced.html
 """
 

@@ -87,7 +87,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_WHY = "float16 gradients are scaled, so that small ones do not become zero"
+_WHY = "losses are scaled, so that small float16 gradients do not become zero"
 _USE_BF16 = "use --amp torch-bf16, which needs no scaler"
 _BY_HAND = (
     "scaler.scale(loss).backward(), scaler.unscale_(optimizer) before gradients are read, scaler.step(optimizer), then scaler.update() "
@@ -163,9 +163,14 @@ def obstacles(context: Context) -> Iterator[Finding]:
         return
     first = every[0].call.node
     for node in existing.gradient_hooks(context):
-        yield context.manual(CODE, node, "this hook is given gradients that are scaled", _USE_BF16)
+        yield context.manual(CODE, node, "this hook sees gradients multiplied by the loss scale: thresholds in it no longer fit", _USE_BF16)
     if not steps:
-        yield context.manual(CODE, first, "parameters are moved by hand, along gradients that would be scaled", _USE_BF16)
+        yield context.manual(
+            CODE,
+            first,
+            "parameters are updated by hand from gradients that are multiplied by the loss scale: the steps would be far too large",
+            _USE_BF16,
+        )
     elif all(context.facts.is_edited(call.node) for call in (*steps, *(b.call for b in every))):
         try:
             if _scaler_scope(context, every, steps, []) is None:
@@ -185,7 +190,7 @@ def _calls_in_the_way(context: Context, every: list[existing.Backward], steps: l
         if not context.facts.is_edited(node):
             yield context.manual(CODE, node, "this backward call is made in another module", _BY_HAND)
         elif existing.is_unseen_method(context, node):
-            yield context.manual(CODE, node, "what this backward call does with the loss was not seen", _BY_HAND)
+            yield context.manual(CODE, node, "the analysis could not tell what this backward call does with the loss", _BY_HAND)
 
 
 def _apex(context: Context) -> bool:

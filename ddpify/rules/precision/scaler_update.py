@@ -144,7 +144,7 @@ def unscaled(context: Context, every: list[Backward], steps: list[Call]) -> Iter
     for reader in found:
         early = any(b.call.order < reader.order for b in every) and reader.order < last_step
         if reader.node not in handled and early and context.facts.is_edited(reader.node) and reader.loops:
-            raise Unclear(reader.node, "gradients are read here, and which step they are for was not seen")
+            raise Unclear(reader.node, "gradients are read here, and the analysis could not tell which optimizer step uses them")
 
 
 def _first_read(context: Context, first: Call, step: Call) -> tuple[ast.stmt, str]:
@@ -157,7 +157,7 @@ def _first_read(context: Context, first: Call, step: Call) -> tuple[ast.stmt, st
     assert tops is not None  # both are in one function
     statement, top = tops
     if not _always(top, anchor) and not isinstance(top, (ast.With, ast.Try)):
-        raise Unclear(statement, "gradients are read more often than the optimizer steps")
+        raise Unclear(statement, "gradients are read more often than the optimizer steps: they would be unscaled twice")
     block = tree.block(statement)
     between = block[block.index(statement) : block.index(top)]
     if any(isinstance(n, ast.Continue) for s in between for n in ast.walk(s)):

@@ -1,4 +1,4 @@
-"""Write torch's mixed precision as it is written today.
+"""Update torch's mixed precision to its current names.
 
 What it does: `torch.cuda.amp.autocast()` becomes `torch.autocast("cuda")`, `torch.cuda.amp.GradScaler()` becomes
     `torch.amp.GradScaler("cuda")`, and so for `torch.cpu.amp`; `from torch.cuda.amp import ...` becomes `from torch.amp import ...`, and

@@ -83,7 +83,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if any("LOCAL_RANK" in (getattr(n, "value", None), last_name(n)) for test in tests for n in walked(test)):
             continue
         environ = ast.unparse(node.targets[0].value)  # type: ignore[attr-defined]
-        why = "the launcher chooses the devices; this choice moves to the run command"
+        why = "the launcher assigns the GPUs: CUDA_VISIBLE_DEVICES is set in the run command instead"
         yield Change(CODE, why, context.tree.shown, node, (Under(node, f'if "LOCAL_RANK" not in {environ}'),))
         if not context.facts.in_main(node):
             why = "this choice of devices comes after the group is joined: without a launcher, make it in the shell"

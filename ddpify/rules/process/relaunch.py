@@ -5,7 +5,7 @@ What it does: a script that is complete is changed only where it meets its launc
     the process group takes rank, size and address from the environment. To torch.distributed.launch, the parser accepts the local
     rank; to mp.spawn, see DDP106.
 Why: torchrun passes no argument, torch.distributed.launch passes one that not every parser knows, and mp.spawn sets no environment.
-Safety: what one machine does stays as it was. A script that computes ranks in its own way is left alone, and the place is said.
+Safety: what one machine does stays as it was. A script that computes ranks in its own way is left alone, and the line is named.
 References: https://docs.pytorch.org/docs/stable/elastic/run.html#transitioning-from-torch-distributed-launch-to-torchrun
 """
 

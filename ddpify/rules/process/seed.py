@@ -1,4 +1,4 @@
-"""Random numbers agree before training, and differ in it.
+"""Give all ranks the same random numbers before training, and different ones in it.
 
 What it does: a script that draws something before training that all ranks must share (a split, a permutation, a subset) and does not seed
     it starts from rank 0's seed. Before the training loop of a script that is seeded, or takes up the random state of a checkpoint, each
@@ -224,7 +224,7 @@ def _from_rank_zero(context: Context, unshared: list[tuple[Call, str]]) -> Chang
     bound = dict.fromkeys(_bound(context, root, context.tree.root) for _, root in unshared)
     needs = ("agree_on_seed", *(f"seed:{module}" for module, _ in bound if module))
     imports = ("import torch", *(needed for _, needed in bound if needed))
-    why = "what is drawn here must be the same on all ranks: they start from rank 0's seed"
+    why = "random numbers drawn here must be the same on all ranks, so that all use rank 0's seed"
     return Change(CODE, why, context.tree.shown, node, (), imports, Safety.NOTE, needs=needs)
 
 
@@ -236,7 +236,7 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
         return
     again = [c for c in restored if _in_loops_of(c, backward)]
     if again:
-        why = "a random state is taken up while training: all ranks draw the same numbers from here on"
+        why = "a random state is restored during training: all ranks draw the same dropout, noise and augmentation from here on"
         fix = f"torch.manual_seed(... + {context.names['rank']})"
         yield context.manual(CODE, again[-1].node, why, fix, level=Safety.REVIEW)
         return
@@ -248,7 +248,7 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
     lines, imports = _seed_lines(context, node, generators)
     if lines:
         rank = context.names["rank"]
-        why = "each rank draws its own dropout, noise and augmentation from here on"
+        why = "from here on, each rank draws different random numbers for dropout, noise and augmentation"
         code = f"if {rank} != 0:\n" + "".join(f"    {line}\n" for line in lines)
         edit = InsertBefore(node, code.format(rank))
         yield Change(CODE, why, context.tree.shown, node, (edit,), tuple(imports), Safety.NOTE)
@@ -302,9 +302,9 @@ def _per_rank(context: Context, call: Call) -> Change | Finding:
     """A seed that is set again and again while training."""
     seed = call.node.args[0]
     if not context.facts.is_edited(seed):
-        why = "the seed is set while training: all ranks draw the same numbers from here on"
+        why = "the seed is set during training: all ranks would draw the same dropout, noise and augmentation from here on"
         return context.manual(CODE, seed, why, f"{ast.unparse(seed)} + 1000 * dist.get_rank()", level=Safety.REVIEW)
-    why = "the seed is set while training: each rank goes on drawing its own numbers"
+    why = "the seed is set during training: with the rank added, each rank goes on drawing different numbers"
     edit = Replace(seed, f"{{0}} + 1000 * {context.names['rank']}", (seed,))
     return Change(CODE, why, context.tree.shown, seed, (edit,), level=Safety.NOTE)
 
@@ -312,7 +312,7 @@ def _per_rank(context: Context, call: Call) -> Change | Finding:
 def _hidden(context: Context) -> Iterator[Finding]:
     """Functions of a library that may seed all ranks alike."""
     known = {*_SEEDS.values(), *_OTHER_SEEDS, "torch.initial_seed", "torch.seed"}
-    why = "this may seed all ranks alike, and they would all draw the same batches"
+    why = "this may give all ranks the same seed: they would all draw the same batches"
     fix = f"seed torch, numpy and random one by one, each with + {context.names['rank']}"
     for call in context.facts.after.trace.calls:
         if "seed" in call.method and not (call.func.paths() & known) and not any(isinstance(o, (Class, Func)) for o in call.func.objs):
@@ -323,28 +323,28 @@ def _undisclosed(context: Context) -> Iterator[Change | Finding]:
     """Generators that nobody can seed from outside."""
     yield from _reordered(context)
     calls = (c for c in context.facts.after.trace.calls if not c.node.args and not c.node.keywords)
-    why = "this generator is seeded by the operating system, in another way on every rank"
+    why = "this generator is seeded by the operating system: it draws different numbers on each rank"
     for node in dict.fromkeys(call.node for call in calls if call.func.paths() & _SEEDED_BY_SYSTEM):
-        yield context.manual(CODE, node, why, "give it a seed that all ranks share")
+        yield context.manual(CODE, node, why, "give it a seed that is the same on all ranks")
 
 
 def _reordered(context: Context) -> Iterator[Change | Finding]:
     """Orders of the training data that a method of the data set or sampler draws between epochs: all ranks draw rank 0's."""
-    why = "what is drawn here for the data set must be the same on all ranks: they draw what rank 0 draws"
+    why = "random numbers for the data set must be the same on all ranks: all use those that rank 0 draws"
     for node, found in draws.redrawn(context).items():
         statement = context.tree.statement(node) if context.facts.is_edited(node) else None
         known = isinstance(statement, ast.Expr) and not found.unshared
         yield (draws.under_rank_zero(context, CODE, why, statement, found.generators) if statement and known else None) or context.manual(
             CODE,
             node,
-            "an order is drawn here while training, by each rank for itself: they would not share out the same data",
-            "draw it from a generator that is seeded alike on all ranks and used for nothing else",
+            "an order is drawn here during training, and each rank draws another: samples would be missed and repeated",
+            "draw it from a torch.Generator of its own that has the same seed on all ranks",
         )
 
 
 def _unordered(context: Context) -> Iterator[Change | Finding]:
     """Lists made from sets: the order of strings in a set differs from process to process."""
-    why = "a set of strings has another order in every process, so that ranks would number its elements differently: sorted, they do not"
+    why = "a set of strings has a different order in every process: sorted, all ranks number its elements alike"
     seen: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
         makes = call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"}

@@ -125,8 +125,8 @@ def _block(context: Context, comment: str, functions: list[str], with_device: bo
 
 
 def _why(context: Context, late: bool) -> str:
-    why = "every process joins the process group first"
-    why += "; without a launcher it is a group of one" * (context.options.starts != "spawn")
+    why = "every process joins the process group before it does anything else"
+    why += "; without a launcher, the group has one process" * (context.options.starts != "spawn")
     return why + ", and takes the devices that it sees then: make the choice that comes later in the shell" * late
 
 

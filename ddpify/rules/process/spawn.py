@@ -5,7 +5,7 @@ What it does: what each process does becomes a function of the module, the worke
     Definitions, constants, settings and the parser stay; arguments are parsed once and handed over; names that functions read are global.
     Master address and port are set unless the environment has them, the port to a free one.
 Why: `python train.py` then needs no launcher. Each process imports the file again, so what runs at import would run in all of them.
-Safety: safe; what cannot be taken apart is left for torchrun, and the reason is said. Loader workers start as they do without spawn, so
+Safety: safe; what cannot be taken apart is left for torchrun, and the reason is given. Loader workers start as they do without spawn, so
     that data sets need not be pickled.
 References: https://docs.pytorch.org/docs/stable/multiprocessing.html#spawning-subprocesses
 """

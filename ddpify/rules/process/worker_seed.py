@@ -60,7 +60,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 _SEEDS = frozenset(("numpy.random.seed", "random.seed", "torch.manual_seed", "torch.random.manual_seed"))
 _OWN = frozenset(("initial_seed", "get_worker_info", "get_state", "get_rank", "default_rng", "randint"))
-_WHY = "each rank's workers draw their own augmentation"
+_WHY = "the loader workers of each rank are seeded differently, so that their augmentation differs"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -116,7 +116,7 @@ def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Ch
 def _added(context: Context, seed: ast.expr, more: str) -> Change | Finding:
     if not context.facts.is_edited(seed):
         fix = f"{ast.unparse(seed)} + {more.format(rank='dist.get_rank()')}"
-        return context.manual(CODE, seed, "the loader workers of all ranks are seeded alike, and would augment alike", fix)
+        return context.manual(CODE, seed, "the loader workers of all ranks have the same seeds, and would draw the same augmentation", fix)
     more = more.format(rank=context.names["rank"])
     zero = isinstance(seed, ast.Constant) and seed.value == 0
     edit = Replace(seed, more) if zero else Replace(seed, f"{{0}} + {more}", (seed,))

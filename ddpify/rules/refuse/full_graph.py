@@ -3,7 +3,7 @@
 What it does: refuses a script without a loader whose training step passes the same tensors to the model each time and picks the training
     nodes from its output: `output = model(features, adj)`, `loss(output[idx_train], labels[idx_train])`.
 Why: the nodes of a graph depend on one another, so a step has one sample: the graph. N ranks would do the same work N times.
-Safety: speaks only if the loss takes output and labels at one and the same index, and neither the index nor what goes into the model is
+Safety: reported only if the loss takes output and labels at one and the same index, and neither the index nor what goes into the model is
     made anew in the loop. Other scripts without a loader are left to the rules that divide slices.
 References: https://arxiv.org/abs/1609.02907
 """
