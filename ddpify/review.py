@@ -108,7 +108,7 @@ class Review:
         here = self.change
         codes = ", ".join(sorted({change.code for change in self.core}))
         text = f"{here.id} cannot be left out: without it the script would hang, fail or train wrongly.\n"
-        text += f"It stands or falls with the core, {_counted(self.core)} of {codes}.\n"
+        text += f"It belongs to the core, changes that need one another: {_counted(self.core)} of {codes}.\n"
         if here.code in INSTEAD:
             text += f"{INSTEAD[here.code]} decides it otherwise: q, and review with that.\n"
         return text + "To take nothing at all: q."

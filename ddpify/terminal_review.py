@@ -175,9 +175,9 @@ def _beginning(conversion: Conversion, review: Review, elsewhere: Sequence[Findi
     core = len(review.core)
     text = terminal.summary(conversion)
     if core == len(review.changes):
-        text += _wrapped("They are taken together, or the script is not converted (q).")
+        text += _wrapped("These changes need one another: take them all, or do not convert the script (q).")
     elif core:
-        text += _wrapped(f"{core} are the core: they are taken together, or the script is not converted (q). The rest is your choice.")
+        text += _wrapped(f"{core} need one another (the core): take them all, or do not convert the script (q). The rest is your choice.")
     return text + "".join(_finding_text(finding) for finding in elsewhere)
 
 

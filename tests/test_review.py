@@ -29,7 +29,7 @@ def change(id: str, file: str = "train.py", line: int = 1, without: str = "", le
     return Change(id.partition("-")[0], "a reason", file, ast.Pass(lineno=line, col_offset=0), (), (), level, without, id)
 
 
-OPTIONAL = "every rank says this"
+OPTIONAL = "every rank prints or logs this"
 CHANGES = (
     change("DDP101-a", line=1),
     change("DDP501-b", line=2, without=OPTIONAL),
@@ -356,7 +356,7 @@ def test_the_core_is_refused_with_what_decides_it(folder: Path) -> None:
         terminal.types("n")
         said = terminal.sees(ASKED)
         assert "cannot be left out: without it the script would hang, fail or train" in said
-        assert "It stands or falls with the core, " in said
+        assert "It belongs to the core, changes that need one another: " in said
         terminal.types("d")  # the rest: what can be left out
         terminal.sees("left out in train.py")
         assert terminal.ends() == 0

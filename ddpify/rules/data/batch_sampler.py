@@ -12,7 +12,7 @@ from ddpify.rules.data import sampler
 from ddpify.rules.data.loader_call import LoaderCall, escaped
 
 TORCHS = "torch.utils.data.BatchSampler"
-_FIX = "give each rank its share of each batch: batch[rank::world_size]"
+_FIX = "give each rank its part of each batch: batch[rank::world_size]"
 _SHARES = (
     "all ranks draw the same batches and each takes its part; a batch that they cannot divide repeats its first samples, "
     "so that all ranks have equally many"

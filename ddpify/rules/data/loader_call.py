@@ -140,7 +140,7 @@ class LoaderCall:
     def why(self) -> str:
         """What the change of the loader is for."""
         if self.context.options.batch_size == "per-rank":
-            return "each rank loads batches of its own: together they are as many times as large as there are ranks"
+            return "each rank loads full batches: the global batch is world_size times larger than the original's"
         if not self.only:
             return WHY
         return "each rank loads a different part of each training batch; in the other phases every rank loads all data"

@@ -32,7 +32,7 @@ def findings(context: Context) -> Iterator[Change | Finding]:
         if call.func.paths() and not any(p.startswith(_HARMLESS) for p in call.func.paths()) and any(a.objs & loaders for a in call.args):
             takers.setdefault(call.node, call)
     for node, call in takers.items():
-        why = f"`{ast.unparse(node.func)}` sees this rank's share of the data only"
+        why = f"`{ast.unparse(node.func)}` sees this rank's part of the data only"
         of_all = _global_batches(context, call) if call.func.paths() <= _STATISTICS else None
         yield of_all or context.manual(CODE, node, why, "give it a loader over all of the data", level=Safety.REVIEW)
     for data in (o for loader in context.facts.loaders for o in run.attribute(loader, "dataset").instances()):

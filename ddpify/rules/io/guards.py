@@ -187,7 +187,7 @@ def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], head
             inner_text = "({0})" if loose else "{0}"
             edits = (Replace(statement.test, f"{context.names['rank']} == 0 and {inner_text}", (statement.test,)),)
         asks = any(isinstance(e, InsertBefore) and context.names["sum_over_ranks"] in e.code for e in lifted)
-        without = "every rank says this" if anywhere and not lifted else ""
+        without = "every rank prints or logs this" if anywhere and not lifted else ""
         writes = any(guards.effects.at.get(n) == "file" for n in calls_in(statement))
         why, needs = (
             "only rank 0 writes this; otherwise the ranks would overwrite one another" if writes else _WHY,
@@ -209,7 +209,7 @@ def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iter
         reported.add(call.node)
         if only_draws(call):
             continue
-        why = f"every rank {'says this' if kind == 'print' else 'does this'} ({ast.unparse(call.node.func)})"
+        why = f"every rank {'prints this' if kind == 'print' else 'does this'} ({ast.unparse(call.node.func)})"
         fix = f"move what all ranks need out of it, and guard the rest with `if {context.names['rank']} == 0:`"
         yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
 

@@ -198,7 +198,11 @@ def _same_branch(context: Context, node: ast.If | ast.While, test: Value) -> Cha
     if parts := sharded_parts(context, node.test):
         edits = [over_ranks(context, part) for part in parts]
         return _agreed(
-            context, node, "the numbers are combined over all ranks first, so that all ranks decide alike", "sum_over_ranks", edits
+            context,
+            node,
+            "the numbers are combined over all ranks first, so that all ranks take the same decision",
+            "sum_over_ranks",
+            edits,
         )
     why = "all ranks decide by rank 0's part of the batch, where the original decided by the full batch"
     return _agreed(context, node, why, level=Safety.REVIEW)

@@ -182,7 +182,7 @@ def _closures(context: Context) -> Iterator[Change | Finding]:
                 fix = "let the closure return the average over ranks: dist.all_reduce(loss); loss /= dist.get_world_size()"
                 yield context.manual(CODE, call.node, why, fix)
                 continue
-            why = "LBFGS decides by the loss that the closure returns: it is averaged over all ranks, so that all decide alike"
+            why = "LBFGS decides by the loss that the closure returns: it is averaged over all ranks, so that all take the same decision"
             yield Change(CODE, why, context.tree.shown, loss, (over_ranks(context, loss),), needs=("sum_over_ranks",))
 
 

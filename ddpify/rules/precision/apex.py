@@ -196,7 +196,7 @@ def _backward_obstacle(context: Context, node: ast.Call, names: backward_optimiz
     if not facts.is_edited(node):
         return "this backward call is made in another module"
     if not isinstance(statement, ast.Expr) or statement.value is not node:
-        return "this backward call is no statement of its own"
+        return "this backward call is part of a larger statement"
     if existing.is_unseen_method(context, node):
         return "the analysis could not tell what this backward call does with the loss"
     optimizers = frozenset[New]().union(*(backward_optimizers.optimizers(context, b, steps) for b in mine))

@@ -174,7 +174,9 @@ def obstacles(context: Context) -> Iterator[Finding]:
     elif all(context.facts.is_edited(call.node) for call in (*steps, *(b.call for b in every))):
         try:
             if _scaler_scope(context, every, steps, []) is None:
-                yield context.manual(CODE, first, "no place was found for a grad scaler that all of the training reaches", _BY_HAND)
+                yield context.manual(
+                    CODE, first, "there is no line where a grad scaler can be made that all of the training reaches", _BY_HAND
+                )
         except scaler_update.Unclear as unclear:
             yield context.manual(CODE, unclear.node, str(unclear), _BY_HAND)
 

@@ -90,7 +90,7 @@ def changes(context: Context) -> Iterator[Change]:
 
 def _without(context: Context) -> str:
     """What is so with the old words; nothing where other edits build on the new ones."""
-    return "torch goes on warning" if context.options.amp == "keep" else ""
+    return "torch keeps warning" if context.options.amp == "keep" else ""
 
 
 def _uses(context: Context) -> list[ast.expr]:

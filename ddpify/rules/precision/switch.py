@@ -93,7 +93,7 @@ def changes(context: Context) -> Iterator[Change | Finding]:
         elif edits:
             yield Change(CODE, f"asked for by --amp {amp}", context.tree.shown, call, tuple(edits), ("import torch",))
         if amp != "none" and call in casts and _chosen(context, call):
-            why = "the script's own flag goes on deciding whether this casts"
+            why = "the script's own flag still decides whether this casts"
             yield context.manual(CODE, call, why, level=Safety.NOTE)
 
 
@@ -179,7 +179,7 @@ def _apex(context: Context) -> Iterator[Change | Finding]:
             edits += clipping.zeroed(context)
             flags = [up.test for up in context.tree.ancestors(node) if isinstance(up, ast.If) and not context.is_main(up)]
             if flags:
-                why = f"`{ast.unparse(flags[0])}` goes on deciding whether there is mixed precision"
+                why = f"`{ast.unparse(flags[0])}` still decides whether there is mixed precision"
                 yield context.manual(CODE, node, why, level=Safety.NOTE)
             names = backward_optimizers.Names(context)
             edits += [*clipping.clips(context, names), *names.edits]

@@ -216,7 +216,7 @@ def _without_ranks(file: SourceFile, call: ast.Call) -> list[Edit]:
         if rank is not None and not isinstance(rank, ast.Name):
             raise _Obstacle(rank, "the rank is computed here", "leave rank, world_size and init_method to the launcher")
         if len(group.args) > 1:
-            raise _Obstacle(group, "the process group's arguments are not named", "pass the backend alone")
+            raise _Obstacle(group, "the process group's arguments are not named", "pass only the backend")
     if not groups:
         raise _Obstacle(call, "the process group is started in another module", "leave rank and world_size to the launcher there")
     return [DropArgument(group, name) for group in groups for name in ("rank", "world_size", "init_method")]
