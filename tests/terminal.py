@@ -61,7 +61,7 @@ class Terminal:
     @property
     def text(self) -> str:
         """All that came, without colours and links, and without lines that were taken back."""
-        plain = re.sub(r"\x1b\[[0-9;]*m|\x1b]8;;[^\x1b]*\x1b\\\\", "", self._raw).replace("\r\n", "\n")
+        plain = re.sub(r"\x1b\[[0-9;]*m|\x1b]8;;[^\x1b]*\x1b\\", "", self._raw).replace("\r\n", "\n")
         return re.sub(r"[^\n]*\r\x1b\[K", "", plain)
 
     def resize(self, columns: int, rows: int = 24) -> None:

@@ -55,6 +55,8 @@ def test_on_a_terminal(tmp_path: Path, env: dict[str, str]) -> None:
     done = convert(EXAMPLES[0])
     assert with_codes(attributed(done), done.changes, False).split("\n", 2)[2] in text
     assert ("\x1b[" in terminal.raw.replace("\x1b[K", "")) is (not env)
+    assert "\nDDP101  set up the process group: 12\n" in terminal.text
+    assert ("\x1b[32mDDP101\x1b[0m" in terminal.raw, "\x1b[36mDDP103\x1b[0m" in terminal.raw) == (not env, not env)
     assert (f"\x1b]8;;{(tmp_path / 'train.py').as_uri()}#" in terminal.raw) is (not env)
 
 

@@ -119,7 +119,7 @@ def _rows(items: Iterable[Change | Finding], alone: bool, colour: bool) -> list[
         parts = [f"{all_rules()[code].title}: {_lines(changed[code], alone, colour)}"] if code in changed else []
         for said, found in notes[code].items():
             parts.append(f"note{' on ' * bool(found)}{_lines(found, alone, colour)}: {said}")
-        rows.append(f"{paint(code, LEVELS[Safety.NOTE if code in notes else Safety.SAFE], colour)}  {'; '.join(parts)}")
+        rows.append(f"{paint(code, LEVELS[Safety.NOTE if notes[code] else Safety.SAFE], colour)}  {'; '.join(parts)}")
     return rows
 
 
@@ -180,7 +180,7 @@ def _texts(conversion: Conversion) -> dict[str, list[str]]:
 def _closing(conversion: Conversion, left: bool) -> str:
     """How much was done, and how sure the result is."""
     if not left:
-        sure = "nothing left to do. The analysis proves each change; the result has not been run"
+        sure = "nothing left to do" + ". The analysis proves each change; the result has not been run" * bool(conversion.changes)
     elif not conversion.changes:
         sure = "nothing was converted. Change the lines above first, and convert again"
     elif any(item.level is Safety.MANUAL for item in conversion.findings):

@@ -21,7 +21,7 @@ from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
 CODE = "DDP208"
-TITLE = "gradients by a batch's own rows"
+TITLE = "keep the size of gradients by a batch's rows"
 EXAMPLES: tuple[Example, ...] = (
     Example(
         "only the direction is used",
@@ -61,9 +61,9 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_WHY = "each row counts for more in the average over a rank's share of the batch: this gradient is as large as on one device"
-_LARGER = "this reads gradients of this rank's share of the batch, which are as many times larger as there are ranks"
-_FIX = "divide them by the number of ranks, or use their direction alone"
+_WHY = "a rank's mean is over fewer rows, so that gradients by the rows are larger: divided by the number of ranks, they are as before"
+_LARGER = "this reads gradients of a mean over this rank's part of the batch: they are world_size times larger than in the original"
+_FIX = "divide them by dist.get_world_size(), or use only their direction"
 _SAME = frozenset(("data", "detach", "clone", "detach_", "cpu", "contiguous"))
 _DIRECTIONS = frozenset(("sign", "sign_", "sgn", "zero_", "shape", "size", "device", "dtype"))
 
