@@ -2582,3 +2582,53 @@ for _title in (
 ):
     _text = SCRIPTS[_title].text.replace("batch_size=8", "batch_size=6").replace("batch_size=4", "batch_size=6")
     SCRIPTS[_title] = replace(SCRIPTS[_title], text=_text, ranks=(2, 3), rows=36)
+
+SCRIPTS |= {
+    "one optimizer for the weights, another for a parameter of the model": Script(
+        """
+        class Mixed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.ops = nn.ModuleList([nn.Linear(8, 8), nn.Sequential(nn.Linear(8, 8), nn.Tanh()), nn.Identity()])
+                self.out = nn.Linear(8, 2)
+                self.alphas = nn.Parameter(1e-3 * torch.ones(3))
+
+            def forward(self, rows):
+                weights = F.softmax(self.alphas, dim=-1)
+                return self.out(sum(w * op(rows) for w, op in zip(weights, self.ops)))
+
+            def arch_parameters(self):
+                return [self.alphas]
+
+            def weight_parameters(self):
+                return [p for n, p in self.named_parameters() if "alphas" not in n]
+
+        model = Mixed()
+        criterion = nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.weight_parameters(), 0.05, momentum=0.9)
+        arch_optimizer = torch.optim.Adam(model.arch_parameters(), lr=3e-3, betas=(0.5, 0.999))
+        train_queue = DataLoader(TensorDataset(x[:20], y[:20]), batch_size=4, shuffle=True)
+        valid_queue = DataLoader(TensorDataset(x[20:40], y[20:40]), batch_size=4, shuffle=True)
+        for epoch in range(3):
+            model.train()
+            total, seen = 0.0, 0
+            for step, (input, target) in enumerate(train_queue):
+                input_search, target_search = next(iter(valid_queue))
+                arch_optimizer.zero_grad()
+                criterion(model(input_search), target_search).backward()
+                arch_optimizer.step()
+                optimizer.zero_grad()
+                logits = model(input)
+                loss = criterion(logits, target)
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.weight_parameters(), 5)
+                optimizer.step()
+                n = input.size(0)
+                total += loss.item() * n
+                seen += n
+            print(f"loss {epoch} {total / seen:.6f}")
+            print("alphas", F.softmax(model.alphas, dim=-1).tolist())
+        """,
+        same=("loss",),
+    ),
+}

@@ -652,3 +652,48 @@ RESTING = frozenset(
         "a layer left out by a library's word",
     ]
 )
+
+SCRIPTS |= {
+    "blocks of which a lambda of the constructor runs the layers": Script(
+        """
+        class Act(nn.Module):
+            def forward(self, rows):
+                return rows.tanh()
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.ln = nn.LayerNorm(8)
+                self.mlp = nn.ModuleDict(dict(
+                    c_fc=nn.Linear(8, 16),
+                    c_proj=nn.Linear(16, 8),
+                    act=Act(),
+                    drop=nn.Dropout(0.0),
+                ))
+                m = self.mlp
+                self.mlpf = lambda rows: m.drop(m.c_proj(m.act(m.c_fc(rows))))
+
+            def forward(self, rows):
+                return rows + self.mlpf(self.ln(rows))
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleDict(dict(h=nn.ModuleList([Block() for _ in range(2)]), out=nn.Linear(8, 2)))
+
+            def forward(self, rows):
+                for block in self.parts.h:
+                    rows = block(rows)
+                return self.parts.out(rows)
+
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+}

@@ -339,11 +339,11 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     trained = {o for m in facts.models for o in m.objs}
     for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
         parameters = optimizer_parameters(facts, optimizer)
-        params = run.parameters(parameters)
-        for loose in run.single_parameters(parameters):
+        params, single = run.parameters(parameters), run.single_parameters(parameters)
+        for loose in single:
             if not any(r in trained for r in run.roots(loose)):
                 yield optimizer, loose
-        if not params:
+        if not params and not single:
             yield optimizer, None
         for obj in params:
             if not any(r in trained for r in run.roots(obj)) and not run.has_no_parameters(obj):

@@ -55,6 +55,19 @@ class Uses:
         self.running.discard((func.node, owner))
         return out
 
+    def stored(self, func: Func, owner: Obj) -> Parts:
+        """The parts that a lambda uses which a method stored in an attribute: it has the names of that method."""
+        tree = self.run.scopes.tree(func.node)
+        method = tree.function(func.node) if tree is not None else None
+        makers = [f for f in self.run.methods(owner, getattr(method, "name", "")) if f.node is method]
+        names = {a.arg for a in ast.walk(func.node) if isinstance(a, ast.arg)}
+        if not isinstance(func.node, ast.Lambda) or not isinstance(owner, New) or not makers or names & _stored(makers[0].node):
+            return NO_PARTS
+        known, around = set(self.by_condition), _Body(self, makers[0], owner, [])
+        around.used()
+        self.by_condition = known
+        return around.mentioned(func.node.body)
+
     def forward(self, model: Obj, calls: list[Call]) -> Parts:
         """The parts that these forwards of a trained model use, each of them."""
         if not isinstance(model, New) or model.cls is None:
@@ -316,7 +329,10 @@ class _Body:
         if name in INSIDE and owners == {self.owner}:
             return self.uses.held.parts(self.owner)
         found = [(f, o) for o in owners if (o, name) not in self.run.memory for f in self.run.methods(o, name)]
-        return self.given(node).union(*(self.uses.function(f, o, []) for f, o in found)) if found else None
+        parts = [self.uses.function(f, o, []) for f, o in found]
+        held = [(self.run.memory.get((o, name), NOTHING).objs, o) for o in owners]
+        parts += [self.uses.stored(f, o) for objs, o in held if len(objs) == 1 for f in objs if isinstance(f, Func)]
+        return self.given(node).union(*parts) if parts else None
 
 
 def _stored(node: ast.AST) -> set[str]:

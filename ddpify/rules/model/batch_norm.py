@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel
@@ -91,14 +92,26 @@ def _forwards_twice(context: Context, model: TrainedModel) -> bool:
     return any(len({pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}) > 1 for loop in context.facts.loops)
 
 
+def _is_setting(context: Context, obj: Obj) -> bool:
+    """Whether an object is no module: of a class of the project's own that is none, made by the standard library, or a part of such.
+
+    What the standard library unpickles, copies or imports may be anything.
+    """
+    while isinstance(obj, Part):
+        obj = obj.of
+    if not isinstance(obj, New) or obj.cls is not None:
+        return isinstance(obj, New) and not context.facts.after.interpreter.is_module(obj)
+    root = obj.path.partition(".")[0]
+    return root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools")
+
+
 def _modules_of(context: Context, model: TrainedModel) -> Iterator[New | Part]:
-    """A model and all modules within it; settings that it holds, and parameters of a layer, are none."""
+    """A model and all modules within it; settings that it holds, what the standard library made, and parameters of a layer are none."""
     todo, seen = list(model.objs), set[Obj]()
     while todo:
         obj = todo.pop()
-        setting = isinstance(obj, New) and obj.cls is not None and not context.facts.after.interpreter.is_module(obj)
         parameter = isinstance(obj, Part) and isinstance(obj.of, New) and obj.of.path.startswith("torch.nn.")
-        if obj not in seen and isinstance(obj, (New, Part)) and not setting and not parameter:
+        if obj not in seen and isinstance(obj, (New, Part)) and not parameter and not _is_setting(context, obj):
             seen.add(obj)
             yield obj
             todo += context.facts.after.parts(obj)
