@@ -3852,3 +3852,117 @@ SCRIPTS["lists of phases in one dict, of batches and of samples"] = Script(
     """,
     told=("DDP404",),
 )
+COUNTS = {
+    "cells that a function counts in a list of the module": ("[[0, 0], [0, 0]]", "count(outputs.argmax(1), kinds)", "cells[b][a]", ""),
+    "cells that a function counts in an array of the module": ("np.zeros((2, 2))", "count(outputs.argmax(1), kinds)", "cells[b, a]", ""),
+    "cells that a function counts in an array that it is given": (
+        "np.zeros((2, 2))",
+        "count(outputs.argmax(1), kinds, cells)",
+        "cells[b, a]",
+        ", cells",
+    ),
+}
+SCRIPTS |= {
+    title: Script(
+        f"""
+        import numpy as np
+
+        cells = {cells}
+
+
+        def count(guesses, kinds{given}):
+            for a, b in zip(guesses.tolist(), kinds.tolist()):
+                {cell} += 1
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                outputs = net(rows)
+                loss = F.cross_entropy(outputs, kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                {call}
+        print("cells", cells)
+        """,
+        told=("DDP404",),
+    )
+    for title, (cells, call, cell, given) in COUNTS.items()
+}
+SCRIPTS["cells that a function counts in evaluation"] = Script(
+    """
+    import numpy as np
+
+
+    def count(cells, guesses, kinds):
+        for a, b in zip(guesses.tolist(), kinds.tolist()):
+            cells[b, a] += 1
+
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    test_loader = DataLoader(TensorDataset(x, y), batch_size=8)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        cells = np.zeros((2, 2))
+        with torch.no_grad():
+            for rows, kinds in test_loader:
+                count(cells, net(rows).argmax(1), kinds)
+        print("cells", cells.tolist())
+    """,
+    same=("cells",),
+)
+SCRIPTS["meters in a dict of an object that is shown as a text"] = Script(
+    """
+    from collections import defaultdict, deque
+
+
+    class Value:
+        def __init__(self):
+            self.last = deque(maxlen=20)
+            self.total, self.count = 0.0, 0
+
+        def update(self, value):
+            self.last.append(value)
+            self.total += value
+            self.count += 1
+
+        def __str__(self):
+            return f"{self.total / self.count:.6f}"
+
+
+    class Log:
+        def __init__(self):
+            self.meters = defaultdict(Value)
+
+        def update(self, **values):
+            for name, value in values.items():
+                self.meters[name].update(value)
+
+        def __str__(self):
+            return " ".join(f"{name}: {meter}" for name, meter in self.meters.items())
+
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        log = Log()
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            log.update(loss=loss.item())
+        print("averages", log)
+    """,
+    told=("DDP404",),
+)

@@ -13,6 +13,7 @@ from ddpify.facts.tree import Tree, inside
 from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.loop.counted_elsewhere import counted_elsewhere
 from ddpify.rules.loop.live_out import LiveOut, live_out, made_under, places_of, written
 from ddpify.rules.loop.meters import meter
 from ddpify.rules.loop.reductions import loader_of, reduce
@@ -91,7 +92,8 @@ def _in_calls(context: Context, loop: ast.For) -> str:
     changes += [c for c in trace.calls if c.method in _GROWS]
     called = [change for change in changes if change.node not in body and any(each.node is loop for each in change.loops)]
     changed = [o for change in called for o in change.receiver.instances() if isinstance(change, Call) or not _is_meter(context, o)]
-    return "" if all(made_under(o, within) for o in changed) else "a function that it calls changes what depends on the batch before"
+    counts = not all(made_under(o, within) for o in changed) or any(counted_elsewhere(context, loop))
+    return "a function that it calls changes what depends on the batch before" if counts else ""
 
 
 def _is_carried(context: Context, loop: ast.For, group: list[Write]) -> bool:

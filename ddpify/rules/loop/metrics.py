@@ -25,9 +25,10 @@ from ddpify.facts.writes import Batches
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, sampler_name, samplers
+from ddpify.rules.loop.counted_elsewhere import counted_elsewhere, keys
 from ddpify.rules.loop.last_batch import of_one_batch
 from ddpify.rules.loop.live_out import live_out
-from ddpify.rules.loop.meters import is_meter
+from ddpify.rules.loop.meters import added_to, is_meter
 from ddpify.rules.loop.reduction import Reduction
 from ddpify.rules.loop.reductions import loader_of, reduce
 
@@ -103,7 +104,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _elsewhere(context, node)
             continue
         yield from _reduce(context, node)
-    yield from _hidden(context)
+    yield from _hidden(context, [node for node in seen if isinstance(node, (ast.For, ast.AsyncFor, ast.While))])
     yield from _divisors(context)
     yield from _sampled(context)
     yield from _progress(context)
@@ -119,7 +120,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         yield context.manual(CODE, part.node, why, "give this loop a loader of its own, without a DistributedSampler", level=Safety.REVIEW)
 
 
-def _hidden(context: Context) -> Iterator[Finding]:
+def _hidden(context: Context, loops: list[Batches]) -> Iterator[Finding]:
     """A rank's own numbers kept where they are not followed: in a function's attributes, or in names of the function around."""
     run = context.facts.after
     own = [s for s in run.trace.stores if context.from_sharded_data(s.value) or context.differs(s.value)]
@@ -128,7 +129,9 @@ def _hidden(context: Context) -> Iterator[Finding]:
         for statement in tree.of(ast.Nonlocal):
             stores = [n for n in ast.walk(tree.function(statement)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
             nodes += [n for n in stores if n.id in statement.names and context.from_sharded_data(run.value(n))]
-    for node in nodes:
+    for element in (e for loop in loops for e in counted_elsewhere(context, loop)):
+        nodes += [element.value] if any(context.from_sharded_data(run.value(n)) for n in keys(element)) else []
+    for node in dict.fromkeys(nodes):
         text = ast.unparse(node)
         why = f"`{text}` is computed from this rank's part of the data only"
         yield context.manual(CODE, node, why, f"sum {text} over the ranks before it is read")
@@ -304,6 +307,22 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
                 yield context.facts.after.attribute(obj, "[]")
 
 
+def _told_by_text(context: Context, call: Call) -> Iterator[New]:
+    """The objects of the project's classes that a call shows, as the text that their class makes of them."""
+    run = context.facts.after
+    for obj in {o for n in ast.walk(call.node) if isinstance(n, ast.expr) for o in run.value(n).instances()}:
+        if obj.cls is not None and any(run.interpreter.find(obj.cls, name) is not None for name in ("__str__", "__repr__")):
+            yield obj
+
+
+def _holds_own_meter(context: Context, obj: New, depth: int = 0) -> bool:
+    """Whether an object is, or holds at some depth, one that adds up what is of this rank's own share."""
+    if any(context.from_sharded_data(context.facts.after.attribute(obj, name)) for name in added_to(obj)):
+        return not context.facts.after.interpreter.is_module(obj)
+    held = {o for value in context.facts.after.of(obj).values() for o in value.instances()} if depth < 4 else set()
+    return any(_holds_own_meter(context, o, depth + 1) for o in held if o.cls is not None or o.path in COLLECTIONS)
+
+
 def unreduced_numbers(context: Context) -> Iterator[Finding]:
     """What a converted script still shows, compares or schedules of one rank's own numbers after a training loop."""
     loops = set(_loops(context))
@@ -317,6 +336,9 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
         elif of_one_batch(context, call.node):
             yield context.manual(CODE, call.node, "the values shown here are those of rank 0's last batch", level=Safety.NOTE)
         else:
+            yield context.manual(CODE, call.node, message, fix)
+    for call, _ in effects(context.facts.after):
+        if not any(loop.node in loops for loop in call.loops) and any(_holds_own_meter(context, o) for o in _told_by_text(context, call)):
             yield context.manual(CODE, call.node, message, fix)
     for decision in context.facts.after.trace.decisions:
         after = isinstance(decision.node, (ast.If, ast.While)) and not any(loop.node in loops for loop in decision.loops)
