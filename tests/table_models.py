@@ -2569,6 +2569,60 @@ def create(name, **kwargs):
             optimizer.step()
     torch.save(net.state_dict(), "net.pt")
 """),
+    "an encoder that a method freezes, in the optimizer with what is trained": Script("""
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 6)
+            self.tune(True)
+
+        def forward(self, rows):
+            return self.body(rows).tanh()
+
+        def tune(self, whole):
+            for p in self.body.parameters():
+                p.requires_grad = whole
+
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    whole = False
+    encoder, head = Encoder(), nn.Linear(6, 2)
+    encoder.tune(whole)
+    optimizer = torch.optim.SGD([p for p in (*encoder.parameters(), *head.parameters()) if p.requires_grad], lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(head(encoder(rows)), kinds).backward()
+            optimizer.step()
+    torch.save([encoder.state_dict(), head.state_dict()], "nets.pt")
+"""),
+    "a frozen network of layers, all parameters in one optimizer": Script("""
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    base, head = nn.Sequential(nn.Linear(8, 6), nn.Tanh()), nn.Linear(6, 2)
+    for p in base.parameters():
+        p.requires_grad = False
+    optimizer = torch.optim.SGD(list(base.parameters()) + list(head.parameters()), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(head(base(rows)), kinds).backward()
+            optimizer.step()
+    torch.save([base.state_dict(), head.state_dict()], "nets.pt")
+"""),
+    "a frozen network that gets a new last layer": Script("""
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    for p in net.parameters():
+        p.requires_grad = False
+    net[2] = nn.Linear(6, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    torch.save(net.state_dict(), "net.pt")
+"""),
 }
 
 for _title in (

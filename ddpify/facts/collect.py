@@ -9,6 +9,7 @@ from functools import cached_property
 from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps
 from ddpify.facts.assumed import AssumedEdits
 from ddpify.facts.batch_source import BatchSource
+from ddpify.facts.frozen import frozen
 from ddpify.facts.model import NOTHING, Call, Func, Loop, Method, New, Obj, Part, Value, join
 from ddpify.facts.runs import Run, place_of, run, run_by
 from ddpify.facts.tree import Forest, Tree, arguments
@@ -280,7 +281,7 @@ def _stepped(facts: Facts) -> set[Obj]:
     for optimizer in facts.optimizers:
         parameters = optimizer_parameters(facts, optimizer)
         stepped |= run.parameters(parameters) | run.single_parameters(parameters)
-    return stepped
+    return stepped - frozen(run)
 
 
 def _called_there(run: Run, nodes: set[ast.AST], touched: set[Obj]) -> set[Obj]:
@@ -336,7 +337,7 @@ def _inside(run: Run, forwards: dict[Obj, set[ast.AST]], part: Obj, touched: set
 def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     """Optimizers with parameters of a module whose forward was not seen to reach a backward; None: parameters of unknown origin."""
     run = facts.before
-    trained = {o for m in facts.models for o in m.objs}
+    trained = {o for m in facts.models for o in m.objs} | frozen(run)
     for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
         parameters = optimizer_parameters(facts, optimizer)
         params, single = run.parameters(parameters), run.single_parameters(parameters)
