@@ -75,6 +75,14 @@ LIBRARY = {
         False,
         True,
     ),
+    "its layers but the last, without gradients": (
+        TORCHVISION,
+        NET.format(made="nn.Sequential(*list(models.resnet18().children())[:-1])", used="self.fixed(x)").replace(
+            "    def forward", "    @torch.no_grad()\n    def fixed(self, x):\n        return self.net(x).flatten(1)\n\n    def forward"
+        ),
+        True,
+        True,
+    ),
     "without batch norm": (TORCHVISION, "model = models.vit_b_16(num_classes=2)", False, False),
     "the states": (
         TRANSFORMERS,

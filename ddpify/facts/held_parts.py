@@ -52,11 +52,13 @@ class HeldParts:
         return isinstance(obj, New) and library.has_parameters(obj.path)
 
     def inside(self, obj: Obj) -> Parts:
-        """What a module or container holds."""
+        """What a module or container holds; of parts of a library's network, such as `*list(net.children())[:-1]`, that network."""
         out: set[Obj] = set()
         for value in self.run.of(obj).values():
             for o in value.objs:
                 out |= {i for item in o.entries for i in item.objs} if isinstance(o, Tup) else {o}
+            if isinstance(obj, New) and obj.path in library.CONTAINERS:
+                out |= {o for o in value.of_kind("parameters") if is_library_model(o)}
         return frozenset(o for o in out if o is not obj and isinstance(o, New))
 
     def _frozen(self) -> Parts:
