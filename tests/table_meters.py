@@ -137,6 +137,64 @@ SCRIPTS: dict[str, Script] = {
         + fit("totals = defaultdict(nothing)", 'totals["loss"] += loss.item() * len(rows)', "totals['loss']"),
         same=("result",),
     ),
+    "a table that is asked for its averages, put into a record that stops the training": Script(
+        """
+        import pandas as pd
+
+
+        class Table:
+            def __init__(self, *keys):
+                self.rows = pd.DataFrame(0.0, index=list(keys), columns=["total", "number", "average"])
+
+            def update(self, key, value):
+                self.rows.loc[key, "total"] += value
+                self.rows.loc[key, "number"] += 1
+                self.rows.loc[key, "average"] = self.rows.loc[key, "total"] / self.rows.loc[key, "number"]
+
+            def result(self):
+                return dict(self.rows["average"])
+
+
+        class Coach:
+            def __init__(self, net):
+                self.net, self.best = net, 1e9
+                self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                self.loader = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=6, shuffle=True)
+                self.checked = DataLoader(TensorDataset(x[24:37], y[24:37]), batch_size=6, shuffle=True)
+
+            def train(self):
+                for rows, kinds in self.loader:
+                    self.optimizer.zero_grad()
+                    F.cross_entropy(self.net(rows), kinds).backward()
+                    self.optimizer.step()
+
+            def check(self):
+                table = Table("loss")
+                with torch.no_grad():
+                    for rows, kinds in self.checked:
+                        table.update("loss", F.cross_entropy(self.net(rows), kinds).item())
+                return table.result()
+
+            def run(self):
+                worse = 0
+                for epoch in range(9):
+                    self.train()
+                    record = {"epoch": epoch}
+                    record.update(**{"val_" + k: v for k, v in self.check().items()})
+                    if record["val_loss"] < self.best:
+                        self.best, worse = record["val_loss"], 0
+                    else:
+                        worse += 1
+                    if worse > 1:
+                        break
+
+
+        Coach(nn.Linear(8, 2)).run()
+        print("end")
+        """,
+        same=("end",),
+        apart=("trajectory",),  # the order in which batches are checked decides when it ends
+    ),
 }
 _METER = """
         class Meter:

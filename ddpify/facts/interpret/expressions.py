@@ -102,9 +102,12 @@ def evaluate_dict(run: Interpreter, node: ast.Dict) -> Value:
 def update(run: Interpreter, obj: Obj, value: Value) -> None:
     """Put what other objects hold into a dict."""
     for other in value.objs:
-        for name, held in run.memory.of(other):
+        held_by_name = run.memory.of(other)
+        for name, held in held_by_name:
             run.set_attribute(obj, name, held, name not in (ELEMENT, UNNAMED))
             run.keys.setdefault(obj, set()).add(name)
+        if [name for name, _ in held_by_name] == [ELEMENT]:  # under names that are not known
+            run.set_attribute(obj, UNNAMED, held_by_name[0][1], False)
 
 
 def evaluate_unary(run: Interpreter, node: ast.UnaryOp) -> Value:

@@ -209,6 +209,8 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
                 if any(o is obj for o in made.objs):
                     return run.invoke_named(obj, "__next__", obj.node) or NOTHING
                 return element(run, made, node)
+    if isinstance(obj, Part) and (obj, ELEMENT) in run.memory:
+        return run.memory[obj, ELEMENT]
     if isinstance(obj, (New, Part)):
         return Value(frozenset((run.objects.part(obj, ELEMENT),)), over.origins, over.scale, over.shape)
     return Value(frozenset(), over.origins, over.scale, over.shape)

@@ -25,6 +25,8 @@ def dictionary(use: Use) -> Value:
     run, obj = use.run, use.instance()
     named_values = {k: v for k, v in use.keywords.items() if k != "**"}
     run.memory[obj, "[]"] = join(list(named_values.values()))
+    if "**" in use.keywords:
+        run.update(obj, use.keywords["**"])
     for arg in use.args:
         run.update(obj, arg)
         if arg.objs:  # dict(zip(names, losses)), OrderedDict([("first", layer)])
@@ -176,7 +178,10 @@ def _updated(use: Use) -> Value:
         if not any(use.run.is_a(o, *DICTS) for o in value.objs):
             _put(use, use.run.element(value))
     for key, value in use.keywords.items():
-        use.run.set_attribute(obj, key, value, True)
+        if key == "**":
+            use.run.update(obj, value)
+        else:
+            use.run.set_attribute(obj, key, value, True)
     return NOTHING
 
 
