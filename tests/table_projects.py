@@ -938,4 +938,91 @@ class Trainer:
         files={"boards.py": BOARDS},
         same=("epoch", "gpu_id"),
     ),
+    "a data set that makes its own files of what a library downloads, made where the loader is": Script(
+        """
+        from mixed import Mixed
+
+        loader = DataLoader(
+            Mixed("mixed", download=True),
+            batch_size=4,
+            shuffle=True,
+        )
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        print("rows", len(loader.dataset))
+""",
+        same=("rows", "Making"),
+        files={
+            "mixed.py": """\
+import os
+
+import torch
+from torch.utils.data import Dataset
+
+
+class Mixed(Dataset):
+    def __init__(self, root, download=False):
+        self.root = root
+        if download:
+            self.download()
+        if not self._there():
+            raise RuntimeError("nothing there")
+        self.x = torch.load(os.path.join(root, "rows.pt"))
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i], int(self.x[i].sum() > 0)
+
+    def _there(self):
+        return os.path.exists(os.path.join(self.root, "rows.pt"))
+
+    def download(self):
+        from torchvision import datasets
+
+        if self._there():
+            return
+        os.makedirs(self.root)
+        noise = os.path.join(self.root, "noise.pt")
+        if not os.path.exists(noise):
+            torch.save(torch.cos(torch.arange(288.0)).view(36, 8), noise)
+        print("Making")
+        rows = datasets.MNIST("waves", train=True, download=True).x
+        mixed = rows + 0.1 * torch.load(noise)
+        torch.save(mixed, os.path.join(self.root, "rows.pt"))
+""",
+        },
+        stand_ins={"torchvision/__init__.py": "from . import datasets\n", "torchvision/datasets.py": WAVES},
+    ),
+    "a data set whose library downloads, made where the loader is": Script(
+        """
+        from digits import Digits
+
+        loader = DataLoader(Digits("waves"), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+""",
+        files={
+            "digits.py": """\
+from torchvision import datasets
+
+
+class Digits(datasets.MNIST):
+    def __init__(self, root):
+        super().__init__(root, download=True)
+""",
+        },
+        stand_ins={"torchvision/__init__.py": "from . import datasets\n", "torchvision/datasets.py": WAVES},
+    ),
 }

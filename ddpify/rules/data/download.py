@@ -15,6 +15,7 @@ from ddpify.edits import Under
 from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.model import Class, Func
 from ddpify.facts.tree import Tree
+from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.turns import in_turns
@@ -49,53 +50,81 @@ EXAMPLES: tuple[Example, ...] = (
 
 
 _WHY = "one rank of each node downloads while the others wait; otherwise all would write the same files"
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.With)
 _AT_ONCE = "every rank would download these files at once"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Guard downloads in the edited files, report them elsewhere."""
+    done: set[ast.stmt] = set()
+    for download in context.once(_unguarded):
+        yield from _guard(context, download, done)
+
+
+@dataclass(frozen=True)
+class _Download:
+    """A download that all ranks make at once: the statements that one rank can run first, in the entry or around it."""
+
+    tree: Tree
+    node: ast.Call
+    callers: list[ast.stmt]
+    turns: list[ast.stmt]
+
+
+def _unguarded(context: Context) -> list[_Download]:
     loaders = (o.node for o in context.facts.loaders if isinstance(o.node, ast.Call))
     given = (argument(node, 0, "dataset") for node in loaders)
     named = {n for dataset in given if dataset is not None and before_loader(context, dataset) for n in ast.walk(dataset)}
-    done: set[ast.stmt] = set()
+    out: list[_Download] = []
     for tree in context.facts.trees.values():
         for node in tree.of(ast.Call):
-            if node not in named and _is_unguarded(context, tree, node):
-                yield from _guard(context, tree, node, done)
+            if named.isdisjoint((node, *_leading(context, node))) and _is_unguarded(context, tree, node):
+                callers = _callers(context, node) if tree.name != "__main__" else []
+                own = [tree.statement(node)] if tree in context.tree.trees else []
+                turns = dict.fromkeys(turn for s in callers or own for turn in in_turns(context, s))
+                out.append(_Download(tree, node, callers, list(turns)))
+    return out
+
+
+def statements(context: Context) -> list[ast.stmt]:
+    """The statements that one rank of each node runs before the others, so that it downloads in them."""
+    return [statement for download in context.once(_unguarded) for statement in download.turns if isinstance(statement, _SIMPLE)]
 
 
 def _is_unguarded(context: Context, tree: Tree, node: ast.Call) -> bool:
     """Whether a call downloads, itself, on all ranks at once."""
     run = context.facts.after
-    if not _downloads(node) or tree.statement(node) not in run.trace.visited or one_rank_ahead(run, tree, node):
+    if not _by_itself(context, node) or tree.statement(node) not in run.trace.visited or one_rank_ahead(run, tree, node):
         return False
-    own = [o for o in run.value(node.func).objs if isinstance(o, (Class, Func))]
-    if own and not all(_hands_on(context, o) for o in own):
-        return False  # the project's own: the call inside it is the one to guard
     return not any(one_rank_ahead(run, context.tree, n) for c in run.calls(node) for n in c.stack if context.facts.is_edited(n))
 
 
-def _guard(context: Context, tree: Tree, node: ast.Call, done: set[ast.stmt]) -> Iterator[Change | Finding]:
+def _guard(context: Context, download: _Download, done: set[ast.stmt]) -> Iterator[Change | Finding]:
     """Let one rank go ahead in the statement of a download, or, in another module, in the statements that lead to it."""
     header = f"with {context.names['first_on_node']}()"
-    callers = _callers(context, node) if tree.name != "__main__" else []
-    statements = callers or [tree.statement(node)]
-    if not callers and tree not in context.tree.trees:
+    if not download.turns:
         fix = "if dist.get_rank() != 0: dist.barrier()   # before, and on rank 0 the barrier after it"
-        yield context.manual(CODE, node, _AT_ONCE, fix)
-        return
-    for statement in dict.fromkeys(turn for s in statements for turn in in_turns(context, s) if turn not in done):
+        yield context.manual(CODE, download.node, _AT_ONCE, fix)
+    for statement in download.turns:
+        if statement in done:
+            continue
         done.add(statement)
-        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.With)):
-            shown = context.tree.shown if callers else tree.shown
+        if isinstance(statement, _SIMPLE):
+            shown = context.tree.shown if download.callers else download.tree.shown
             yield Change(CODE, _WHY, shown, statement, (Under(statement, header),), needs=("first_on_node",))
         else:
-            yield context.manual(CODE, node, _AT_ONCE, f"move it into a statement of its own under `{header}:`")
+            yield context.manual(CODE, download.node, _AT_ONCE, f"move it into a statement of its own under `{header}:`")
 
 
 def _downloads(node: ast.Call) -> bool:
     value = argument(node, None, "download")
     return value is not None and not (isinstance(value, ast.Constant) and not value.value)
+
+
+def _by_itself(context: Context, node: ast.Call) -> bool:
+    """Whether a call downloads, and is none of the project's own, of which a call inside it is the one to guard."""
+    own = [o for o in context.facts.after.value(node.func).objs if isinstance(o, (Class, Func))]
+    return _downloads(node) and all(_hands_on(context, o) for o in own)
 
 
 def _hands_on(context: Context, own: Class | Func) -> bool:
@@ -112,10 +141,26 @@ def downloads(node: ast.expr) -> bool:
 
 def before_loader(context: Context, dataset: ast.expr) -> bool:
     """Whether a data set that a loader is given is downloaded in a statement before the loader, which is made by the loader's rule."""
-    if not downloads(dataset) or not context.facts.is_edited(dataset):
+    leading = context.once(_led_by)
+    calls = (n for n in ast.walk(dataset) if isinstance(n, ast.Call))
+    if not context.facts.is_edited(dataset) or not any(n in leading or _by_itself(context, n) for n in calls):
         return False
     statement = context.tree.statement(dataset)
     return in_turns(context, statement) == [statement]
+
+
+def _leading(context: Context, node: ast.AST) -> set[ast.AST]:
+    """The calls in edited files that lead to a download in another module, the nearest on each way."""
+    if context.facts.is_edited(node):
+        return set()
+    ways = ([n for n in call.stack if context.facts.is_edited(n)] for call in context.facts.after.calls(node))
+    return {way[-1] for way in ways if way}
+
+
+def _led_by(context: Context) -> set[ast.AST]:
+    """The calls in edited files that lead to downloads in other modules."""
+    elsewhere = (n for tree in context.facts.trees.values() if tree not in context.tree.trees for n in tree.of(ast.Call))
+    return {up for n in elsewhere if _by_itself(context, n) for up in _leading(context, n)}
 
 
 def _callers(context: Context, node: ast.AST) -> list[ast.stmt]:

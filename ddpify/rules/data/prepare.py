@@ -23,7 +23,7 @@ from ddpify.facts.tree import inside
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
-from ddpify.rules.data.download import downloads
+from ddpify.rules.data.download import downloads, statements
 from ddpify.rules.data.turns import calls_under, free, in_turns
 from ddpify.rules.io.guarded import guards_of
 
@@ -92,19 +92,27 @@ class Preparation:
     """The statements that prepare files, and how one rank of each node is let do it first.
 
     `once_per_node` go under `first_on_node`, `alone` under `local_rank == 0`; `fetched` are the calls that fetch or unpack in another
-    place, and `waiting` the statements that the script has under such guards already.
+    place, `waiting` the statements that the script has under such guards already, and `downloading` those in which a library downloads, of
+    which another rule takes care.
     """
 
     context: Context
     once_per_node: list[ast.stmt] = field(default_factory=list)
     alone: list[ast.stmt] = field(default_factory=list)
     waiting: list[ast.With] = field(default_factory=list)
+    downloading: list[ast.stmt] = field(default_factory=list)
     fetched: list[Call] = field(default_factory=list)
 
     def covers(self, call: Call) -> bool:
         """Whether a call is evaluated under a statement that prepares."""
-        within = {*self.once_per_node, *self.alone, *self.waiting}
-        return any(up in within for n in (*call.stack, call.node) for up in (n, *self.context.tree.ancestors(n)))
+        return self._within(call, {*self.once_per_node, *self.alone, *self.waiting})
+
+    def in_turns(self, call: Call) -> bool:
+        """Whether ranks make a call one after another: then none may wait there for the others."""
+        return self.covers(call) or self._within(call, set(self.downloading))
+
+    def _within(self, call: Call, statements: set[ast.stmt]) -> bool:
+        return any(up in statements for n in (*call.stack, call.node) for up in (n, *self.context.tree.ancestors(n)))
 
     def writes(self, statement: ast.stmt) -> bool:
         """Whether a statement writes files, and does so only where files are prepared."""
@@ -120,14 +128,15 @@ def preparation(context: Context) -> Preparation:
 
 def _find_preparation(context: Context) -> Preparation:
     waiting = [n for n in context.tree.of(ast.With) if any(waits(context.facts.after, i.context_expr) for i in n.items)]
-    out = Preparation(context, _looking_first(context, waiting), waiting=waiting)
+    downloading = statements(context)
+    out = Preparation(context, _looking_first(context, [*waiting, *downloading]), waiting=waiting, downloading=downloading)
     for call in context.facts.after.trace.calls:
         if _fetches(call) and not out.covers(call) and context.facts.is_edited(call.node) and not guards_of(context).guarded(call.node):
             _place_fetch(context, call, out)
     return out
 
 
-def _looking_first(context: Context, waiting: list[ast.With]) -> list[ast.stmt]:
+def _looking_first(context: Context, waiting: list[ast.stmt]) -> list[ast.stmt]:
     """The outermost statements that make files which they look for first, those under a guard left out."""
     paths, touched, preparing = Paths(context.facts), disk.touched(context.facts.after), list[ast.stmt]()
     for node in context.tree.nodes():  # outermost first
@@ -137,7 +146,7 @@ def _looking_first(context: Context, waiting: list[ast.With]) -> list[ast.stmt]:
             calls = calls_under(context, node)
             if _worth_it(context, paths, touched, node, calls) and _free(context, node, calls):
                 preparing += in_turns(context, node)
-    return [s for s in preparing if not _within_another(context, s, preparing)]
+    return [s for s in preparing if not _within_another(context, s, [*preparing, *waiting])]
 
 
 def _place_fetch(context: Context, call: Call, out: Preparation) -> None:

@@ -126,9 +126,11 @@ def _read_without_run(context: Context, guards: Guards) -> Iterator[Finding]:
 def _makers(context: Context, guards: Guards) -> dict[ast.expr, set[New]]:
     """The calls of the entry that make a writer on every rank, themselves or by a function of another module, with what they make."""
     out: dict[ast.expr, set[New]] = {}
+    run = context.facts.after
+    loaded = {o for (owner, _), value in run.memory.items() if run.is_loader(owner) for o in value.instances()}  # what all ranks need
     for call in context.calls():
         for obj in call.result.instances():
-            if not guards.effects.is_writer(obj) or guards.guarded(call.node):
+            if not guards.effects.is_writer(obj) or guards.guarded(call.node) or obj in loaded:
                 continue
             inside = [n for n in obj.stack if context.facts.is_edited(n)]
             if obj.node is call.node or (

@@ -246,7 +246,7 @@ def _by_rank_zero(context: Context, touch: Touch) -> bool:
 
 def _by_all(context: Context, touch: Touch) -> bool:
     """Whether all ranks do this, and what they find matters to all."""
-    if guards_of(context).guarded_call(touch.call.node, touch.call.stack) or prepare.preparation(context).covers(touch.call):
+    if guards_of(context).guarded_call(touch.call.node, touch.call.stack) or prepare.preparation(context).in_turns(touch.call):
         return False
     if touch.kind in ("look", "list"):
         return not _idle(context, touch)
