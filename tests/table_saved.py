@@ -128,6 +128,57 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         "parallel = torch.cuda.is_available()\n"
         + MAKE.replace("loader =", "model = nn.DataParallel(model) if parallel else model\nloader ="),
     ),
+    "a wrapper that a setting asks for, and a keeper of the best that saves what it is handed": Script(
+        NET
+        + """
+parser = argparse.ArgumentParser()
+parser.add_argument("--several", action="store_true")
+args = parser.parse_args()
+
+
+class Keeper:
+    def __init__(self):
+        self.best = None
+
+    def __call__(self, loss, net, path):
+        if self.best is None or loss < self.best:
+            self.best = loss
+            self.keep(net, path)
+
+    def keep(self, net, path):
+        torch.save(net.state_dict(), path)
+
+
+class Work:
+    def __init__(self):
+        self.net = self.make()
+        self.loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+
+    def make(self):
+        net = Net()
+        if args.several:
+            net = nn.DataParallel(net)
+        return net
+
+    def run(self):
+        keeper = Keeper()
+        optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in self.loader:
+                loss = F.cross_entropy(self.net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            keeper(-epoch, self.net, "best.pt")
+        self.net.load_state_dict(torch.load("best.pt"))
+        print("keys", sorted(torch.load("best.pt")))
+
+
+Work().run()
+""",
+        same=("keys",),
+        args=("--several",),
+    ),
     "a report that holds the model and saves itself": _script(
         """
 class Report:

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, New, Tup
-from ddpify.facts.tree import Forest, same, structure, walked
+from ddpify.facts.tree import Forest, arguments, same, structure, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import dataparallel, saved_copies
+from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies
 
 CODE = "DDP203"
 TITLE = "use the model inside the wrapper"
@@ -103,6 +103,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Edit attribute reads, evaluation and saves of wrapped models in the entry."""
     facts = context.facts
     yield from saved_copies.copies(context)
+    yield from evaluated_inputs.moved(context)
     yield from _saved_wrapped(context)
     copied = saved_copies.of_objects(context)
     for node in context.tree.nodes():
@@ -133,12 +134,28 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _in_unwrapped_branch(context, node):
         why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
         yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=Safety.REVIEW)
+    if node not in copied and isinstance(parent, (ast.Call, ast.keyword)) and _hands_on_keys(context, node):
+        optional, test = _optional(context, node)
+        if optional:
+            yield _keys_as_written(context, node, test)
+            return
     edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
     imports = ("import copy",) if node in copied else ()
     why = "nothing is trained in this call: it gets the model inside DDP, whose forward would synchronize the ranks"
     if node in facts.pickled:
         why = "the model inside DDP is saved: the file loads without a process group"
     yield Change(CODE, why, tree.shown, node, (edit,), imports)
+
+
+def _hands_on_keys(context: Context, model: ast.expr) -> bool:
+    """Whether a call is handed a model for its keys, which may carry the prefix of DataParallel, and runs it nowhere."""
+    run = context.facts.before
+    call = next(up for up in context.tree.ancestors(model) if isinstance(up, ast.Call))
+    inside = [c for c in run.trace.calls if call in c.stack]
+    if any(context.facts.model_of(c.func) is not None for c in inside):
+        return False
+    keys = (c for c in inside if c.method in ("state_dict", "load_state_dict"))
+    return any(library.DATAPARALLEL in c.receiver.kinds() for c in keys)
 
 
 def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
@@ -290,7 +307,7 @@ def _in_unwrapped_branch(context: Context, model: ast.expr) -> bool:
         if isinstance(up, (ast.If, ast.IfExp)):
             body, other = (up.body, up.orelse) if isinstance(up, ast.If) else ([up.body], [up.orelse])
             across = other if any(inner is part for part in body) else body if any(inner is part for part in other) else []
-            if any(isinstance(n, ast.Attribute) and n.attr == "module" and same(n.value, model) for part in across for n in ast.walk(part)):
+            if any(isinstance(n, ast.expr) and _is_inside(n, model) for part in across for n in ast.walk(part)):
                 return True
         inner = up
     return False
@@ -329,7 +346,7 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     elif node.attr in _SAME:
         return
     elif wrapped is None:
-        if not isinstance(node.value, ast.IfExp):  # the script says which
+        if not isinstance(node.value, ast.IfExp) and not (keys and _is_chosen_by_callers(context, node)):  # the script says which
             yield _either(context, node.value, prefixed)
     elif keys and prefixed and not _in_unwrapped_branch(context, node.value):
         yield _prefixed_keys(context, node)
@@ -340,6 +357,18 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
             node.value,
             "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside",
         )
+
+
+def _is_chosen_by_callers(context: Context, keys: ast.Attribute) -> bool:
+    """Whether all that lead to a state dict hand the model on by `model if question else model.module`."""
+    calls = context.facts.after.calls(context.tree.parent[keys])
+    given = ([a for n in call.stack if isinstance(n, ast.Call) for a in arguments(n)] for call in calls)
+    return bool(calls) and all(any(isinstance(a, ast.IfExp) and _is_inside(a.orelse, a.body) for a in args) for args in given)
+
+
+def _is_inside(node: ast.expr, model: ast.expr) -> bool:
+    """Whether a node is the `.module` of a model."""
+    return isinstance(node, ast.Attribute) and node.attr == "module" and same(node.value, model)
 
 
 def _is_unwrapped(context: Context, model: ast.expr) -> bool:

@@ -1,0 +1,58 @@
+"""Batches that DataParallel moved to its device: where the model itself evaluates them, they are moved before."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.edits import Replace
+from ddpify.facts import library
+from ddpify.facts.tree import names_stored
+from ddpify.rules.base import Change, Finding
+from ddpify.rules.context import Context
+
+CODE = "DDP203"
+_WHY = "DataParallel moved its inputs to the device; the model itself needs them there"
+_MOVES = frozenset(("cuda", "to"))  # methods that move a tensor
+
+
+def moved(context: Context) -> Iterator[Change | Finding]:
+    """Move what a loader gives to the device where a model evaluates it that the original had wrapped in DataParallel."""
+    run = context.facts.before
+    for tree in context.facts.trees.values():
+        for node in tree.of(ast.Call):
+            if node in context.training or not run.calls(node) or not _through_dataparallel(context, node):
+                continue
+            for given in (*node.args, *(k.value for k in node.keywords)):
+                if not isinstance(given, ast.Name) or not _is_unmoved_batch(context, given):
+                    continue
+                if not context.facts.is_edited(node):
+                    yield context.manual(CODE, given, _WHY, f"{given.id}.to(device)")
+                    continue
+                device, needs = context.device_at(node)
+                edit = Replace(given, f"{{0}}.to({device})", (given,))
+                yield Change(CODE, _WHY, tree.shown, given, (edit,), needs=needs)
+
+
+def _through_dataparallel(context: Context, node: ast.Call) -> bool:
+    """Whether a call was made through DataParallel, and is made of the model inside from here on."""
+    called = context.facts.before.value(node.func).instances()
+    if not called or any(o.path != library.DATAPARALLEL for o in called):
+        return False
+    return context.facts.model_of(context.facts.after.value(node.func)) is not None
+
+
+def _is_unmoved_batch(context: Context, name: ast.Name) -> bool:
+    """Whether a name holds tensors as a loader gives them, and the function it stands in moves nothing that gets this name."""
+    run, tree = context.facts.before, context.facts.tree_of(name)
+    value = run.value(name)
+    if value.objs or not any(run.is_loader(o) for o in value.batches()):
+        return False
+    bound = [n for n in names_stored(tree.function(name)) if n.id == name.id]
+    return bool(bound) and not any(_moves(tree.statement(n)) for n in bound)
+
+
+def _moves(statement: ast.stmt) -> bool:
+    """Whether a statement may bind its names to something that is moved."""
+    given = statement.iter if isinstance(statement, (ast.For, ast.AsyncFor)) else statement
+    return any(isinstance(n, ast.Attribute) and n.attr in _MOVES for n in ast.walk(given))
