@@ -119,6 +119,15 @@ WHOLE = {
         "loader =",
         'model.weight.data.copy_(torch.load("start.pt", map_location={"cuda:1": "cuda:0"})["weight"].to(here))\nloader =',
     ),
+    "batches that DataParallel moved, also in evaluation": 'here = "cuda"\n'
+    + TRAINING.replace(".to(here)\nloader", "\nmodel = nn.DataParallel(model).cuda()\nloader").replace("data.to(here)", "data")
+    + "    model.eval()\n    right = 0\n    with torch.no_grad():\n        for data, target in loader:\n"
+    "            right += (model(data).argmax(1) == target.cuda()).sum().item()\n    print(right)\n",
+    "a draw on the device that steers": 'here = "cuda" if torch.cuda.is_available() else "cpu"\n'
+    + TRAINING.replace(
+        "        optimizer.step()",
+        "        if torch.rand(8, device=here).sum() < model.weight.detach().abs().sum() + 8:\n            optimizer.step()",
+    ),
 }
 
 MOVED = """\

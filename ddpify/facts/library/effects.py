@@ -27,7 +27,8 @@ _WRITES = """
     wandb tensorboard_logger mlflow neptune comet_ml clearml
 """.split()
 _NONE = """
-    shutil.which shutil.disk_usage shutil.get_terminal_size imageio.imread imageio.v2.imread imageio.get_reader matplotlib.use
+    shutil.which shutil.disk_usage shutil.get_terminal_size imageio.imread imageio.v2.imread imageio.v3.imread
+    imageio.get_reader imageio.v2.get_reader matplotlib.use
     matplotlib.pyplot.imread matplotlib.pyplot.switch_backend
     wandb.Audio wandb.Graph wandb.Histogram wandb.Html wandb.Image wandb.Object3D wandb.Plotly wandb.Table wandb.Video
 """.split()

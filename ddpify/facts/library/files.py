@@ -56,6 +56,14 @@ _FUNCTIONS = """
     read scipy.io.loadmat 0 file_name
     read cv2.imread 0 filename
     read PIL.Image.open 0 fp
+    read imageio.imread 0 uri
+    read imageio.v2.imread 0 uri
+    read imageio.v3.imread 0 uri
+    read imageio.get_reader 0 uri
+    read imageio.v2.get_reader 0 uri
+    read skimage.io.imread 0 fname
+    read tifffile.imread 0 files
+    read torchvision.io.decode_image 0 input
     read matplotlib.pyplot.imread 0 fname
     read matplotlib.image.imread 0 fname
     read os.path.getsize 0 filename

@@ -18,7 +18,7 @@ from ddpify.facts import batch_source, library, operands
 from ddpify.facts.model import NOTHING, Call, Lit, Origin, Value, join
 from ddpify.facts.tree import Tree, same
 from ddpify.rules.base import Change, Example, Finding, Proof
-from ddpify.rules.context import Context
+from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
 from ddpify.rules.loop.branches import has_own_test, parts_ranks
 
@@ -248,8 +248,9 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
         or "torch.utils.data.random_split" in paths
     ):
         return context.manual(CODE, node, _APART, _FIX)
-    cpu = ".cpu()" if any(k.arg == "device" for k in node.keywords) else ""
-    edit: Edit = Replace(node, f"{helper}({{0}}{cpu})", (node,))
+    edit: Edit = Replace(node, f"{helper}({{0}})", (node,))
+    if (device := argument(node, None, "device")) is not None:  # it travels over the CPU, and back
+        edit = Replace(node, f"{helper}({{0}}.cpu()).to({{1}})", (node, device))
     if paths & library.SHUFFLES:
         text = context.source(node.args[0])
         edit = InsertAfter(tree.statement(node), f"{text}[:] = {helper}({text})")
