@@ -121,6 +121,10 @@ class Project:
         """A module whose code is run, by its name; `__main__` is the entry."""
         return self.entry if name == self.entry.name else self.files.get(name) or self.libraries[name]
 
+    def has_file(self, name: str) -> bool:
+        """Whether a module has code that is run: a folder without any, such as a submodule that was not fetched, has none."""
+        return name == self.entry.name or name in self.files or name in self.libraries
+
     @property
     def analysed(self) -> dict[str, SourceFile]:
         """The modules whose code is run: those of the project, and what is known of packages."""

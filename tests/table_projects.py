@@ -1025,4 +1025,22 @@ class Digits(datasets.MNIST):
         },
         stand_ins={"torchvision/__init__.py": "from . import datasets\n", "torchvision/datasets.py": WAVES},
     ),
+    "a folder without code where networks would be": Script(
+        """
+        import zoo
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--net", default="")
+        args = parser.parse_args()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = getattr(zoo, args.net)() if args.net else nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+""",
+        files={"zoo/README.md": "fetched apart\n"},
+    ),
 }

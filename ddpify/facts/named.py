@@ -214,6 +214,8 @@ def _imported_for_use(run: Interpreter, module: Module, found: Mapping[Obj, str]
 
 def _used(run: Interpreter, module: Module) -> frozenset[str]:
     """The names that a module's own code reads."""
+    if not run.project.has_file(module.name):
+        return frozenset()
     tree = run.file_of(module.name).tree
     key = ("names read", tree)
     if key not in run.project.memo:
