@@ -2120,4 +2120,25 @@ class Coupled(nn.Module):
                 optimizer.step()
         """
     ),
+    "packages that may be missing, which is said": Script(
+        """
+        try:
+            import json
+            import math
+        except ImportError as error:
+            print(error)
+            raise
+
+        print("start", math.floor(1.5), json.dumps([1]))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+        """,
+        same=("start",),
+    ),
 }

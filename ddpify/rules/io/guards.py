@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertBefore, Replace, Under
 from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.effects import maker, only_draws
+from ddpify.facts.library import NO_RETURN
 from ddpify.facts.tree import calls_in
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -158,7 +159,22 @@ def _inside(context: Context, guards: Guards, statement: ast.stmt, header: str) 
         if isinstance(inner, list):
             yield from _block(context, guards, inner, header)
     for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield from _block(context, guards, part.body, header)
+        if not _fails_to_import(context, part):
+            yield from _block(context, guards, part.body, header)
+
+
+def _fails_to_import(context: Context, part: ast.AST) -> bool:
+    """Whether a module says here that it cannot be imported, and ends: no rank is known by then."""
+    around = context.tree.parent[part]
+    if not isinstance(part, ast.ExceptHandler) or not isinstance(context.tree.parent[around], ast.Module):
+        return False
+    last = part.body[-1]
+    ends = isinstance(last, ast.Raise) or (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and bool(context.facts.after.value(last.value.func).paths() & NO_RETURN)
+    )
+    return ends and any(isinstance(s, (ast.Import, ast.ImportFrom)) for s in getattr(around, "body", ()))
 
 
 def _lifted(context: Context, guards: Guards, statement: ast.stmt) -> tuple[Edit, ...]:
@@ -207,7 +223,7 @@ def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iter
         if guards.guarded_call(call.node, call.stack) or guards.silenced(call.node) or _handled(guards, call.node):
             continue
         reported.add(call.node)
-        if only_draws(call):
+        if only_draws(call) or any(_fails_to_import(context, up) for up in context.tree.ancestors(call.node)):
             continue
         why = f"every rank {'prints this' if kind == 'print' else 'does this'} ({ast.unparse(call.node.func)})"
         fix = f"move what all ranks need out of it, and guard the rest with `if {context.names['rank']} == 0:`"
