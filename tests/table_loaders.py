@@ -2455,5 +2455,27 @@ SCRIPTS: dict[str, Script] = {
         },
         told=("DDP904",),
     ),
+    "a function that takes the loader's name for what shows its progress": Script(
+        """
+        from tqdm import tqdm
+
+
+        def fit(epoch, batches, net, optimizer):
+            batches = tqdm(batches)
+            for rows, kinds in batches:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(net(rows), kinds)
+                loss.backward()
+                optimizer.step()
+                batches.set_description(f"{epoch} {loss.item():.3f}")
+
+
+        batches = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for i in range(3):
+            fit(i, batches, net, optimizer)
+        """
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

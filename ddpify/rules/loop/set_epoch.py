@@ -349,15 +349,19 @@ def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] 
 
 
 def _handed_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> ast.Assign | None:
-    """The statement before a loop, in its block, that gives the loader to what may draw batches from then on, such as a thread."""
+    """The statement before a loop, in its block, that gives the loader to what may draw batches from then on, such as a thread.
+
+    Or that takes the loader's name for what goes through it: `loader = tqdm(loader)`.
+    """
     run, read = context.facts.after, {structure(n) for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))}
     block = context.tree.block(loop)
     for statement in reversed(block[: block.index(loop)]):
         if not isinstance(statement, ast.Assign) or not {structure(t) for t in statement.targets} & read:
             continue
-        calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and not _waits(context, n)]
-        given = [a for call in calls for a in (*call.args, *(k.value for k in call.keywords))]
-        if any(loader in run.value(a).objs for a in given):
+        taken = {structure(t) for t in statement.targets}
+        calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call)]
+        given = [(call, a) for call in calls for a in (*call.args, *(k.value for k in call.keywords)) if loader in run.value(a).objs]
+        if any(structure(a) in taken or not _waits(context, call) for call, a in given):
             return statement
         read |= {structure(n) for n in ast.walk(statement.value) if isinstance(n, (ast.Name, ast.Attribute))}
     return None
