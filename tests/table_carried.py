@@ -323,3 +323,36 @@ SCRIPTS: dict[str, Script] = {
     ),
 }
 SCRIPTS = on_three(SCRIPTS)
+
+SCRIPTS |= {
+    "a teacher's outputs, computed once for each batch": Script(
+        """
+        teacher = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)).eval()
+        student = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2))
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=False)
+        teacher_outputs = []
+        with torch.no_grad():
+            for rows, _ in loader:
+                teacher_outputs.append(teacher(rows))
+        optimizer = torch.optim.SGD(student.parameters(), lr=0.1, momentum=0.9)
+
+        def kd_loss(outputs, labels, teacher_outputs, T=4.0, alpha=0.9):
+            return nn.KLDivLoss(reduction="batchmean")(F.log_softmax(outputs / T, dim=1), F.softmax(teacher_outputs / T, dim=1)) * (
+                alpha * T * T
+            ) + F.cross_entropy(outputs, labels) * (1.0 - alpha)
+
+        for epoch in range(3):
+            summ = []
+            for i, (rows, kinds) in enumerate(loader):
+                out = student(rows)
+                loss = kd_loss(out, kinds, teacher_outputs[i])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                summ.append({"loss": loss.item(), "acc": (out.argmax(1) == kinds).float().mean().item()})
+            metrics = {k: sum(s[k] for s in summ) / len(summ) for k in summ[0]}
+            print("metrics " + " ; ".join(f"{k}: {v:.5f}" for k, v in metrics.items()))
+        """,
+        same=("metrics",),
+    ),
+}

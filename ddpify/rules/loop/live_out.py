@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from ddpify.facts.definitions import Place
 from ddpify.facts.effects import file_writes
 from ddpify.facts.library import DICTS
-from ddpify.facts.model import NOTHING, New, Value
+from ddpify.facts.model import NOTHING, New, Obj, Value
 from ddpify.facts.record import Kind
 from ddpify.facts.scopes import Path
 from ddpify.facts.tree import inside, walked
@@ -167,13 +167,33 @@ def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset
     uses = definitions.after(loop, places, {w.target for w in group})
     done = {n for n in uses.values() if reduced(context, n, target)}
     calls = _calls(context, done)
-    own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at)}
+    own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at) and not _of_same_batch(context, loop, n)}
     if not uses and any(w.node is not loop for w in group) and (unseen := definitions.unseen(places)):
         return dict(enumerate(unseen))
     if uses or not any(w.how == "total" for w in group) or not definitions.exposed(loop, places):
         return own
     test = steered(context, loop, target)
     return {} if test is None else {0: test}
+
+
+def _of_same_batch(context: Context, loop: Batches, node: ast.AST) -> bool:
+    """Whether a use is the entry for a batch of another loop over the same loader: `outputs[i]` in `for i, batch in enumerate(loader)`."""
+    tree = context.facts.tree_of(node)
+    entry = node if isinstance(node, ast.Subscript) else tree.parent.get(node)
+    if not isinstance(entry, ast.Subscript) or not isinstance(entry.slice, ast.Name):
+        return False
+    for up in tree.ancestors(entry):
+        match up:
+            case ast.For(target=ast.Tuple(elts=[ast.Name(id=counter), _]), iter=ast.Call(func=ast.Name(id="enumerate"))):
+                if counter == entry.slice.id:
+                    return bool(_loaders(context, up)) and _loaders(context, up) == _loaders(context, loop)
+    return False
+
+
+def _loaders(context: Context, loop: Batches) -> frozenset[Obj]:
+    """The loaders whose batches a loop goes through."""
+    named = ast.walk(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
+    return frozenset(o for n in named if isinstance(n, ast.Name) for o in context.facts.after.value(n).batches())
 
 
 def _calls(context: Context, nodes: Collection[ast.AST]) -> list[ast.Call]:

@@ -115,6 +115,8 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     trains = [call for call in run.trace.calls if any(loop.node in training for loop in call.loops)]
     early = [call for call in run.trace.calls if call.order <= first and not any(loop.node in training for loop in call.loops)]
     out = [(call, root) for call in early for path in call.func.paths() if (root := _unseeded_generator(context, call, path))]
+    feeding = set(context.facts.feeding)
+    trains += [call for call in early if any(v.batches() & feeding for v in call.args)]  # what is computed of the training data before
     drawn = {obj: _random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
     return out + [(call, "torch") for call in trains if any(drawn[obj] for obj in call.func.objs)][:1]
 
