@@ -2120,6 +2120,23 @@ class Coupled(nn.Module):
                 optimizer.step()
         """
     ),
+    "settings that are made a text": Script(
+        """
+        import pprint
+
+        text = pprint.pformat({"rows": len(x)})
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+        print(text)
+        """,
+        told=("DDP501",),
+    ),
     "packages that may be missing, which is said": Script(
         """
         try:

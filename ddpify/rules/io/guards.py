@@ -165,8 +165,10 @@ def _inside(context: Context, guards: Guards, statement: ast.stmt, header: str) 
 
 def _fails_to_import(context: Context, part: ast.AST) -> bool:
     """Whether a module says here that it cannot be imported, and ends: no rank is known by then."""
+    if not isinstance(part, ast.ExceptHandler):
+        return False
     around = context.tree.parent[part]
-    if not isinstance(part, ast.ExceptHandler) or not isinstance(context.tree.parent[around], ast.Module):
+    if not isinstance(context.tree.parent[around], ast.Module):
         return False
     last = part.body[-1]
     ends = isinstance(last, ast.Raise) or (
