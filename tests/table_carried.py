@@ -356,3 +356,23 @@ SCRIPTS |= {
         same=("metrics",),
     ),
 }
+_CHOSEN = """
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    heat = 1.0
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows) / heat, kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {chosen}
+        print(f"heat {heat:.6f}")
+"""
+_CHOICES = {
+    "a number of which the loss chooses the factor": "heat = max(0.5, heat * (0.99 if loss.item() < 0.7 else 1.0))",
+    "a number that the loss chooses to scale or to keep": "heat = 0.99 * heat if loss.item() < 0.7 else heat",
+    "a number that is scaled where the loss is low": "if loss.item() < 0.7:\n                heat *= 0.99",
+}
+SCRIPTS |= {title: Script(_CHOSEN.replace("{chosen}", code), same=("heat",)) for title, code in _CHOICES.items()}

@@ -409,3 +409,32 @@ SCRIPTS: dict[str, Script] = {
     ),
 }
 SCRIPTS = on_three(SCRIPTS, rows=42)
+SCRIPTS["activations that hooks of all layers keep"] = Script(
+    """
+    seen = {}
+
+
+    def keep(name):
+        def hook(layer, given, out):
+            seen.setdefault(name, []).append(out.detach().abs().mean().item())
+
+        return hook
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    for name, layer in net.named_modules():
+        if isinstance(layer, nn.Linear):
+            layer.register_forward_hook(keep(name))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        for name, values in seen.items():
+            print(name, sum(values) / len(values))
+    """,
+    told=("DDP404",),
+)

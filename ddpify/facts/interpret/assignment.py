@@ -183,7 +183,7 @@ def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: a
     if isinstance(target, ast.Subscript):
         chosen = not isinstance(target.slice, ast.Constant)
         part = chosen and bool(value.of_kind("batch") or run.expression(target.slice).of_kind("batch"))
-    elif not value.of_kind("batch"):
+    elif not value.of_kind("batch") and not any(o.kind == "decided" for o in (*value.origins, *run.deciding)):
         return value
     else:
         part = isinstance(node, ast.AugAssign) or _reads_target(run, node.value, target)

@@ -68,6 +68,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
         else:
             keywords[k.arg] = value
     call, seen = _record(run, node, func, args, keywords, receiver)
+    _hook_parts(run, node, receiver, args)
     result = invoke(run, call, func, args, keywords)
     if isinstance(node.func, ast.Name) and func.paths() == {"isinstance"}:
         result = is_known(run, node, result)
@@ -79,6 +80,14 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     call.last = seen.last = run.order
     seen.result = result
     return result
+
+
+def _hook_parts(run: Interpreter, node: ast.Call, receiver: Value, args: list[Value]) -> None:
+    """`for part in net.modules(): part.register_forward_hook(see)`: some part calls it whenever the module is called."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in library.FORWARD_HOOKS and args and not receiver.objs:
+        for module in receiver.of_kind("parameters"):
+            run.hooks.setdefault(module, {})[node] = (node.func.attr, args[0])
+            run.memory.doubt()
 
 
 def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result: Value, alike: bool = False) -> None:

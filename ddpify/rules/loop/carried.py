@@ -99,16 +99,35 @@ def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAss
     target = _target(node)
     value = run.value(node.value)
     index = run.value(target.slice) if isinstance(target, ast.Subscript) else None
-    if not (context.from_sharded_data(value) or (index is not None and context.from_sharded_data(index))):
+    decided = any(o.kind == "decided" and o.of in context.sharded_loaders for o in value.origins)
+    if not (decided or context.from_sharded_data(value) or (index is not None and context.from_sharded_data(index))):
         return False
     if index is None and (value.of_kind("forward") or value.scale == "sample"):
         return False  # a loss that is added up; rows that are used with the same rows of the next batch
     if index is None and run.interpreter.timed(value):
         return False  # a state that goes along with this rank's own sequences
+    return is_read_later(context, loop, node)
+
+
+def chooses_for_loss(context: Context, node: ast.AST) -> bool:
+    """Whether a statement stores a number that the loss of later steps reads, and that is not itself computed from a batch."""
+    if not isinstance(node, (ast.Assign, ast.AugAssign)) or context.from_sharded_data(context.facts.after.value(node.value)):
+        return False
+    run = context.facts.after
+    return any(
+        node in loss_of(call).of_kind("kept") and is_read_later(context, loop, node)
+        for loop in context.facts.loops
+        for call in run.calls(loop.backward.node)
+    )
+
+
+def is_read_later(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAssign) -> bool:
+    """Whether later batches read what a statement stores."""
+    target = _target(node)
     batches, tree = loop.batch or loop.epoch, context.facts.tree_of(node)
     if batches is None or (batches.node not in tree.ancestors(node) and _is_local(context, container(target))):
         return False
-    return run.definitions.exposed(batches.node, _places(context, target))
+    return context.facts.after.definitions.exposed(batches.node, _places(context, target))
 
 
 def _is_local(context: Context, base: ast.expr) -> bool:

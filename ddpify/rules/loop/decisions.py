@@ -25,6 +25,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
 from ddpify.rules.loop.branches import ends_with_error, parts_ranks
+from ddpify.rules.loop.carried import chooses_for_loss
 from ddpify.rules.loop.settings import evaluated
 from ddpify.rules.loop.sharded_parts import over_ranks, sharded_parts
 
@@ -143,7 +144,8 @@ def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision,
     around = any(loop.node in context.facts.training_loops for loop in decision.loops) or isinstance(node, ast.While)
     if not (around or test.of_kind("unknown")) or not (evaluated(test) or context.differs(test)):
         return False
-    return parts_ranks(context, node) and not (context.differs(test) and ends_with_error(context, node))
+    leads = parts_ranks(context, node) or any(chooses_for_loss(context, n) for n in ast.walk(node))
+    return leads and not (context.differs(test) and ends_with_error(context, node))
 
 
 def _bounds(context: Context) -> Iterator[Change | Finding]:
