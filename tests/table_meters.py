@@ -261,3 +261,26 @@ SCRIPTS["a matrix that a method counts into sample by sample"] = Script(
     """,
     same=("counted",),
 )
+
+SCRIPTS |= {
+    "frames of pandas, concatenated": Script(
+        """
+        import pandas as pd
+
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            preds = pd.DataFrame({"p": [], "t": []})
+            for rows, kinds in loader:
+                out = model(rows)
+                loss = F.cross_entropy(out, kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                preds = pd.concat([preds, pd.DataFrame({"p": out.argmax(1).numpy(), "t": kinds.numpy()})])
+            print("right", (preds["p"] == preds["t"]).mean())
+        """,
+        told=("DDP404",),
+    ),
+}

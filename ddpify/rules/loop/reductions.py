@@ -158,12 +158,13 @@ def _joined_rows(var: Variable) -> Reduction | None:
     if var.element.scale in _REDUCED and not var.sharded:
         return _at_source(var)
     text, size = var.live.shown, f"{var.loader}.batch_size"
-    called = next(ast.unparse(w.node.value.func) for w in var.live.writes if isinstance(getattr(w.node, "value", None), ast.Call))  # type: ignore[attr-defined]
-    library = called.rpartition(".")[0]
-    concatenate = f"{library}.concatenate" if called.endswith("append") else called
-    batches = f"{text}.split({size})" if library.endswith("torch") else f"{library}.split({text}, range({size}, len({text}), {size}))"
-    if not var.loader or not library or var.element.scale != "sample":
+    func = next(w.node.value.func for w in var.live.writes if isinstance(getattr(w.node, "value", None), ast.Call))  # type: ignore[attr-defined]
+    roots = {path.partition(".")[0] for path in var.context.facts.after.value(func).paths()}
+    if not var.loader or not isinstance(func, ast.Attribute) or var.element.scale != "sample" or roots not in ({"torch"}, {"numpy"}):
         return unknown(var.live)
+    library = ast.unparse(func.value)
+    concatenate = f"{library}.concatenate" if func.attr == "append" else ast.unparse(func)
+    batches = f"{text}.split({size})" if roots == {"torch"} else f"{library}.split({text}, range({size}, len({text}), {size}))"
     return _gathered(var, f"{text} = {concatenate}({{gather}}(list({batches})))")
 
 
