@@ -469,12 +469,24 @@ CHOOSES = Script("""
             F.cross_entropy(net(xb), yb).backward()
             opt.step()
     """)
+ALONG = Script("""
+    net = nn.Linear(8, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for xb, yb in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            xb.requires_grad_(True)
+            opt.zero_grad()
+            F.cross_entropy(net(xb), yb).backward()
+            F.cross_entropy(net((xb + 0.5 * xb.grad).detach()), yb).backward()
+            opt.step()
+    """)
 SCRIPTS |= {
     "a model that chooses, in apex's wrapper": replace(with_apex(CHOOSES, ddp="apex"), told=("DDP201",)),
     **{f"{title}, kept": with_apex(script) for title, script in PRESENT.items()},
     **{f"{title}, to {amp}": with_apex(script, amp=amp) for title, script in PRESENT.items() for amp in ("none", "torch", "torch-bf16")},
     **{f"{title}, to apex O2": with_apex(script, amp="apex-O2") for title, script in PRESENT.items()},
     **{f"{title}, to apex": with_apex(script, amp="apex-O1") for title, script in TORCH.items()},
+    "samples moved along gradients of the training, at O1": replace(with_apex(ALONG, amp="apex-O1"), told=("DDP208",)),
     "adams, fused": with_apex(ADAMS, fused_adam=True),
     "adams, fused, at O2": with_apex(ADAMS, fused_adam=True, amp="apex-O2"),
     "adams, at O1 with a scale": with_apex(ADAMS, amp="apex-O1", loss_scale="128"),

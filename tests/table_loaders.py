@@ -2428,7 +2428,7 @@ SCRIPTS: dict[str, Script] = {
         """
         from samplers import Sampler
 
-        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, sampler=Sampler(40))
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, sampler=Sampler(36))
         net = nn.Linear(8, 2)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
@@ -2453,6 +2453,23 @@ SCRIPTS: dict[str, Script] = {
                 """
             )
         },
+    ),
+    "a function of the script's own with the name of torch's class": Script(
+        """
+        from samplers import DistributedSampler
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        print(DistributedSampler(40))
+        """,
+        files={"samplers.py": "def DistributedSampler(number):\n    return number + 1\n"},
         told=("DDP904",),
     ),
     "a function that takes the loader's name for what shows its progress": Script(

@@ -64,6 +64,8 @@ EXAMPLES: tuple[Example, ...] = (
 _WHY = "a rank's mean is over fewer rows, so that gradients by the rows are larger: divided by the number of ranks, they are as before"
 _LARGER = "this reads gradients of a mean over this rank's part of the batch: they are world_size times larger than in the original"
 _FIX = "divide them by dist.get_world_size(), or use only their direction"
+_SCALED = "apex takes its loss scale out of the parameters' gradients alone: this gradient of a batch's rows may be many times too large"
+_UNSCALED = "take the gradient with torch.autograd.grad(loss, rows), or use its direction alone"
 _SAME = frozenset(("data", "detach", "clone", "detach_", "cpu", "contiguous"))
 _DIRECTIONS = frozenset(("sign", "sign_", "sgn", "zero_", "shape", "size", "device", "dtype"))
 
@@ -87,9 +89,12 @@ def _read(context: Context, tree: Tree, read: ast.Attribute) -> Iterator[Change 
     up = tree.parent[node]
     if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div) and up.left is node and _counts_ranks(context, up.right):
         return
-    known = bool(_backwards_here(context, tree, read)) and all(
-        loop in context.facts.loops or loop.loss.scale == "mean" for loop in _backwards_here(context, tree, read)
-    )
+    here = _backwards_here(context, tree, read)
+    trained = [loop for loop in here if loop in context.facts.loops]
+    known = bool(here) and all(loop in trained or loop.loss.scale == "mean" for loop in here)
+    if trained and context.options.level:
+        yield context.manual(CODE, read, _SCALED, _UNSCALED, level=Safety.REVIEW)
+        return
     if not known or not context.facts.is_edited(node) or not _is_share(context, context.facts.after.value(read.value)):
         yield context.manual(CODE, read, _LARGER, _FIX, level=Safety.REVIEW)
         return
