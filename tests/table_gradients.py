@@ -1328,4 +1328,51 @@ SCRIPTS |= {
         """,
         same=("errors",),
     ),
+    "an optimizer with a closure, called once after training": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+        adam = torch.optim.Adam(net.parameters(), lr=1e-2)
+        want = x.sum(1, keepdim=True)
+        loader = DataLoader(TensorDataset(x[:40], want[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for rows, target in loader:
+                adam.zero_grad()
+                loss = F.mse_loss(net(rows), target)
+                loss.backward()
+                adam.step()
+        lbfgs = torch.optim.LBFGS(net.parameters(), lr=0.5, max_iter=5)
+        rows, target = next(iter(loader))
+
+        def closure():
+            lbfgs.zero_grad()
+            loss = F.mse_loss(net(rows), target)
+            loss.backward()
+            return loss
+
+        lbfgs.step(closure)
+        print("loss %.6f" % closure().item())
+        """,
+        same=("loss",),
+    ),
+    "squares of gradients, added up after training": Script(
+        """
+        net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+        adam = torch.optim.Adam(net.parameters(), lr=1e-2)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for rows, target in loader:
+                adam.zero_grad()
+                loss = F.cross_entropy(net(rows), target)
+                loss.backward()
+                adam.step()
+        total = None
+        for rows, target in loader:
+            net.zero_grad()
+            F.cross_entropy(net(rows), target).backward()
+            squares = [p.grad.detach() ** 2 for p in net.parameters()]
+            total = squares if total is None else [a + b for a, b in zip(total, squares)]
+        print("fisher", sum(t.sum().item() for t in total))
+        """,
+        same=("fisher",),
+    ),
 }

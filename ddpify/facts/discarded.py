@@ -23,7 +23,7 @@ def discarded(facts: Facts, loops: Collection[TrainingLoop], optimizers: Collect
     if len(loops) < 2 or _reads_gradients(facts):
         return []
     moved = {o: _moved(facts, o) for o in optimizers}
-    return [loop for loop in loops if _is_discarded(run, loop, moved, zeroing)]
+    return [loop for loop in loops if _is_discarded(run, loop, loops, moved, zeroing)]
 
 
 def of_inputs(facts: Facts, optimizer: New) -> bool:
@@ -52,12 +52,20 @@ def _moved(facts: Facts, optimizer: New) -> set[object]:
     return {r for o in parameters if isinstance(o, (New, Part)) for r in run.roots(o)}
 
 
-def _is_discarded(run: Run, loop: TrainingLoop, moved: dict[New, set[object]], zeroing: list[Call]) -> bool:
+def _is_discarded(
+    run: Run, loop: TrainingLoop, loops: Collection[TrainingLoop], moved: dict[New, set[object]], zeroing: list[Call]
+) -> bool:
     reached = {r for pair in loop.loss.of_kind("forward") for r in run.roots(pair[0])}
     stepped = [o for o, objs in moved.items() if objs & reached]
     steps = [c for c in run.steps(stepped) if c.method in _STEPS]
-    later = [c for c in steps if c.order > loop.backward.order or _loops_around(loop.backward, c)]
+    others = [other.backward for other in loops if other is not loop]
+    later = [c for c in steps if c.order > loop.backward.order or _loops_around(loop.backward, c) or not _follows(c, others)]
     return bool(steps) and all(any(_zeroes(run, b, d, moved) for b in _between(loop.backward, d, zeroing)) for d in later)
+
+
+def _follows(step: Call, backwards: Collection[Call]) -> bool:
+    """Whether a step follows one of some backward calls in a loop of both: a step that calls its closure, or runs in a hook, does not."""
+    return any(backward.order < step.order and _loops_around(backward, step) for backward in backwards)
 
 
 def _loops_around(backward: Call, step: Call) -> list[ast.AST]:
