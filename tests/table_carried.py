@@ -375,4 +375,24 @@ _CHOICES = {
     "a number that the loss chooses to scale or to keep": "heat = 0.99 * heat if loss.item() < 0.7 else heat",
     "a number that is scaled where the loss is low": "if loss.item() < 0.7:\n                heat *= 0.99",
 }
-SCRIPTS |= {title: Script(_CHOSEN.replace("{chosen}", code), same=("heat",)) for title, code in _CHOICES.items()}
+SCRIPTS |= {title: Script(_CHOSEN.replace("{chosen}", code), same=("heat",)) for title, code in _CHOICES.items()    "a teacher's outputs for each batch, of which all are read as well": Script(
+        """
+        teacher = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)).eval()
+        student = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2))
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=False)
+        outputs = []
+        with torch.no_grad():
+            for rows, _ in loader:
+                outputs.append(teacher(rows))
+        print("spread %.5f" % torch.cat(outputs).std().item())
+        optimizer = torch.optim.SGD(student.parameters(), lr=0.1, momentum=0.9)
+        for epoch in range(3):
+            for i, (rows, kinds) in enumerate(loader):
+                loss = F.mse_loss(student(rows), outputs[i])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP404",),
+    ),
+}

@@ -167,7 +167,8 @@ def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset
     uses = definitions.after(loop, places, {w.target for w in group})
     done = {n for n in uses.values() if reduced(context, n, target)}
     calls = _calls(context, done)
-    own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at) and not _of_same_batch(context, loop, n)}
+    own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at)}
+    own = {} if all(of_same_batch(context, loop, n) for n in own.values()) else own
     if not uses and any(w.node is not loop for w in group) and (unseen := definitions.unseen(places)):
         return dict(enumerate(unseen))
     if uses or not any(w.how == "total" for w in group) or not definitions.exposed(loop, places):
@@ -176,7 +177,7 @@ def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset
     return {} if test is None else {0: test}
 
 
-def _of_same_batch(context: Context, loop: Batches, node: ast.AST) -> bool:
+def of_same_batch(context: Context, loop: Batches, node: ast.AST) -> bool:
     """Whether a use is the entry for a batch of another loop over the same loader: `outputs[i]` in `for i, batch in enumerate(loader)`."""
     tree = context.facts.tree_of(node)
     entry = node if isinstance(node, ast.Subscript) else tree.parent.get(node)

@@ -17,7 +17,7 @@ from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown, sizes_read
-from ddpify.rules.loop.live_out import LiveOut, steered
+from ddpify.rules.loop.live_out import LiveOut, of_same_batch, steered
 from ddpify.rules.loop.meters import is_meter, meter
 from ddpify.rules.loop.reduced_objects import holds_rank_numbers, of_attributes, of_meter
 from ddpify.rules.loop.reduction import Reduction, Variable, carried_on, summed, sums, unknown
@@ -53,6 +53,8 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
         return of_meter(var)
     if var.objs and all(_is_bar_or_metric(context, o) for o in var.objs):
         return None
+    if any(of_same_batch(context, loop, use) for use in live.uses):
+        return unknown(live)  # its entries for this rank's batches are read, too: all ranks' would take their places
     if live.hows <= {"entries"}:
         return _list(var)
     if live.hows <= {"samples"} or (live.hows <= {"total"} and any(o.path == "list" for o in var.objs)):
