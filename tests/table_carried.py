@@ -375,7 +375,10 @@ _CHOICES = {
     "a number that the loss chooses to scale or to keep": "heat = 0.99 * heat if loss.item() < 0.7 else heat",
     "a number that is scaled where the loss is low": "if loss.item() < 0.7:\n                heat *= 0.99",
 }
-SCRIPTS |= {title: Script(_CHOSEN.replace("{chosen}", code), same=("heat",)) for title, code in _CHOICES.items()    "a teacher's outputs for each batch, of which all are read as well": Script(
+SCRIPTS |= {title: Script(_CHOSEN.replace("{chosen}", code), same=("heat",)) for title, code in _CHOICES.items()}
+
+SCRIPTS |= {
+    "a teacher's outputs for each batch, of which all are read as well": Script(
         """
         teacher = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)).eval()
         student = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2))
