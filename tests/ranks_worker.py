@@ -361,7 +361,9 @@ def run(job: dict[str, Any]) -> None:
     os.environ.update(environ)
     os.chdir(cwd)
     for name in set(sys.modules) - modules:
-        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(record.folder):
+        module = sys.modules[name]
+        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]  # a folder without __init__.py has no file
+        if any(str(place or "").startswith(record.folder) for place in places):
             del sys.modules[name]
     logging.root.handlers.clear()
     logging.root.setLevel(logging.WARNING)
