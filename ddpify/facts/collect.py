@@ -281,7 +281,15 @@ def _stepped(facts: Facts) -> set[Obj]:
     for optimizer in facts.optimizers:
         parameters = optimizer_parameters(facts, optimizer)
         stepped |= run.parameters(parameters) | run.single_parameters(parameters)
-    return stepped - frozen(run)
+    return stepped - _frozen(facts)
+
+
+def _frozen(facts: Facts) -> frozenset[Obj]:
+    """The modules that are frozen before a backward call goes back through them."""
+    trained: dict[Obj, int] = {}
+    for loop in sorted(facts.loops, key=lambda loop: loop.backward.order, reverse=True):
+        trained |= {pair[0]: loop.backward.order for pair in loop.loss.of_kind("forward")}
+    return frozen(facts.before, trained)
 
 
 def _called_there(run: Run, nodes: set[ast.AST], touched: set[Obj]) -> set[Obj]:
@@ -337,7 +345,7 @@ def _inside(run: Run, forwards: dict[Obj, set[ast.AST]], part: Obj, touched: set
 def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     """Optimizers with parameters of a module whose forward was not seen to reach a backward; None: parameters of unknown origin."""
     run = facts.before
-    trained = {o for m in facts.models for o in m.objs} | frozen(run)
+    trained = {o for m in facts.models for o in m.objs} | _frozen(facts)
     for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
         parameters = optimizer_parameters(facts, optimizer)
         params, single = run.parameters(parameters), run.single_parameters(parameters)

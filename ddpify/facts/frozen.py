@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ddpify.facts.held_parts import NO_PARTS, HeldParts
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Part, Store, Value
 from ddpify.facts.runs import Run
 
 
-def frozen(run: Run) -> frozenset[Obj]:
-    """The modules whose parameters are all frozen, on every way to the training, and not freed after that."""
+def frozen(run: Run, trained: Mapping[Obj, int]) -> frozenset[Obj]:
+    """The modules whose parameters are all frozen, on every way to the training, and not freed after that.
+
+    `trained` has the order of the first backward call that goes back through a module: what is frozen later was trained before.
+    """
     changes: list[tuple[Store | Call, Value]] = [(s, s.value) for s in run.stores_as.get("requires_grad", ())]
     changes += [(c, c.args[0] if c.args else NOTHING) for c in run.calls_named("requires_grad_")]
     off, on = dict[Obj, int](), set[Obj]()
     for event, value in sorted(changes, key=lambda change: change[0].order):
         objs = event.receiver.of_kind("parameters") | event.receiver.instances()
+        objs -= {o for o in objs if any(trained.get(up, event.order) < event.order for up in run.roots(o))}
         if _is_false(value) and not _is_conditional(run, event):
             off.update((o, event.order) for o in objs)
             on -= objs if not _is_repeated(event) else set()
