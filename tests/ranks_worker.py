@@ -21,7 +21,9 @@ import os
 import random
 import runpy
 import signal
+import socket
 import sys
+import threading
 import traceback
 from pathlib import Path
 from types import SimpleNamespace
@@ -344,6 +346,8 @@ def run(job: dict[str, Any]) -> None:
         os.environ.update(MASTER_PORT=str(job["port"]), TORCHELASTIC_USE_AGENT_STORE="False")
     sys.stdout, sys.stderr = stdout, stderr
     with contextlib.ExitStack() as stack:
+        for module, name in ((threading, "Event"), (socket, "gethostname"), (os, "getloadavg"), (os.path, "exists")):
+            stack.enter_context(mock.patch.object(module, name, getattr(module, name)))  # what a script puts there goes with it
         if job["fake_cuda"]:
             stack.enter_context(CudaIsTheCpu())
             for name in ("set_device", "synchronize"):
