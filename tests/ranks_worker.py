@@ -366,7 +366,8 @@ def run(job: dict[str, Any]) -> None:
     os.chdir(cwd)
     for name in set(sys.modules) - modules:
         module = sys.modules[name]
-        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]  # a folder without __init__.py has no file
+        folders = getattr(module, "__dict__", {}).get("__path__") or ()  # a folder without __init__.py has no file
+        places = [getattr(module, "__file__", None), *folders]
         if any(str(place or "").startswith(record.folder) for place in places):
             del sys.modules[name]
     logging.root.handlers.clear()
