@@ -72,13 +72,11 @@ class _File:
 
 def attributed(conversion: Conversion) -> tuple[FileDiff, ...]:
     """The files that a conversion changes, each with the changes that its lines belong to; every changed line has one."""
-    again = conversion.again
-    unmoved = conversion if again is None else again(conversion.left_out, True)
+    unmoved = conversion.remade((), "rewritten")
     files = _files(unmoved)
     for at, change in enumerate(conversion.changes):
-        if again is not None:
-            doing(f"finding the lines of each change, {at} of {len(conversion.changes)} done")
-            _compare(files, _texts(again(conversion.left_out | {change.id}, True)), change.id)
+        doing(f"finding the lines of each change, {at} of {len(conversion.changes)} done")
+        _compare(files, _texts(conversion.remade({change.id}, "rewritten")), change.id)
     moving = [change.id for change in conversion.changes if change.code == "DDP106"]
     if unmoved.code != conversion.code:
         files[conversion.shown] = _moved(files[conversion.shown], split(_bom(conversion) + conversion.code), moving)

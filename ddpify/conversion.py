@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 _PLEASE = "please report this with the script"
 Status = Literal["convert", "nothing", "refuse"]
-Again = Callable[[frozenset[str], bool], "Conversion"]
-"""Makes a conversion anew from its plan, without the changes of these ids; as it is before mp.spawn takes it over, where that is asked."""
+Until = Literal["rewritten", "moved", "checked"]
+"""How far a conversion is made anew: its texts as they are before mp.spawn takes them over, its texts, or these and what is wrong with them."""
+Again = Callable[[frozenset[str], Until], "Conversion"]
+"""Makes a conversion anew from its plan, without the changes of these ids."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,13 @@ class Conversion:
         refuse([change for change in self.changes if change.id in ids])
         if not ids or self.again is None:
             return self
-        left_out = self.left_out | frozenset(ids)
-        with _reported(self.shown):
-            converted = self.again(left_out, False)
+        converted, left_out = self.remade(ids, "checked"), self.left_out | frozenset(ids)
         return replace(converted, findings=tuple(dict.fromkeys((*converted.findings, *self.findings))), again=self.again, left_out=left_out)
+
+    def remade(self, ids: Collection[str], until: Until) -> Conversion:
+        """The conversion made anew without some changes, as far as `until` says: for its texts alone, or checked as well."""
+        with _reported(self.shown):
+            return self if self.again is None else self.again(self.left_out | frozenset(ids), until)
 
     @property
     def original(self) -> str:
@@ -217,7 +222,7 @@ def _as_commented(done: Conversion, project: Project) -> Conversion:
     def with_comments(some: Conversion) -> Conversion:
         return replace(some, findings=tuple(map(known, some.findings)))
 
-    return replace(with_comments(converted), again=None if again is None else lambda ids, unmoved: with_comments(again(ids, unmoved)))
+    return replace(with_comments(converted), again=None if again is None else lambda ids, until: with_comments(again(ids, until)))
 
 
 def _text(source: str | bytes, shown: str) -> Source:
@@ -259,7 +264,7 @@ def _upon(project: Project, plan: Plan, with_comments: tuple[Finding, ...], done
         changes=(*plan.changes, *(replace(c, node=_moved(c.node, line)) if c.file == done.shown else c for c in done.changes)),
         findings=(*with_comments, *(replace(f, line=line(f.line)) if f.file == done.shown else f for f in done.findings)),
         modules=tuple(replace(m, source=sources.get(m.path, m.source)) for m in done.modules),
-        again=None if again is None else lambda ids, unmoved: _upon(project, plan, with_comments, again(ids, unmoved)),
+        again=None if again is None else lambda ids, until: _upon(project, plan, with_comments, again(ids, until)),
     )
 
 
@@ -314,17 +319,19 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
     findings = (*plan.findings, *map(_by_hand, unapplied), *_checked(output, plan))
     done = replace(kept, code=code, changes=changes, findings=tuple(dict.fromkeys(findings)), modules=modules, install=plan.install)
 
-    def again(ids: frozenset[str], unmoved: bool) -> Conversion:
+    def again(ids: frozenset[str], until: Until) -> Conversion:
         part = plan.without(ids)
         code, modules, unapplied = _rewritten(project, part, texts)
         converted = replace(done, code=code, changes=tuple(c for c in part.changes if c not in unapplied), modules=modules)
-        if not unmoved and options.launcher == "spawn" and plan.spawned is not None:
+        if until != "rewritten" and options.launcher == "spawn" and plan.spawned is not None:
             converted = _spawning(converted, plan.spawned, start.command("torchrun", module=project.runs))
+        if until != "checked":
+            return converted
         known = (converted.code, modules) == (done.code, done.modules)
         faults = _faults(project, output if known else _output(project, path, converted.code, modules))
         return replace(converted, findings=tuple(dict.fromkeys((*converted.findings, *faults))))
 
-    return replace(again(frozenset(), False), again=again)
+    return replace(again(frozenset(), "checked"), again=again)
 
 
 def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:

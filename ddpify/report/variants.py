@@ -135,7 +135,7 @@ def _vary(conversion: Conversion, pieces: Sequence[Pieces], switches: Sequence[t
         masks = [mask & ((1 << len(together)) - 1) for together in switches]
         pairs = zip(masks, switches, strict=True)
         ids = frozenset(i for m, together in pairs for bit, switch in enumerate(together) if m >> bit & 1 for i in switch.ids)
-        texts = _after(conversion.without(ids))
+        texts = _after(conversion.remade(ids, "moved"))
         for each in pieces:
             before = [line.text for line in each.file.lines if line.kind != "+"]
             if not _fits(each, texts.get(each.file.shown, before), ids):
