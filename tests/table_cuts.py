@@ -939,8 +939,8 @@ _COLUMNS = """
 SCRIPTS |= {
     "columns that an lstm reads through time": Script(_COLUMNS, same=("valid",)),
     "columns of a number that is written twice": Script(_COLUMNS.replace("SIZE)", "6)"), told=("DDP307",)),
-    "rows that an lstm reads along": Script(
-        """
+}
+_LINES = """
     B = 6
     ids = ((torch.arange(420) * 7) % 9).view(B, -1)
     count = ids.size(1) // 8
@@ -971,7 +971,32 @@ SCRIPTS |= {
             adam.step()
             if i % 40 == 0:
                 print("at", i, loss.item())
-""",
+"""
+SCRIPTS |= {
+    "rows that an lstm reads along": Script(_LINES),
+    "rows that an lstm reads along, flattened by their lengths": Script(
+        _LINES.replace("seen.reshape(-1, 6)", "seen.reshape(seen.size(0) * seen.size(1), seen.size(2))")
+    ),
+    "rows that an lstm reads along, less what they have in common": Script(
+        _LINES.replace("seen.reshape(-1, 6)", "(seen - seen.mean(0)).reshape(-1, 6)"), told=("DDP402",)
+    ),
+    "rows that an lstm reads along, less their average through time": Script(
+        _LINES.replace("seen.reshape(-1, 6)", "(seen - seen.mean(1, keepdim=True)).reshape(-1, 6)")
+    ),
+    "columns that an lstm reads through time, less their average through time": Script(
+        _COLUMNS.replace("self.out(seen)", "self.out(seen - seen.mean(0))"), same=("valid",)
+    ),
+    "columns that an lstm reads through time, less what they have in common": Script(
+        _COLUMNS.replace("self.out(seen)", "self.out(seen - seen.mean(1, keepdim=True))"), told=("DDP402",)
+    ),
+    "rows that an lstm reads along, and the losses before": Script(
+        _LINES.replace("    states = (torch", "    before = 1.0\n        states = (torch").replace(
+            "            adam.zero_grad()",
+            """            now, before = before, 0.9 * before + 0.1 * loss.item()
+            loss = loss / now
+            adam.zero_grad()""",
+        ),
+        told=("DDP402",),
     ),
 }
 SCRIPTS = on_three(SCRIPTS, 36)

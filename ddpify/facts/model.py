@@ -311,11 +311,12 @@ def _either(one: Value, other: Value) -> Shape | None:
         return None if lost or alone is None else alone._replace(uniform=False)
     sure, several = one.shape.sure and other.shape.sure, one.shape.several if one.shape.several == other.shape.several else None
     mine, others = _counted_from(one.shape), _counted_from(other.shape)
+    axis = (other.shape if other.scale in ROWS and one.scale not in ROWS else one.shape).axis  # a constant has no samples
     if mine >= others or others >= mine:
         return (one.shape if mine >= others else other.shape)._replace(
-            sure=sure, several=several, single=False, front=False, uniform=one.shape.uniform and other.shape.uniform
+            axis=axis, sure=sure, several=several, single=False, front=False, uniform=one.shape.uniform and other.shape.uniform
         )
-    return Shape(Base(mine | others), 0, one.shape.axis, sure, several=several)
+    return Shape(Base(mine | others), 0, axis, sure, several=several)
 
 
 def _counted_from(shape: Shape) -> frozenset[Shape]:

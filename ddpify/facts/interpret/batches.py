@@ -13,7 +13,9 @@ from ddpify.facts.model import (
     Value,
     just,
 )
+from ddpify.placement.shape import Shape
 
+_SIDE_BY_SIDE = {"columns": Shape(None, 2, 1), "lines": Shape(None, 2, 0)}  # sequences, and their steps
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
 
 
@@ -31,7 +33,8 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
         run.memory[made, "batch_size"] = Value(size.objs, size.origins)
         if size.of_kind("world") and cut.kind == "draw":
             run.sharded_by_script.add(made)
-    batch = Value(frozenset(), frozenset(o for o in value.origins if o.kind in _KEPT_BY_CUTS) | {Origin("batch", made)}, "sample")
+    shape = _SIDE_BY_SIDE.get(cut.kind)
+    batch = Value(frozenset(), frozenset(o for o in value.origins if o.kind in _KEPT_BY_CUTS) | {Origin("batch", made)}, "sample", shape)
     if cut.kind in ("rows", "draw"):
         run.feed(batch)
     if cut.kind != "parts":
@@ -47,4 +50,5 @@ def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
     if not cuts or not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.entries)):
         return result
     run.sharded_by_script |= cuts
-    return Value(frozenset(), frozenset(o for o in result.origins if o.kind not in ("rank", "world", "index", "from")), "sample")
+    shape = next((a.shape for a in args if not a.batches().isdisjoint(cuts) and a.shape is not None and a.shape.sure), None)
+    return Value(frozenset(), frozenset(o for o in result.origins if o.kind not in ("rank", "world", "index", "from")), "sample", shape)

@@ -39,6 +39,18 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
     return value
 
 
+def _of_steps(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
+    """Some steps of sequences side by side, in which the innermost loop trains."""
+    run.feed(base)
+    own = frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index")
+    if not (how := run.timed(base)):
+        found = tensor_entries.item(run, base, Value(index.objs, own, index.scale, index.shape), node)
+        return Value(found.objs, frozenset(o for o in found.origins if o.kind != "index" or o in base.origins), found.scale, found.shape)
+    rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
+    whole: Scale = "sample" if isinstance(rows, ast.Slice) else "other"
+    return Value(frozenset(), base.origins | own, whole)
+
+
 def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
     """What `base[index]` is."""
     if not base.objs and base.of_kind("labelled"):
@@ -48,11 +60,8 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
     if not base.objs:
         if base.scale == "sample" and _steps_through(run, node.slice):
             return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
-        if base.scale == "sample" and run.batch_sources and (how := run.timed(base)):
-            run.feed(base)
-            rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
-            whole: Scale = "sample" if isinstance(rows, ast.Slice) else "other"
-            return Value(frozenset(), base.origins | frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index"), whole)
+        if base.scale == "sample" and run.batch_sources and run.side_by_side(base):
+            return _of_steps(run, base, index, node)
         found = tensor_entries.item(run, base, index, node)
         return library.agreed(found) if base.scale == "count" and found.scale is None else found
     out = []

@@ -230,6 +230,10 @@ class Interpreter(ABC):
             self.note(loop.node, self.fed[loop.node])
 
     def timed(self, value: Value) -> str:
+        """How a value is read through time whose dimensions are not known: as `side_by_side` says."""
+        return "" if value.shape is not None and value.shape.sure else self.side_by_side(value)
+
+    def side_by_side(self, value: Value) -> str:
         """How a value is read through time, where it is of sequences side by side: down its rows, or along its columns; else empty."""
         kinds = (
             {self.batch_sources[o.node].kind for o in value.batches() if isinstance(o, New) and o.node in self.batch_sources}

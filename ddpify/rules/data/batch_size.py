@@ -169,7 +169,7 @@ def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change
     if not isinstance(node.op, (ast.Mod, ast.Div, ast.FloorDiv)) or not sizes.batches(dividend):
         return
     if isinstance(node.op, ast.Mod):
-        if dividend.scale == "count":
+        if dividend.scale == "count" and not divisor.of_kind("world"):
             yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
     elif dividend.scale not in ("sum", "count", "total") or node.right in sizes.arguments:
         return

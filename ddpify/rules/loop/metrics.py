@@ -342,8 +342,16 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
             yield context.manual(CODE, call.node, message, fix)
     for decision in context.facts.after.trace.decisions:
         after = isinstance(decision.node, (ast.If, ast.While)) and not any(loop.node in loops for loop in decision.loops)
-        if after and context.from_sharded_data(decision.test):
+        if after and context.from_sharded_data(decision.test) and not _divides_among_ranks(context, decision.node):
             yield context.manual(CODE, decision.node, message, fix)
+
+
+def _divides_among_ranks(context: Context, node: ast.AST) -> bool:
+    """Whether a condition is what is left over where the ranks share so many rows."""
+    match node:
+        case ast.If(test=ast.BinOp(op=ast.Mod(), right=ranks)):
+            return bool(context.facts.after.value(ranks).of_kind("world"))
+    return False
 
 
 def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
