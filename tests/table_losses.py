@@ -2811,4 +2811,57 @@ class Machine(nn.Module):
         """,
         stand_ins={"transformers.py": _ENCODER},
     ),
+    "a network that gives the features it collected by their names": Script(
+        """
+        from collections import namedtuple
+
+
+        class Eye(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh()])
+
+            def forward(self, scene):
+                seen = []
+                for i, layer in enumerate(self.layers):
+                    scene = layer(scene)
+                    if i in {1, 3}:
+                        seen.append(scene)
+                Seen = namedtuple("Seen", ["near", "far"])
+                return Seen(*seen)
+
+
+        eye = Eye()
+        for weight in eye.parameters():
+            weight.requires_grad = False
+        painter = nn.Linear(8, 8)
+        adam = torch.optim.Adam(painter.parameters(), lr=0.01)
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                painted = painter(rows)
+                loss = F.mse_loss(eye(painted).far, eye(rows).far)
+                for mine, theirs in zip(eye(painted), eye(rows)):
+                    loss += F.l1_loss(mine, theirs)
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+        """,
+    ),
+    "a function that is passed the entries of a list, and compares each sample with the middle of all": Script(
+        """
+        def apart(here, there):
+            return ((here - there.mean(0)) ** 2).mean()
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+            both = [net(rows)]
+            both.append(net(-rows))
+            loss = apart(*both)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        """,
+        told=("DDP402",),
+    ),
 }

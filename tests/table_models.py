@@ -1520,6 +1520,62 @@ SCRIPTS: dict[str, Script] = {
             main()
         """,
     ),
+    "a follower that starts from the model again in a method named for it": Script(
+        """
+        import copy
+
+
+        class Follower:
+            def __init__(self, weight):
+                self.weight, self.steps = weight, 0
+
+            def follow(self, shade, body):
+                self.steps += 1
+                if self.steps < 3:
+                    self.reset_parameters(shade, body)
+                    return
+                for own, other in zip(shade.parameters(), body.parameters()):
+                    own.data = own.data * self.weight + other.data * (1 - self.weight)
+
+            def reset_parameters(self, shade, body):
+                shade.load_state_dict(body.state_dict())
+
+
+        body = nn.Linear(8, 2)
+        shade = copy.deepcopy(body).eval().requires_grad_(False)
+        follower = Follower(0.9)
+        sgd = torch.optim.SGD(body.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                sgd.zero_grad()
+                F.cross_entropy(body(rows), kinds).backward()
+                sgd.step()
+                follower.follow(shade, body)
+        torch.save({"body": body.state_dict(), "shade": shade.state_dict()}, "both.pt")
+        """,
+    ),
+    "weights that a function of the script draws again between two trainings": Script(
+        """
+        def start_over(body):
+            for weight in body.parameters():
+                weight.data.uniform_(-1, 1)
+
+        def fit(body, sgd):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                sgd.zero_grad()
+                F.cross_entropy(body(rows), kinds).backward()
+                sgd.step()
+
+        torch.manual_seed(3)
+        body = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(body.parameters(), lr=0.1)
+        fit(body, sgd)
+        start_over(body)
+        fit(body, sgd)
+        """,
+        told=("DDP201",),
+    ),
     "an averaged model of torch's own": Script(
         """
         from torch.optim.swa_utils import AveragedModel

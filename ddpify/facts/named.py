@@ -355,10 +355,15 @@ def declare_tuple(run: Interpreter, kind: New, names: Value) -> None:
         run.memory[kind, FIELDS] = just(Lit(" ".join(texts).replace(",", " ")))
 
 
+def fields_of_tuple(run: Interpreter, kind: New) -> tuple[str, ...]:
+    """The fields of a class that `collections.namedtuple` made, as far as they are spelled out."""
+    (told,) = run.memory.get((kind, FIELDS), just(Lit(""))).objs
+    return tuple(str(told.value).split()) if isinstance(told, Lit) else ()
+
+
 def tuple_of(run: Interpreter, kind: New, args: list[Value], keywords: dict[str, Value]) -> Value | None:
     """What calling a class that `collections.namedtuple` made gives; None where not all of its fields are seen to be given."""
-    (told,) = run.memory.get((kind, FIELDS), just(Lit(""))).objs
-    names = tuple(str(told.value).split()) if isinstance(told, Lit) else ()
+    names = fields_of_tuple(run, kind)
     given = {**dict(zip(names, args, strict=False)), **keywords}
     return just(Tup(tuple(given[n] for n in names), names)) if names and given.keys() == set(names) else None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.averaged import through_gradient_alone
 from ddpify.facts.collect import first_order, loss_of
-from ddpify.facts.model import Call, Lit, New, Part, Value
+from ddpify.facts.model import Call, Func, Lit, New, Part, Value
 from ddpify.facts.moved_saves import moved_saves
 from ddpify.facts.wrap_places import made_in
 from ddpify.rules.base import Finding, Obligation
@@ -23,6 +23,7 @@ _FILLING = ("reset_parameters", "init_weights", "apply")
 _Report = tuple[ast.AST, str, str, tuple[Obligation, ...]]  # the place, what is wrong there, what to do, what it answers for
 
 _AVERAGE = "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size"
+_ALIKE = "give all ranks the same seed before it, or wrap the model again after it"
 _REINITIALISED = "the model is initialised again after it is wrapped: each rank would draw different weights"
 _BY_OWN_NUMBERS = "a parameter or its gradient is changed by a value that differs between ranks: the ranks' parameters drift apart"
 
@@ -58,7 +59,7 @@ def _moved_or_initialised(context: Context, training: frozenset[ast.AST]) -> Ite
             )
             yield call.node, what, "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}", ()
         elif call.method == "apply" and (any(loop.node in training for loop in call.loops) or _trained_before(context, call)):
-            yield call.node, _REINITIALISED, "give all ranks the same seed before it, or wrap the model again after it", ()
+            yield call.node, _REINITIALISED, _ALIKE, ()
 
 
 def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
@@ -67,7 +68,7 @@ def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterato
         inside = any(loop.node in training for loop in call.loops)
         message = _own_gradient(context, call) or _own_parameters(context, call, inside)
         if message:
-            yield call.node, message, _AVERAGE, ()
+            yield call.node, message, _ALIKE if message == _REINITIALISED else _AVERAGE, ()
 
 
 def _own_gradient(context: Context, call: Call) -> str:
@@ -83,14 +84,18 @@ def _own_gradient(context: Context, call: Call) -> str:
 
 def _own_parameters(context: Context, call: Call, inside: bool) -> str:
     """What is wrong with a call that gives a trained model, or its gradients, numbers of this rank's; `inside` the training."""
-    if inside and call.method.endswith("_") and (_belongs(context, call.receiver) or _is_gradient(context, call.node.func)):
+    own = _belongs(context, call.receiver)
+    if call.method.endswith("_") and (own or _is_gradient(context, call.node.func)):
         origins = {o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins}
-        if {"random", "batch", "decided"} & origins or call.method in _DRAWN:
+        if inside and ({"random", "batch", "decided"} & origins or call.method in _DRAWN):
             return _BY_OWN_NUMBERS
+        if own and call.method in _DRAWN and _trained_before(context, call):
+            return _REINITIALISED
     if any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
         return "a lazy layer has no parameters yet when the model is wrapped: DDP fails"
     if call.method in _FILLING or any(p.startswith("torch.nn.init.") for p in call.func.paths()):
-        given = call.args if call.method != "apply" else ()  # `Function.apply(x, weight)` of torch.autograd fills nothing
+        followed = bool(call.func.objs) and all(isinstance(o, Func) for o in call.func.objs)  # what it fills, it fills by calls of its own
+        given = call.args if call.method != "apply" and not followed else ()  # `Function.apply(x, weight)` of torch.autograd fills nothing
         filled = any(_belongs(context, v) for v in (call.receiver, *given))
         return _REINITIALISED if filled and (inside or _trained_before(context, call)) else ""
     return ""
