@@ -1387,6 +1387,44 @@ SCRIPTS: dict[str, Script] = {
         same=("files",),
         files={"results/models/model-7.pt": "old"},
     ),
+    "a dated folder, named in a module of settings that is read name by name": Script(
+        """
+        from conf import settings
+
+        torch.manual_seed(0)
+        folder = os.path.join(settings.RUNS, settings.NOW)
+        if not os.path.exists(folder):
+            os.makedirs(folder)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=settings.RATE)
+        for epoch in range(settings.EPOCHS):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), os.path.join(folder, "model.pt"))
+        print("folders", len(os.listdir(settings.RUNS)))
+        """,
+        same=("folders",),
+        files={
+            "runs/.keep": "",
+            "conf/values.py": 'import time\n\nRUNS = "runs"\nNOW = str(time.time_ns())\nEPOCHS = 2\nRATE: float = 0.1\n\n\ndef unused():\n    pass\n',
+            "conf/__init__.py": """\
+import conf.values as values
+
+
+class Settings:
+    def __init__(self, module):
+        for name in dir(module):
+            if name.isupper():
+                setattr(self, name, getattr(module, name))
+
+
+settings = Settings(values)
+""",
+        },
+    ),
     "the arguments and the source kept with the run": Script(
         """
         import json

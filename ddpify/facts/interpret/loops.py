@@ -10,19 +10,10 @@ from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.literals import literal, literal_keys, told
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import (
-    NOTHING,
-    Loop,
-    New,
-    Origin,
-    Tup,
-    Value,
-    join,
-    just,
-)
+from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Origin, Tup, Value, join, just
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
-from ddpify.facts.tree import same
+from ddpify.facts.tree import names_stored, same
 from ddpify.facts.writes import loop_carried
 from ddpify.placement.shape import Shape
 
@@ -129,6 +120,8 @@ def _spelled(run: Interpreter, node: ast.expr, body: list[ast.stmt]) -> list[tup
     if not isinstance(node, ast.Call) or node.keywords:
         return []
     func = node.func
+    if isinstance(func, ast.Name) and func.id == "dir" and len(node.args) == 1:
+        return _names_in_module(run, run.expression(node.args[0]), body)
     if isinstance(func, ast.Name) and func.id == "zip" and len(node.args) > 1:
         rows = [a.elts for a in node.args if isinstance(a, (ast.List, ast.Tuple))]
         if len(rows) != len(node.args) or len({len(r) for r in rows}) != 1 or not any(spelled_out(a) for a in node.args):
@@ -152,8 +145,7 @@ def _names_in(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tupl
     made = next(iter(value.objs)) if len(value.objs) == 1 else None
     if not (isinstance(made, New) and spelled_out(made.node)):
         return []
-    calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
-    if not any(isinstance(f, ast.Name) and f.id in ("getattr", "setattr") for f in calls):
+    if not _reads_by_name(body):
         return []
     items = getattr(made.node, "elts", [])
     whole = run.memory.get((made, ELEMENT), NOTHING)
@@ -161,6 +153,21 @@ def _names_in(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tupl
     if not all(isinstance(literal(e), str) for e in entries) or whole.objs != join(entries).objs:
         return []  # names were added to it since
     return [(item, told(entry)) for item, entry in zip(items, entries, strict=True)]
+
+
+def _names_in_module(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
+    """The constants of a module of settings, where a loop over its names reads or sets attributes by them."""
+    made = next(iter(value.objs)) if len(value.objs) == 1 else None
+    if not isinstance(made, Module) or not run.project.has_file(made.name) or not _reads_by_name(body):
+        return []
+    bound = {n.id: n for s in run.file_of(made.name).tree.body if isinstance(s, (ast.Assign, ast.AnnAssign)) for n in names_stored(s)}
+    return [(node, told(just(Lit(name)))) for name, node in bound.items()]
+
+
+def _reads_by_name(body: list[ast.stmt]) -> bool:
+    """Whether statements read or set attributes by names that are put together."""
+    calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    return any(isinstance(f, ast.Name) and f.id in ("getattr", "setattr") for f in calls)
 
 
 def _makes_loaders(run: Interpreter, body: list[ast.stmt]) -> bool:
