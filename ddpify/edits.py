@@ -26,11 +26,11 @@ class FreshName:
     avoid: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        return f"{FRESH}{id(self.at):x}_{'_'.join(self.preferred)}__"
+        return f"{FRESH}{id(self.at):x}_{'_'.join(self.preferred)}{FRESH_END}"
 
 
-FRESH = "__fresh_"
-"""What the text that stands for a fresh name begins with."""
+FRESH, FRESH_END = "__fresh_", "_fresh__"
+"""What the text that stands for a fresh name begins and ends with."""
 
 
 @dataclass(frozen=True, eq=False)

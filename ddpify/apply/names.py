@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Collection, Sequence
 
-from ddpify.edits import FRESH, Edit
+from ddpify.edits import FRESH, FRESH_END, Edit
 from ddpify.facts.tree import first_free
 from ddpify.records import fields, replace
 from ddpify.rules.base import Change
 
-_FRESH = re.compile(rf"{FRESH}\w+?__")
+_FRESH = re.compile(rf"{FRESH}\w+?{FRESH_END}")
 
 
 def chosen(changes: Sequence[Change], bound: Collection[str]) -> tuple[Change, ...]:

@@ -152,7 +152,7 @@ def _names(context: Context, node: ast.expr, top: ast.expr) -> list[str]:
     function = next((call for call in calls_in(node) if not isinstance(call.func, ast.Call)), None)
     name = last_name(function.func) if function is not None else ""
     computed = _VERBS.sub("", name) if _VERBS.match(name) else ""
-    return [n for n in (_label(context, node, top), computed) if _usable(n)] + ["result"]
+    return [n for n in (_label(context, node, top).strip("_"), computed) if _usable(n)] + ["result"]
 
 
 def _usable(name: str) -> bool:
