@@ -37,6 +37,7 @@ from ddpify.options import (
     Task,
     Tracker,
 )
+from ddpify.source import script_path
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -131,6 +132,7 @@ Examples:
   ddpify convert train.py -w                convert in place
   ddpify convert train.py | git apply       the same, by way of git
   ddpify convert - < train.py > ddp.py      as a filter
+  ddpify convert train.ipynb -w             make train.py of a notebook's cells, converted; the notebook stays
   ddpify convert train.py --verbose         each change with its line and reason
   ddpify convert train.py --check           write nothing; the exit code says whether it would change
   ddpify convert train.py -w --launcher launch --emit-launcher run.sh
@@ -182,7 +184,7 @@ def convert(
         path = _entry(path)
         options = asked(path)
         conversion = _chosen(_convert(path, options), path, skip, select, ignore)
-        target = None if conversion.status == "refuse" else output_files.target_of(path, path if write else output)
+        target = None if conversion.status == "refuse" else output_files.target_of(path, output_files.in_place(path) if write else output)
         starter = output_files.starter_of(conversion, emit_launcher, str(target or path), allow_dirty)
         if target:
             output_files.write(conversion, target, path, output is not None and output_files.is_folder(output), allow_dirty)
@@ -268,7 +270,7 @@ def review(
         if chosen.status != "convert" or not chosen.changes:
             _tell(chosen, script, None, options, False)
             return chosen.exit_code
-        return _ask(whole, chosen, script, options, script if write else output, allow_dirty)
+        return _ask(whole, chosen, script, options, output_files.in_place(script) if write else output, allow_dirty)
 
     _run(work)
 
@@ -290,7 +292,7 @@ def _ask(whole: Conversion, conversion: Conversion, path: str, options: Options,
     chosen, asking = outcome.conversion, output is None and sys.stdout.isatty()
     if outcome.review.ended == "quit" or (asking and not _confirmed(chosen, path)):
         return 1
-    target = Path(path) if asking else target
+    target = script_path(Path(path)) if asking else target
     if target:
         output_files.write(chosen, target, path, into_folder, allow_dirty or asking)
     else:
@@ -304,10 +306,11 @@ def _confirmed(conversion: Conversion, path: str) -> bool:
     """Whether the user wants a choice written in place."""
     from ddpify.terminal_review import confirmed
 
-    files = ", ".join(file.name for file in output_files.files_of(conversion, Path(path), path, False, True))
+    script = script_path(Path(path))
+    files = ", ".join(file.name for file in output_files.files_of(conversion, script, path, False, True))
     try:
-        output_files.files_of(conversion, Path(path), path, False, False)
-    except DdpifyError as error:  # git has no commit of what would be lost
+        output_files.files_of(conversion, script, output_files.in_place(path), False, False)
+    except DdpifyError as error:  # git has no commit of what would be lost, or a script lies beside the notebook
         files += f", though {error.title}"
     return bool(files) and confirmed(f"write {files}")
 
@@ -697,7 +700,7 @@ def _commands(conversion: Conversion, path: str, target: Path | None, options: O
 
     if conversion.status != "convert" or not conversion.changed or not conversion.command:
         return ""
-    script = target or Path("train.py" if path == "-" else path)
+    script = target or script_path(Path("train.py" if path == "-" else path))
     unfinished = any(finding.level.name == "MANUAL" for finding in conversion.findings)
     flags = options.command_line(settings(Path(path)).options).split()
     text = terminal.command("install first:", conversion.install) if conversion.install else ""

@@ -22,7 +22,7 @@ from ddpify.progress import doing
 from ddpify.project import Project, load, of_source, shown
 from ddpify.records import dataclass, field, replace
 from ddpify.rules.base import Change, Finding, Safety
-from ddpify.source import Source, from_bytes, from_text
+from ddpify.source import Source, from_bytes, from_text, is_notebook, script_path
 
 if TYPE_CHECKING:
     from ddpify.launchers.spawn import Spawned
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PLEASE = "please report this with the script"
 Status = Literal["convert", "nothing", "refuse"]
 Until = Literal["rewritten", "moved", "checked"]
-"""How far a conversion is made anew: its texts as they are before mp.spawn takes them over, its texts, or these and what is wrong with them."""
+"""How far a conversion is made anew: its texts as they are before mp.spawn takes them over, its texts, or these and their faults."""
 Again = Callable[[frozenset[str], Until], "Conversion"]
 """Makes a conversion anew from its plan, without the changes of these ids."""
 
@@ -148,7 +148,8 @@ class Conversion:
         from ddpify.report.diff import relative_name, unified
 
         bom = "\ufeff" if self.source.bom else ""
-        script = unified(bom + self.original, bom + self.code, relative_name(self.path, self.shown))
+        new = bool(self.source.notebook)  # the notebook stays: the script is a new file
+        script = unified("" if new else bom + self.original, bom + self.code, relative_name(self.path, self.shown), new)
         return [(script, self.source), *((module.diff(), module.source) for module in self.edited)]
 
     def run_command(self, script: str) -> str:
@@ -159,14 +160,16 @@ class Conversion:
 def convert(source: str | bytes | Path, options: Options | None = None, *, path: Path | None = None, shown: str = "<string>") -> Conversion:
     """Convert a training script; nothing is written.
 
-    A `Path` is read, and so are the local modules it imports. A `str` or `bytes` is the script's text: `path` says where it lies,
-    if its local modules matter, and `shown` what messages call it. Raises DdpifyError where there is no readable Python 3.
+    A `Path` is read, and so are the local modules it imports; a notebook (.ipynb) stands for the script of its cells, beside it.
+    A `str` or `bytes` is the script's text: `path` says where it lies, if its local modules matter, and `shown` what messages call it.
+    Raises DdpifyError where there is no readable Python 3.
     """
     if isinstance(source, Path):
         path, shown = source, str(source)
     shown = str(path) if path is not None else shown
     with _reported(shown):
         project = load(source) if isinstance(source, Path) else of_source(_text(source, shown), path, shown)
+    path, shown = script_path(path) if path is not None else None, project.entry.shown
     project.placements = dict(options.placements) if options is not None else {}
     line = comments.skips_file(project.entry.source.text)
     if line:
@@ -174,7 +177,7 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
         return Conversion(project.entry.source, project.entry.source.original, "nothing", project.entry.shown, path, reason=reason)
     with _reported(shown), _uncollected():
         try:
-            return _as_commented(_in_steps(project, options or Options(), path), project)
+            return _as_commented(_with_remarks(_in_steps(project, options or Options(), path), project), project)
         except (DdpifyError, RecursionError):
             raise
         except Exception as error:  # a failure of ours must not cost the user anything but the conversion
@@ -207,6 +210,12 @@ def _reported(shown: str) -> Iterator[None]:
         raise DdpifyError(f"ddpify failed ({_failure(error)})", _PLEASE, Where(shown)) from error
 
 
+def _with_remarks(done: Conversion, project: Project) -> Conversion:
+    """The conversion with what there is to say of the notebook that the script was made from."""
+    said = [Finding("DDP905", Safety[r.level], r.message, project.entry.shown, r.line, 1, r.fix) for r in project.entry.source.remarks]
+    return replace(done, findings=(*said, *done.findings)) if said else done
+
+
 def _as_commented(done: Conversion, project: Project) -> Conversion:
     """The conversion with what the comments in the script and its modules ask for."""
     texts = {file.shown: file.source.text for file in (project.entry, *project.files.values())}
@@ -227,6 +236,10 @@ def _as_commented(done: Conversion, project: Project) -> Conversion:
 
 def _text(source: str | bytes, shown: str) -> Source:
     if isinstance(source, bytes):
+        if is_notebook(source.decode("utf-8", "replace").lstrip("\ufeff")):
+            from ddpify.notebook.script import script
+
+            return script(source, shown, Path())
         return from_bytes(source, shown)
     if source.endswith(".py") and "\n" not in source:
         raise DdpifyError(f"{source!r} is taken as a script's text", "to read a file, pass pathlib.Path(...)")

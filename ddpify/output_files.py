@@ -7,15 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddpify.errors import DdpifyError
+from ddpify.source import NOTEBOOK, script_path
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
 
 
+def in_place(path: str) -> str:
+    """The file that -w writes: the script itself, or the new one beside a notebook. Raises DdpifyError where that is there already."""
+    script = str(script_path(Path(path)))
+    if script != path and Path(script).exists():
+        raise DdpifyError(f"{script} is there already", f"-o {script} writes it anew, -o FILE another one")
+    return script
+
+
 def target_of(path: str, output: str | None) -> Path | None:
-    """The file to write; None where the result goes to standard output."""
+    """The file to write; None where the result goes to standard output. Raises DdpifyError for one that cannot be written."""
     if output is None or output == "-":
         return None
+    if output.endswith(NOTEBOOK):
+        raise DdpifyError("the result is a script, and no notebook is written", "name a file that ends in .py")
     if not output:
         raise DdpifyError("-o got an empty path", "name a file or a folder")
     target = Path(output)
@@ -75,7 +86,8 @@ def files_of(conversion: Conversion, target: Path, path: str, into_folder: bool,
 
     changed = {module.path: module.bytes for module in conversion.edited}
     if _in_place(target, path):
-        files = ({target: conversion.bytes} if conversion.code != conversion.original else {}) | changed
+        new = conversion.code != conversion.original or conversion.source.notebook
+        files = ({target: conversion.bytes} if new else {}) | changed
         dirty = [file for file in files if not allow_dirty and file.exists() and is_dirty(file)]
         if dirty:
             raise DdpifyError(f"{dirty[0]} has uncommitted changes", "commit them first, or pass --allow-dirty to overwrite them")
@@ -89,18 +101,21 @@ def files_of(conversion: Conversion, target: Path, path: str, into_folder: bool,
 
 
 def _in_place(target: Path, path: str) -> bool:
-    return path != "-" and target.exists() and target.samefile(path)
+    script = script_path(Path(path))
+    there = target.exists() and script.exists() and target.samefile(script)
+    return path != "-" and (there or target.resolve() == script.resolve())
 
 
 def write(conversion: Conversion, target: Path, path: str, into_folder: bool, allow_dirty: bool) -> None:
     """Write the files, all or none. Raises DdpifyError where they cannot be, or were changed since they were read."""
     from ddpify.source import write_all
 
-    files, in_place = files_of(conversion, target, path, into_folder, allow_dirty), _in_place(target, path)
-    for folder in {file.parent for file in files} if into_folder and not in_place else ():
+    files, stays = files_of(conversion, target, path, into_folder, allow_dirty), _in_place(target, path)
+    for folder in {file.parent for file in files} if into_folder and not stays else ():
         folder.mkdir(parents=True, exist_ok=True)
-    sources = {target: conversion.source} | {m.path: m.source for m in conversion.edited if not m.added}
-    write_all(files, {file: source.encode(source.original) for file, source in sources.items()} if in_place else {})
+    script = {} if conversion.source.notebook else {target: conversion.source}
+    sources = script | {m.path: m.source for m in conversion.edited if not m.added}
+    write_all(files, {file: source.encode(source.original) for file, source in sources.items()} if stays else {})
 
 
 def _layout(path: Path, target: Path, changed: dict[Path, bytes]) -> dict[Path, bytes]:

@@ -17,7 +17,7 @@ from ddpify.records import dataclass, field
 from ddpify.resources import template_dir
 from ddpify.search_path import additions
 from ddpify.sharing import NOT_OURS, Member, other_scripts, shared
-from ddpify.source import Source, parse, read
+from ddpify.source import NOTEBOOK, Source, parse, read, read_bytes, script_path
 
 if TYPE_CHECKING:
     from ddpify.facts.model import Objects
@@ -291,7 +291,12 @@ def shown(path: Path) -> str:
 
 
 def load(path: Path) -> Project:
-    """The project whose entry is `path`. Raises DdpifyError where the file cannot be read or parsed."""
+    """The project whose entry is `path`, a script or a notebook. Raises DdpifyError where the file cannot be read or parsed."""
+    if path.suffix == NOTEBOOK:
+        from ddpify.notebook.script import script
+
+        source = script(read_bytes(path), str(path), path.parent)
+        return of_source(source, script_path(path), str(script_path(path)))
     source = read(path)
     return of_source(source, path, str(path))
 

@@ -12,10 +12,16 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ddpify.errors import DdpifyError, Where
 from ddpify.records import dataclass
 
+if TYPE_CHECKING:
+    from ddpify.notebook.remark import Remark
+
+NOTEBOOK = ".ipynb"
+"""How the name of a notebook's file ends."""
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")  # PEP 263
@@ -29,7 +35,8 @@ class Source:
     """A script's text, decoded and without its BOM, and all it takes to write it back byte for byte.
 
     `text` is what is parsed. It differs from `original` only where an old spelling had to be mended; `mended` lists those
-    places as (line, sentence).
+    places as (line, sentence). Of a script that was made from a notebook, `notebook` is the notebook's path, and `remarks` has what
+    was said of its cells.
     """
 
     text: str
@@ -38,6 +45,13 @@ class Source:
     newline: str = "\n"
     mended: tuple[tuple[int, str], ...] = ()
     original: str = ""
+    notebook: str = ""
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def unchanged(self) -> bytes:
+        """The script as it is before the conversion."""
+        return self.encode(self.original)
 
     def encode(self, text: str) -> bytes:
         """The bytes of `text` in this file's encoding, with its BOM. Raises DdpifyError for a character the encoding lacks."""
@@ -55,6 +69,11 @@ def split_lines(text: str) -> list[str]:
 
 def read(path: Path) -> Source:
     """The script at `path`. Raises DdpifyError where there is no readable Python text."""
+    return from_bytes(read_bytes(path), str(path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """What the file at `path` holds. Raises DdpifyError where it cannot be read."""
     shown = str(path)
     if not path.name and shown in ("", "."):
         raise DdpifyError("no script was named", "give the path of the training script", Where(shown))
@@ -64,12 +83,11 @@ def read(path: Path) -> Source:
             raise DdpifyError("this is a directory", "name the script that starts the training", Where(shown))
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise DdpifyError("this is not a file", "name the script that starts the training", Where(shown))
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise DdpifyError("no such file", "check the path; it is taken relative to the current directory", Where(shown)) from error
     except (OSError, ValueError) as error:
         raise DdpifyError(f"cannot be read: {_reason(error)}", "check the path and its permissions", Where(shown)) from error
-    return from_bytes(data, shown)
 
 
 def from_text(text: str, shown: str = "<string>") -> Source:
@@ -105,12 +123,21 @@ def from_bytes(data: bytes, shown: str) -> Source:
 def _checked(text: str, encoding: str, bom: bool, shown: str) -> Source:
     if "\0" in text:
         raise DdpifyError("this holds NUL characters and is no Python script", "name the .py file", Where(shown))
-    if shown.endswith(".ipynb") or (text.lstrip()[:1] == "{" and re.search(r'"cells"\s*:', text)):
-        name = shown if shown.endswith(".ipynb") else "notebook.ipynb"
-        raise DdpifyError("this is a notebook", f"export it first: jupyter nbconvert --to script {name}", Where(shown))
+    if is_notebook(text):
+        raise DdpifyError("this is a notebook", "name it as one, in a file that ends in .ipynb", Where(shown))
     newline = "\r\n" if 2 * text.count("\r\n") > len(_NEWLINE.findall(text)) else "\n"
     mended_text, mended = _mend_async(text)
     return Source(mended_text, encoding, bom, newline, mended, text)
+
+
+def is_notebook(text: str) -> bool:
+    """Whether a text is that of a notebook, and no script."""
+    return text.lstrip()[:1] == "{" and re.search(r'"cells"\s*:', text) is not None
+
+
+def script_path(path: Path) -> Path:
+    """Where the script lies that a path stands for: beside a notebook, by its name; any other is the script itself."""
+    return path.with_suffix(".py") if path.suffix == NOTEBOOK else path
 
 
 def _declared(data: bytes) -> tuple[int, str]:

@@ -20,6 +20,7 @@ from ddpify.rehearse.history import History, read
 from ddpify.rehearse.launch import Ended, Setting, bare, command, run
 from ddpify.rehearse.scratch import Scratch, shown_in
 from ddpify.rules.base import Safety
+from ddpify.source import script_path
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -84,7 +85,7 @@ class _Script:
 
     def command(self, setting: Setting, scratch: Scratch) -> list[str]:
         """What starts it in a tree."""
-        module = load(self.path).runs
+        module = load(self.path).runs if self.path.is_file() else ""
         return command(self.launcher, setting, ["-m", module] if module else [str(scratch.path(self.path))], self.args)
 
 
@@ -94,8 +95,9 @@ class Original:
     def __init__(self, path: Path, args: Sequence[str] = ()) -> None:
         if not path.is_file():
             raise DdpifyError(f"there is no file {str(path)!r}", "name a training script")
-        self.path, self.args = path, args
-        self._script = _Script(path, "", {}, args)
+        self.given, self.path, self.args = path, script_path(path), args
+        texts = {self.path: load(path).entry.source.unchanged} if path != self.path else {}  # of a notebook, the script of its cells
+        self._script = _Script(self.path, "", texts, args)
         self._folder = tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True)
         self._ended: dict[Setting, tuple[Ended, Scratch]] = {}
 
@@ -150,9 +152,9 @@ def verify(
         else:
             here = {single.path: converted.bytes} | {module.path: module.bytes for module in converted.edited}
             script = _Script(single.path, launcher or launcher_of(converted.code), here, single.args)
-        shown = str(converted) if isinstance(converted, Path) else f"{single.path} (converted)"
+        shown = str(converted) if isinstance(converted, Path) else f"{single.given} (converted)"
         unfinished = 0 if isinstance(converted, Path) else sum(level >= Safety.REVIEW for level in converted.levels)
-        found = Verdict(str(single.path), shown, script.launcher, setting, left=unfinished)
+        found = Verdict(str(single.given), shown, script.launcher, setting, left=unfinished)
         setting = replace(setting, python=_interpreter(setting))
         setting = replace(setting, gpus=gpus(setting.python) >= setting.nproc)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True))).resolve()

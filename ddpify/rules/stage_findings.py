@@ -70,4 +70,20 @@ class Faulty:
     CODE, TITLE = "DDP904", "error in the result"
 
 
-STAGE_FINDINGS = (Unseen, Failed, NotIdempotent, Believed, Faulty)
+class Notebook:
+    """A line of a notebook has no place in a script, or means something else there.
+
+    What it does: a notebook's code cells become one script. Shell commands and magics become the Python that they stand for, figures are
+        saved to files instead of shown, and values that a cell shows are printed. What is left out is listed; what a script cannot do
+        (`get_ipython()`, unknown magics, names that no cell above binds) is to be written by hand; cells that the notebook ran in
+        another order are to be looked at.
+    Why: a notebook keeps what cells bound that were changed, deleted or run in another order. A script has nothing but its lines.
+    Safety: NOTE where something is left out that trains nothing; REVIEW where cells ran in another order; MANUAL where the script would
+        end with an error.
+    References: https://ipython.readthedocs.io/en/stable/interactive/magics.html
+    """
+
+    CODE, TITLE = "DDP905", "from a notebook"
+
+
+STAGE_FINDINGS = (Unseen, Failed, NotIdempotent, Believed, Faulty, Notebook)
