@@ -135,14 +135,35 @@ Examples:
   ddpify convert train.ipynb -w             make train.py of a notebook's cells, converted; the notebook stays
   ddpify convert train.py --verbose         each change with its line and reason
   ddpify convert train.py --check           write nothing; the exit code says whether it would change
+  ddpify convert train.py --prove -w        run both for 20 steps first; what the run shows need not be reviewed
+  ddpify convert train.py --prove --steps 5 -- --data ./data    the same, with arguments of the script
   ddpify convert train.py -w --launcher launch --emit-launcher run.sh
 
 \b
 Exit codes:
   0  done, or nothing to do
-  1  something is left to review or to do by hand, or --check would change the script
-  2  the input cannot be read, or another framework drives the script
+  1  something is left to review or to do by hand, something failed under --prove, or --check would change the script
+  2  the input cannot be read, another framework drives the script, or --prove could not run it
 """
+
+
+class _WithScriptArguments(TyperCommand):
+    """A command that leaves what follows `--` to the script that it runs."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Take the script's arguments out before the command's own are read."""
+        ctx.meta["ddpify.args"] = list(args)
+        at = args.index("--") if "--" in args else len(args)
+        at = at if self.name == "verify" or "--prove" in args[:at] else len(args)  # else what follows may be the path
+        ctx.obj = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
+Nproc = Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)]
+Steps = Annotated[int, typer.Option(help="Optimizer steps to compare; 0 lets the scripts end.", min=0)]
+TimeLimit = Annotated[float, typer.Option("--time-limit", help="Seconds that each run may take.", min=1)]
+Python = Annotated[str, typer.Option(help="The interpreter that has torch.")]
+Prove = Annotated[bool, typer.Option("--prove", help="Run the script and its conversion; nothing is written unless they train alike.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -152,9 +173,10 @@ def _ddpify(version: Annotated[bool, typer.Option("--version", help="Show the ve
         raise typer.Exit
 
 
-@app.command(help=CONVERT_HELP)
+@app.command(cls=_WithScriptArguments, help=CONVERT_HELP)
 @_with_options
 def convert(
+    context: typer.Context,
     path: Annotated[str, typer.Argument(metavar="PATH", help="The script that starts the training, its folder, or - for standard input.")],
     asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
@@ -169,11 +191,17 @@ def convert(
         typer.Option(help="Put a report for programs on standard output; github is for the annotations of GitHub Actions."),
     ] = "text",
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List each change with its reason.")] = False,
+    prove: Prove = False,
+    nproc: Nproc = 2,
+    steps: Steps = 20,
+    time_limit: TimeLimit = 300,
+    python: Python = sys.executable,
     skip: Skip = None,
     select: Select = None,
     ignore: Ignore = None,
 ) -> None:
     """See CONVERT_HELP."""
+    _check_prove(context, prove, path)
     if write + check + (output is not None) > 1:
         raise typer.BadParameter("give only one of -w, -o and --check")
     if path == "-" and write:
@@ -186,28 +214,64 @@ def convert(
         conversion = _chosen(_convert(path, options), path, skip, select, ignore)
         target = None if conversion.status == "refuse" else output_files.target_of(path, output_files.in_place(path) if write else output)
         starter = output_files.starter_of(conversion, emit_launcher, str(target or path), allow_dirty)
+        into_folder = output is not None and output_files.is_folder(output)
+        if prove and conversion.changed:
+            if target:  # what cannot be written is told before anything runs
+                output_files.files_of(conversion, target, path, into_folder, allow_dirty)
+            conversion, held = _proved(conversion, path, options, (python, nproc, steps, time_limit), context.obj)
+            if not held:
+                target = starter = None
+                if format == "text":
+                    return conversion.exit_code
         if target:
-            output_files.write(conversion, target, path, output is not None and output_files.is_folder(output), allow_dirty)
+            output_files.write(conversion, target, path, into_folder, allow_dirty)
         if starter:
             output_files.write_starter(*starter)
-        if format == "json":
-            from ddpify.report.json import render
-
-            _emit(render(conversion, str(target or path)).encode())
-        elif format == "sarif":
-            from ddpify.report.sarif import render as log
-
-            _emit(log(conversion).encode())
-        elif format == "github":
-            from ddpify.report.github import commands
-
-            _emit(commands(conversion).encode())
+        if format != "text":
+            _emit(_report(conversion, str(target or path), format).encode())
         else:
             _show(conversion, code=path == "-" or output == "-", quiet=check or bool(target))
             _tell(conversion, path, target, options, verbose)
         return max(conversion.exit_code, int(check and conversion.changed))
 
     _run(work)
+
+
+def _report(conversion: Conversion, script: str, format: str) -> str:
+    """What programs read of a conversion; `script` is the path that the run command names."""
+    from ddpify.report import github, json, sarif
+
+    if format == "json":
+        return json.render(conversion, script)
+    return sarif.render(conversion) if format == "sarif" else github.commands(conversion)
+
+
+def _check_prove(context: typer.Context, prove: bool, path: str) -> None:
+    """Raises BadParameter for what belongs to --prove and is given without it, and for a script that has no place to run in."""
+    for name in ("nproc", "steps", "time_limit", "python"):
+        source = context.get_parameter_source(name)
+        if not prove and source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"--{name.replace('_', '-')} goes with --prove")
+    if prove and path == "-":
+        raise typer.BadParameter("--prove runs the script where it lies; name its file")
+
+
+def _proved(
+    conversion: Conversion, path: str, options: Options, setting: tuple[str, int, int, float], args: list[str]
+) -> tuple[Conversion, bool]:
+    """The conversion with what a run of it showed, and whether it held; what did not is told on standard error."""
+    from ddpify.rehearse.launch import Setting
+    from ddpify.rehearse.prove import prove
+    from ddpify.report import terminal, verdict
+
+    _end_what_was_started()
+    with _Progress(setting[2]) as progress:
+        conversion, found = prove(conversion, Path(path), Setting(*setting, True), options.starts, args, progress)
+    if found.exit_code:
+        width = shutil.get_terminal_size((120, 24)).columns
+        sys.stdout.flush()
+        sys.stderr.write(f"{verdict.terminal(found, terminal.wants_colour(sys.stderr), width)}nothing is written\n")
+    return conversion, not found.exit_code
 
 
 REVIEW_HELP = """Show each change of a conversion with its reason, and ask whether to take it, by the keys of `git add -p`.
@@ -223,6 +287,7 @@ Examples:
   ddpify review train.py > chosen.patch       the choice as a patch
   ddpify review train.py --amp torch -w       with the options of `ddpify convert`
   ddpify review train.py --html review.html   a page instead, to read, share and choose from
+  ddpify review train.py --prove -w           run both for 20 steps first, and review what that does not show
 
 \b
 Exit codes:
@@ -233,20 +298,27 @@ Exit codes:
 """
 
 
-@app.command(help=REVIEW_HELP)
+@app.command(cls=_WithScriptArguments, help=REVIEW_HELP)
 @_with_options
 def review(
+    context: typer.Context,
     path: Annotated[str, typer.Argument(metavar="PATH", help="The script that starts the training, or its folder.")],
     asked: Asked,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write to this file, or into this folder.")] = None,
     write: Annotated[bool, typer.Option("-w", "--write", help="Write in place.")] = False,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page; ask nothing.")] = None,
     allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Let -w overwrite uncommitted changes.")] = False,
+    prove: Prove = False,
+    nproc: Nproc = 2,
+    steps: Steps = 20,
+    time_limit: TimeLimit = 300,
+    python: Python = sys.executable,
     skip: Skip = None,
     select: Select = None,
     ignore: Ignore = None,
 ) -> None:
     """See REVIEW_HELP."""
+    _check_prove(context, prove, path)
     if write + (output is not None) + (html is not None) > 1:
         raise typer.BadParameter("give only one of -w, -o and --html")
     if path == "-" and html is None:
@@ -262,6 +334,10 @@ def review(
         script = _entry(path)
         options = asked(script)
         whole = _convert(script, options)
+        if prove and whole.changed:
+            whole, held = _proved(whole, script, options, (python, nproc, steps, time_limit), context.obj)
+            if not held:
+                return whole.exit_code
         chosen = _chosen(whole, script, skip, select, ignore)
         if html is not None:
             asked_for = [*(f"--select={codes}" for codes in select or ()), *(f"--ignore={codes}" for codes in ignore or ())]
@@ -338,18 +414,7 @@ Exit codes:
 """
 
 
-class _VerifyCommand(TyperCommand):
-    """A command that leaves what follows `--` to the script."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Take the script's arguments out before the command's own are read."""
-        ctx.meta["ddpify.args"] = list(args)
-        at = args.index("--") if "--" in args else len(args)
-        ctx.obj = args[at + 1 :]
-        return super().parse_args(ctx, args[:at])
-
-
-@app.command(cls=_VerifyCommand, help=VERIFY_HELP)
+@app.command(cls=_WithScriptArguments, help=VERIFY_HELP)
 @_with_options
 def verify(
     context: typer.Context,
@@ -358,18 +423,16 @@ def verify(
     converted: Annotated[
         Path | None, typer.Argument(metavar="CONVERTED", help="The distributed script; by default PATH is converted.")
     ] = None,
-    nproc: Annotated[int, typer.Option(help="How many ranks run the distributed script.", min=2)] = 2,
-    steps: Annotated[int, typer.Option(help="Optimizer steps to compare; 0 lets the scripts end.", min=0)] = 20,
-    time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds that each run may take.", min=1)] = 300,
-    python: Annotated[str, typer.Option(help="The interpreter that has torch.")] = sys.executable,
+    nproc: Nproc = 2,
+    steps: Steps = 20,
+    time_limit: TimeLimit = 300,
+    python: Python = sys.executable,
     json: Annotated[bool, typer.Option("--json", help="Put the verdict on standard output as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the loss curves, differences and files.")] = None,
 ) -> None:
     """See VERIFY_HELP."""
 
     def work() -> int:
-        import signal
-
         from ddpify.rehearse.launch import Setting
         from ddpify.rehearse.verify import verify as run
         from ddpify.report import terminal, verdict
@@ -387,7 +450,7 @@ def verify(
                 raise DdpifyError(f"{path} is not converted: {conversion.reason}", hint)
         assert conversion is not None
         setting = Setting(python, nproc, steps, time_limit, True)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended, too
+        _end_what_was_started()
         with _Progress(steps) as progress:
             found = run(path, conversion, setting, launcher, context.obj, progress)
         if html is not None:
@@ -565,6 +628,15 @@ def _run(work: Callable[[], int]) -> None:
     raise typer.Exit(exit_code)
 
 
+def _end_what_was_started() -> None:
+    """Let the signals that end this process, as Ctrl-C does, end what it started, too."""
+    import signal
+
+    for name in ("SIGTERM", "SIGHUP"):
+        if number := getattr(signal, name, 0):
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))
+
+
 class _Progress:
     """What runs now, and its optimizer steps so far, on a line of standard error that a terminal shows."""
 
@@ -707,6 +779,8 @@ def _commands(conversion: Conversion, path: str, target: Path | None, options: O
     if unfinished and target is None and path != "-":
         to = "DIR" if conversion.edited else "FILE"
         text += terminal.command("finish it in a copy:", shlex.join(["ddpify", "convert", path, *flags, "-o", to]))
+    elif conversion.trial is not None:
+        pass  # they were run
     elif target is None and path != "-" and not conversion.left_out:
         text += terminal.command("compare by running both:", shlex.join(["ddpify", "verify", path, *flags]))
     elif target is not None and path != "-" and not target.samefile(path):

@@ -7,7 +7,7 @@ import copy
 import gc
 import shlex
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -66,12 +66,26 @@ class Module:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """What a run of a conversion beside its original showed: `report` is the verdict as plain data, as `ddpify verify --json` gives it.
+
+    `steps` optimizer steps were compared on `ranks` ranks; `difference` is the largest relative one of their parameters.
+    """
+
+    exit_code: int
+    steps: int
+    ranks: int
+    difference: float
+    report: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Conversion:
     """A script, what became of it, and why.
 
     `shown` is the path as the user gave it, `command` the command that runs the result, with `{script}` for its path, `install` the
     commands that get what it needs beside torch, `modules` the local modules that the script needs, changed or not. `again` makes it
-    anew, without some of its changes; `left_out` has the ids of those that it was made without.
+    anew, without some of its changes; `left_out` has the ids of those that it was made without. `trial` is what a run of it showed.
     """
 
     source: Source
@@ -87,6 +101,7 @@ class Conversion:
     install: str = ""
     again: Again | None = field(default=None, repr=False, compare=False)
     left_out: frozenset[str] = frozenset()
+    trial: Trial | None = None
 
     def without(self, ids: Collection[str]) -> Conversion:
         """The conversion with some changes left out, from the same plan. Raises DdpifyError for changes that cannot be left out."""
@@ -94,7 +109,8 @@ class Conversion:
         if not ids or self.again is None:
             return self
         converted, left_out = self.remade(ids, "checked"), self.left_out | frozenset(ids)
-        return replace(converted, findings=tuple(dict.fromkeys((*converted.findings, *self.findings))), again=self.again, left_out=left_out)
+        known = (*converted.findings, *(f for f in self.findings if f.observed is None))  # what was run was another conversion
+        return replace(converted, findings=tuple(dict.fromkeys(known)), again=self.again, left_out=left_out, trial=None)
 
     def remade(self, ids: Collection[str], until: Until) -> Conversion:
         """The conversion made anew without some changes, as far as `until` says: for its texts alone, or checked as well."""
@@ -130,9 +146,11 @@ class Conversion:
 
     @property
     def exit_code(self) -> int:
-        """0 done or nothing to do, 1 something is left to review or to do by hand, 2 refused."""
+        """0 done or nothing to do, 1 something is left to review or to do by hand, or failed in a run, 2 refused or not run."""
         if self.status == "refuse":
             return 2
+        if self.trial is not None and self.trial.exit_code:
+            return self.trial.exit_code
         return int(any(level >= Safety.REVIEW for level in self.levels))
 
     @property

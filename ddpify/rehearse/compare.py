@@ -22,6 +22,11 @@ class Tolerance:
     floor: float
     printed: float
 
+    @property
+    def exact(self) -> bool:
+        """Whether it is that of float64."""
+        return self is DOUBLE
+
 
 DOUBLE = Tolerance(1e-6, 1e-5, 1e-6)
 SINGLE = Tolerance(5e-4, 1.0, 1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -47,7 +48,8 @@ class Setting:
     """What both runs have in common: the interpreter, the ranks that share a batch, the steps (0: all), the seconds, the precision.
 
     `gpus` says whether there is a GPU for each rank; else CUDA is hidden, and played by the CPU. After `idle` seconds without any work,
-    processes are taken to wait for each other. `clock` is for a second run, where all that depends on the time is to differ.
+    processes are taken to wait for each other. `clock` is for a second run, where all that depends on the time is to differ. `lines` are
+    places of the user's files, each a path and a line, of which the original's record tells that the run came to them.
     """
 
     python: str
@@ -58,6 +60,7 @@ class Setting:
     gpus: bool = False
     idle: float = 45.0
     clock: bool = False
+    lines: tuple[tuple[Path, int], ...] = ()
 
 
 def command(launcher: str, setting: Setting, script: Sequence[str], args: Sequence[str]) -> list[str]:
@@ -143,6 +146,7 @@ def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, 
         "DDPIFY_STEPS": str(setting.steps),
         "DDPIFY_DOUBLE": str(int(setting.double)),
         "DDPIFY_CLOCK": str(int(setting.clock)),
+        "DDPIFY_LINES": json.dumps([(str(scratch.path(path)), line) for path, line in setting.lines]),
     }
 
 

@@ -162,6 +162,10 @@ def verify(
             return _compared(folder, single, script, setting, found, progress)
         except _CannotRun as error:
             return replace(found, reason=str(error), output=error.output)
+        except OSError as error:
+            raise DdpifyError(
+                f"no copies of the project can be made in {folder}: {error.strerror}", "name a folder with room: TMPDIR"
+            ) from error
 
 
 def launcher_of(text: str) -> str:
@@ -182,7 +186,7 @@ def _compared(folder: Path, original: Original, script: _Script, setting: Settin
             if last:
                 raise original.why(chosen)
             continue
-        ranks, own = script.run(folder / f"ranks{at}", chosen, progress, f"{setting.nproc} ranks")
+        ranks, own = script.run(folder / f"ranks{at}", replace(chosen, lines=()), progress, f"{setting.nproc} ranks")
         pair = _pair(single, ranks, chosen, scratch, own)
         rows = _rows(pair, ranks)
         if rows[0].holds is False and (missing := re.search(r"No module named '([\w.]+)'", rows[0].seen)):

@@ -12,7 +12,7 @@ from ddpify.report.rule import all_rules
 if TYPE_CHECKING:
     from ddpify.attribution import FileDiff
     from ddpify.conversion import Conversion
-    from ddpify.rules.base import Change, Finding
+    from ddpify.rules.base import Change, Finding, Observed
 
 VERSION = 2
 
@@ -37,6 +37,7 @@ def report(conversion: Conversion, script: str) -> dict[str, Any]:
         "left_out": sorted(conversion.left_out),
         "findings": [_finding(finding, texts) for finding in conversion.findings],
         "diff": conversion.diff(),
+        **({"trial": dict(conversion.trial.report)} if conversion.trial is not None else {}),
     }
 
 
@@ -96,4 +97,9 @@ def _finding(finding: Finding, texts: dict[str, list[str]]) -> dict[str, Any]:
         **region(finding, texts),
         "message": finding.message,
         "fix": finding.fix,
+        **({"observed": _observed(finding.observed)} if finding.observed is not None else {}),
     }
+
+
+def _observed(seen: Observed) -> dict[str, Any]:
+    return {"held": seen.held, "said": seen.said, "steps": seen.steps, "difference": seen.difference}

@@ -179,7 +179,12 @@ def _texts(conversion: Conversion) -> dict[str, list[str]]:
 
 def _closing(conversion: Conversion, left: bool) -> str:
     """How much was done, and how sure the result is."""
-    if not left:
+    trial = conversion.trial
+    if trial is not None:
+        ran = f"In {trial.steps} steps, {trial.ranks} ranks trained like the original, largest relative difference {trial.difference:.1e}"
+        ran = ran if trial.steps else "It ran, but no training was compared"
+        sure = f"{'read the lines above' if left else 'nothing left to do'}. {ran}"
+    elif not left:
         sure = "nothing left to do" + ". The analysis proves each change; the result has not been run" * bool(conversion.changes)
     elif not conversion.changes:
         sure = "nothing was converted. Change the lines above first, and convert again"

@@ -86,9 +86,30 @@ def span(node: ast.AST) -> tuple[int, int]:
     return int(first), max(int(first), int(last))
 
 
+SAME_GRADIENTS = "gradients"
+"""A run answers it that shows, after each step, the original's gradients and parameters, of losses that differ between the ranks."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a run of both scripts says of a finding: whether the property that it doubts `held`, in a sentence and in numbers.
+
+    `difference` is the largest relative one in `steps` optimizer steps; None where the run says nothing of it.
+    """
+
+    held: bool
+    said: str
+    steps: int = 0
+    difference: float | None = None
+
+
 @dataclass(frozen=True)
 class Finding:
-    """What the user must know, or do: `fix` is what to write, for MANUAL."""
+    """What the user must know, or do: `fix` is what to write, for MANUAL.
+
+    `answered_by` names what a run must show so that a REVIEW needs no reader. Without it no run can: it is about other data, other numbers
+    of samples or ranks, several machines, time, or files of other programs. `observed` is what a run has shown.
+    """
 
     code: str
     level: Safety
@@ -98,6 +119,8 @@ class Finding:
     column: int = 1
     fix: str = ""
     discharges: tuple[Obligation, ...] = ()
+    answered_by: str = ""
+    observed: Observed | None = None
 
 
 @dataclass(frozen=True)

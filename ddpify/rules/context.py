@@ -259,11 +259,18 @@ class Context:
         return self.placement(value) != REPLICATE
 
     def manual(
-        self, code: str, node: ast.AST, message: str, fix: str = "", discharges: tuple[Obligation, ...] = (), level: Safety = Safety.MANUAL
+        self,
+        code: str,
+        node: ast.AST,
+        message: str,
+        fix: str = "",
+        discharges: tuple[Obligation, ...] = (),
+        level: Safety = Safety.MANUAL,
+        answered_by: str = "",
     ) -> Finding:
         """A finding at a node, wherever it stands."""
-        tree = self.facts.tree_of(node)
-        return Finding(code, level, message, tree.shown, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1, fix, discharges)
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+        return Finding(code, level, message, self.facts.tree_of(node).shown, line, column, fix, discharges, answered_by)
 
     @cached_property
     def training(self) -> set[ast.AST]:

@@ -23,7 +23,7 @@ from ddpify.facts.collect import loss_of
 from ddpify.facts.library import SHARED_BY_HAND, row_of
 from ddpify.facts.model import New, Value, join, paths_of
 from ddpify.facts.tree import walked
-from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
+from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.loop import batch_parts, coupled_losses, divisors, valid_targets
@@ -263,7 +263,9 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
         why = "the model's forward combines samples of a batch, and each rank has only its part: outputs differ from the original's"
         return context.manual(CODE, node, why, _GATHER, obligations, Safety.REVIEW)
     why = _REASONS.get(loss.scale or "", _REASONS["other"])
-    return context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
+    # Ranks' averaged gradients are the original's for a mean and for nothing else; counts that are known to matter may be equal by chance.
+    answered_by = "" if loss.scale == "weighted" else SAME_GRADIENTS
+    return context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW, answered_by)
 
 
 def _weighed(context: Context, node: ast.AST) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import sources
 from ddpify.facts.model import Call, Ext, Method, New, Value
-from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
@@ -105,7 +105,8 @@ def _by_unknown(context: Context, call: Call) -> Finding | None:
     if not names or guards_of(context).guarded_call(call.node, call.stack):
         return None
     why = f"{unknown.listed(names)} gets the model during training: if it writes to the parameters, they may drift apart between ranks"
-    return context.manual(CODE, call.node, why, unknown.say(names), level=Safety.REVIEW)
+    # What it writes to parameters is compared on all ranks after the next step, whose gradients follow from it.
+    return context.manual(CODE, call.node, why, unknown.say(names), level=Safety.REVIEW, answered_by=SAME_GRADIENTS)
 
 
 def _parameters(context: Context, value: Value) -> bool:
