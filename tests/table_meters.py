@@ -284,3 +284,47 @@ SCRIPTS |= {
         told=("DDP404",),
     ),
 }
+
+RUNNING = """
+        class Mean:
+            def __init__(self):
+                self.n, self.v = 0, {start}
+
+            def add(self, x, k=1):
+                {step}
+                self.n += {count}
+
+            def item(self):
+                return self.v
+
+"""
+
+
+def running(step: str, count: str = "1", start: str = "0") -> str:
+    return RUNNING.format(step=step, count=count, start=start)
+
+
+_ADD = "mean.add(loss.item(), len(rows))"
+
+SCRIPTS |= {
+    "a running mean that is computed from what it was": Script(
+        running("self.v = (self.v * self.n + x) / (self.n + 1)") + fit("mean = Mean()", _ADD, "mean.item()"), same=("result",), ranks=(2, 4)
+    ),
+    "a running mean by the number of samples": Script(
+        running("self.v = (self.v * self.n + x * k) / (self.n + k)", "k") + fit("mean = Mean()", _ADD, "mean.item()"),
+        same=("result",),
+        ranks=(2, 4),
+    ),
+    "a smoothed mean that goes on from epoch to epoch": Script(
+        running("self.v = 0.9 * self.v + 0.1 * x") + "        mean = Mean()\n" + fit("model.train()", _ADD, "mean.item()"), same=("result",)
+    ),
+    "the largest loss of a batch in an object": Script(
+        running("self.v = max(self.v, x)") + fit("mean = Mean()", _ADD, "mean.item()"), told=("DDP404",)
+    ),
+    "the last loss above a bound in an object": Script(
+        running("self.v = x if x > 0.5 else self.v") + fit("mean = Mean()", _ADD, "mean.item()"), told=("DDP404",)
+    ),
+    "a mean of squared losses in an object": Script(
+        running("self.v = (self.v * self.n + x * x) / (self.n + 1)") + fit("mean = Mean()", _ADD, "mean.item()"), told=("DDP404",)
+    ),
+}

@@ -21,6 +21,7 @@ class Meter:
     totals: tuple[str, ...]
     derived: tuple[tuple[str, ast.expr], ...]
     others: frozenset[str]
+    running: tuple[str, ...]  # of the others, those that are computed from what they were before
     by_sample: frozenset[str]  # totals that are added to in a loop, under a condition, or element by element
 
 
@@ -41,7 +42,8 @@ def meter(context: Context, obj: New) -> Meter | None:
         return None
     plain = {name for m in filling for name in _added_once(m)}
     several = frozenset(name for m in filling for name in _added(m) if name not in plain)
-    return Meter(tuple(totals), tuple(derived.items()), frozenset(others), several)
+    running = tuple(name for name in sorted(others) if any(_reads(value, name) for value in assigned[name]))
+    return Meter(tuple(totals), tuple(derived.items()), frozenset(others), running, several)
 
 
 def added_to(obj: New) -> set[str]:
@@ -81,6 +83,11 @@ def _follows(value: ast.expr, totals: Set[str]) -> bool:
     reads = {_self_attribute(n) for n in ast.walk(value) if isinstance(n, ast.Attribute)} - {""}
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self", "float", "max"}
     return bool(reads) and reads <= totals and not names
+
+
+def _reads(value: ast.expr, name: str) -> bool:
+    """Whether an expression reads an attribute of `self`."""
+    return any(isinstance(n, ast.Attribute) and _self_attribute(n) == name for n in ast.walk(value))
 
 
 def _called_methods(method: ast.FunctionDef) -> set[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts.library import COLLECTIONS, DICTS
-from ddpify.facts.model import Func, Lit, New, Value, join
+from ddpify.facts.model import Func, Lit, New, Obj, Value, join
 from ddpify.facts.tree import inside, own_nodes, same
 from ddpify.facts.writes import Batches
 from ddpify.records import replace
@@ -28,7 +28,24 @@ def of_attributes(var: Variable) -> Reduction | None:
     of_project = all(o.cls is not None for o in objs)
     if not own or (of_project and not _read_elsewhere(context, var.loop, own)):
         return _answers(var) if of_project else None
-    return unknown(var.live)
+    averages = _averages(var, own)
+    return sums(averages) if averages else unknown(var.live)
+
+
+def _averages(var: Variable, names: Iterable[str]) -> list[str]:
+    """The lines that average attributes which hold averages over batches, such as running ones; none where they may be anything else."""
+    run, live = var.context.facts.after, var.live
+    if var.sharded or len(var.objs) > 1 or any(isinstance(n, ast.Subscript) for n in ast.walk(live.target)):
+        return []
+    kept = {name: run.attribute(o, name) for name in sorted(names) for o in var.objs}
+    own = [v for v in kept.values() if v.scale != "mean" or v.of_kind("decided") or v.of_kind("forward")]  # a forward: with its graph
+    if own or not all(map(_is_number, join(list(kept.values())).objs)):
+        return []
+    return [summed(var.context, f"{live.shown}.{name}", value, var.share("mean")) for name, value in kept.items()]
+
+
+def _is_number(obj: Obj) -> bool:
+    return isinstance(obj, Lit) and isinstance(obj.value, (int, float))
 
 
 def _read_elsewhere(context: Context, loop: Batches, names: set[str]) -> bool:
@@ -110,7 +127,8 @@ _HELPERS = {"count": "reduce_meter", "cnt": "reduce_meter:cnt"}  # by the attrib
 def _is_average(kind: Meter, count: str) -> bool:
     """Whether a meter is `avg = sum / count` and nothing more."""
     average = ast.parse(f"self.sum / self.{count}", mode="eval").body
-    return {*kind.totals} == {"sum", count} and [name for name, _ in kind.derived] == ["avg"] and same(kind.derived[0][1], average)
+    derived = [name for name, _ in kind.derived] == ["avg"] and same(kind.derived[0][1], average)
+    return derived and {*kind.totals} == {"sum", count} and not kind.running
 
 
 def of_meter(var: Variable) -> Reduction:
@@ -118,7 +136,8 @@ def of_meter(var: Variable) -> Reduction:
     context, live = var.context, var.live
     meters = {meter(context, o) for o in var.objs}
     kind = next((m for m in meters if m is not None), None)
-    if kind is None or len(meters) > 1:
+    running = _averages(var, kind.running) if kind is not None else []
+    if kind is None or len(meters) > 1 or len(running) < len(kind.running):
         return unknown(live)
     if not is_fresh(context, var.loop, live, kind.totals):
         return carried_on(live)
@@ -137,7 +156,7 @@ def of_meter(var: Variable) -> Reduction:
     lines = [summed(context, f"{live.shown}.{name}", total, share[name], "") for name, total in totals.items()]
     for name, value in kind.derived:
         lines.append(f"{live.shown}.{name} = {re.sub(r'(?<![A-Za-z0-9_])self(?=[.])', lambda _: live.shown, ast.unparse(value))}")
-    return replace(sums(lines, doubt), edits=edits or []) if all(lines) else unknown(live)
+    return replace(sums([*lines, *running], doubt), edits=edits or []) if all(lines) else unknown(live)
 
 
 def _totals_read(var: Variable, totals: set[str]) -> bool:
