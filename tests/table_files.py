@@ -2923,6 +2923,37 @@ settings = Settings(values)
         """,
         stand_ins={"tensorboardX.py": TENSORBOARDX},
     ),
+    "the folder of a writer, read where the evaluation is better": Script(
+        """
+        from tensorboardX import SummaryWriter
+
+        board = SummaryWriter(log_dir="board")
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        held = DataLoader(TensorDataset(x[:8], y[:8]), batch_size=4)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        best = 1e9
+        for epoch in range(3):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                lost = [F.cross_entropy(net(rows), kinds).item() for rows, kinds in held]
+            if sum(lost) < best:
+                best = sum(lost)
+                path = os.path.join(
+                    board.file_writer.get_logdir(),
+                    "best.pt",
+                )
+                torch.save(net.state_dict(), path)
+        print("best", round(best, 5))
+        board.close()
+        """,
+        same=("best",),
+        stand_ins={"tensorboardX.py": TENSORBOARDX},
+    ),
     "loguru beside print": Script(
         """
         import sys

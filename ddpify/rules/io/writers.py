@@ -251,6 +251,9 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
         wins += [] if statement in wins else [statement]
         return True
     folder = _folder(tree, use)
+    if folder is not None and isinstance(statement, ast.Assign) and _result(guards, statement):
+        wins += [] if statement in wins else [statement]
+        return True
     if folder is None or any(
         isinstance(up, (ast.If, ast.While, ast.IfExp)) and context.differs(context.facts.after.value(up.test)) for up in tree.ancestors(use)
     ):
