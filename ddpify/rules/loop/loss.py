@@ -126,15 +126,15 @@ _OF_SAMPLES = frozenset(("CTCLoss", "ctc_loss"))  # given the length of each sam
 _FLATTENING = frozenset(("view", "reshape", "flatten", "transpose", "permute"))
 
 
-def _forward_couples_samples(context: Context, loss: Value) -> bool:
-    """Whether a forward that is trained couples the samples of a batch."""
+def _coupled_in_forward(context: Context, loss: Value) -> list[ast.AST]:
+    """Where a forward that is trained couples the samples of a batch."""
+    found: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
         if call.node not in context.training:
             continue
         before = frozenset(n for a in (*call.args, *call.keywords.values()) for n in a.of_kind("coupled"))
-        if (call.result.of_kind("coupled") & loss.of_kind("coupled")) - before:
-            return True
-    return False
+        found |= (call.result.of_kind("coupled") & loss.of_kind("coupled")) - before
+    return sorted(found, key=lambda n: (context.facts.tree_of(n).shown, getattr(n, "lineno", 0)))
 
 
 def _averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool:
@@ -259,8 +259,9 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             needs=("from_all_ranks",),
             redistributes=all_rows.redistributes,
         )
-    if _forward_couples_samples(context, loss):
-        why = "the model's forward combines samples of a batch, and each rank has only its part: outputs differ from the original's"
+    if places := _coupled_in_forward(context, loss):
+        at = f"{context.facts.tree_of(places[0]).shown}:{getattr(places[0], 'lineno', 1)}"
+        why = f"the model's forward combines samples of a batch ({at}), and each rank has only its part: outputs differ from the original's"
         return context.manual(CODE, node, why, _GATHER, obligations, Safety.REVIEW)
     why = _REASONS.get(loss.scale or "", _REASONS["other"])
     # Ranks' averaged gradients are the original's for a mean and for nothing else; counts that are known to matter may be equal by chance.
