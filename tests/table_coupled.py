@@ -44,6 +44,14 @@ def _net(init: str, forward: str) -> str:
     )
 
 
+_SPREAD = """
+def spread(scores, kinds):
+    if isinstance(scores, tuple):
+        return sum(weight * spread(part, kinds) for weight, part in zip((1.0, 0.4), scores))
+    apart = (scores - scores.T).pow(2)
+    return (apart - (kinds[:, None] != kinds[None, :]).float()).pow(2).mean()
+"""
+
 SCRIPTS: dict[str, Script] = {
     # --- losses: every rank computes that of the whole batch -----------------------------------------------------------
     "weights by a softmax over the only dimension": _trained(
@@ -241,6 +249,26 @@ SCRIPTS: dict[str, Script] = {
         + "".join(f"def call{i}(rows):\n    return call{i - 1}(rows)\n\n\n" for i in range(1, 22))
         + "class Centred(nn.Module):\n    def forward(self, rows):\n        return rows - rows.mean(0)\n",
         loss="(call21(rows), F.cross_entropy(net(rows), kinds))[1]",
+        told=("DDP402",),
+    ),
+    "differences of all pairs, of a tuple and of one tensor": _trained(
+        _net("self.near, self.far = nn.Linear(8, 1), nn.Linear(8, 1)", "return self.near(rows), self.far(rows)"),
+        "spread(net(rows), kinds)",
+        more=_SPREAD,
+    ),
+    "differences of all pairs, of a list and of one tensor": _trained(
+        _net("self.near, self.far = nn.Linear(8, 1), nn.Linear(8, 1)", "return [self.near(rows), self.far(rows)]"),
+        "spread(net(rows), kinds)",
+        more=_SPREAD.replace("tuple", "list"),
+    ),
+    "differences of all pairs, of a network that gives a tuple or one tensor": _trained(
+        "import sys\n\n\n"
+        + _net(
+            "self.near, self.far = nn.Linear(8, 1), nn.Linear(8, 1)",
+            "return (self.near(rows), self.far(rows)) if len(sys.argv) > 9 else self.near(rows) - self.far(rows)",
+        ),
+        "spread(net(rows), kinds)",
+        more=_SPREAD,
         told=("DDP402",),
     ),
 }

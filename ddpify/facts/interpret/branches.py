@@ -189,6 +189,8 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
             return False  # a tensor
         options = [_classes_of(o) for o in asked.objs]
         outcomes = {False if c is not None and not c & named else True if c is not None and c <= named else None for c in options}
+        if (asked.scale is not None or asked.shape is not None) and any(isinstance(o, Tup) for o in asked.objs):
+            outcomes.add(False)  # it may be a tensor; a list that is passed on tells how what it holds depends on the batch
         if len(outcomes) == 1 and None not in outcomes:
             return outcomes.pop()
     if "list" in what.paths() and node.func.id == "isinstance" and run.batch_sources and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]

@@ -62,12 +62,20 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss |
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     given = tuple(a for n in calls for a in rows[n])
-    gather = context.names["from_all_ranks"]
-    edits = [Replace(a, f"[{gather}(part) for part in {{0}}]" if run.value(a).objs else f"{gather}({{0}})", (a,)) for a in given]
+    edits = [Replace(a, _gathered(context, run.value(a)), (a,)) for a in given]
     out = WholeBatchLoss(calls[0], tuple(edits), given)
     after = collect.redistributed_run(context.facts, dict(out.redistributes))
     whole = is_of_whole_batch(loss_in(after, node)) and _keeps_other_losses(context, after, node)
     return out if whole and not any(_draws_or_reads_keys(after, n) for n in calls) else None
+
+
+def _gathered(context: Context, rows: Value) -> str:
+    """What gathers a tensor, or each tensor of a tuple or of a list."""
+    gather = context.names["from_all_ranks"]
+    if not rows.objs:
+        return f"{gather}({{0}})"
+    each = f"{gather}(part) for part in {{0}}"
+    return f"tuple({each})" if all(isinstance(o, Tup) for o in rows.objs) else f"[{each}]"
 
 
 def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
@@ -311,10 +319,12 @@ def _is_rows(value: Value) -> bool:
 
 
 def _are_rows(context: Context, value: Value) -> bool:
-    """Whether a value is a list or a tuple of such tensors."""
+    """Whether a value is a list or a tuple of such tensors, and can be nothing else."""
     inner: list[Value] = []
+    if value.scale is not None or len({isinstance(o, Tup) for o in value.objs}) > 1:
+        return False
     for obj in value.objs:
-        if isinstance(obj, Tup):
+        if isinstance(obj, Tup) and not obj.names:
             inner += obj.items
         elif isinstance(obj, New) and obj.path == "list":
             inner.append(context.facts.after.attribute(obj, "[]"))
