@@ -1409,7 +1409,7 @@ SCRIPTS: dict[str, Script] = {
         same=("folders",),
         files={
             "runs/.keep": "",
-            "conf/values.py": 'import time\n\nRUNS = "runs"\nNOW = str(time.time_ns())\nEPOCHS = 2\nRATE: float = 0.1\n\n\ndef unused():\n    pass\n',
+            "conf/values.py": 'import time\n\nRUNS = "runs"\nNOW = str(time.time_ns())\nEPOCHS = 2\nRATE: float = 0.1\n',
             "conf/__init__.py": """\
 import conf.values as values
 

@@ -3966,3 +3966,25 @@ SCRIPTS["meters in a dict of an object that is shown as a text"] = Script(
     """,
     told=("DDP404",),
 )
+
+SCRIPTS |= {
+    f"a total that is kept by a name put together: {statement}": Script(
+        f"""
+        total = 0.0
+        torch.manual_seed(0)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                {statement}
+        print("mean", total / len(loader))
+        """,
+        told=("DDP404",),
+    )
+    for statement in ('globals()["total"] += loss.item()', "globals().update(total=total + loss.item())")
+}

@@ -107,6 +107,15 @@ def in_space(run: Interpreter, obj: Part, keys: list[str]) -> Value:
     return just(Pick(obj.of)) if isinstance(obj.of, Module) else join([v for (o, _), v in run.memory.items() if o is obj.of])
 
 
+def set_in_space(run: Interpreter, obj: Part, index: Value, value: Value, strong: bool) -> None:
+    """`vars(obj)[key] = value`."""
+    keys = [str(o.value) for o in index.objs if isinstance(o, Lit)]
+    for key in keys:
+        run.set_attribute(obj.of, key, value, strong and len(keys) == 1)
+    if not keys:
+        unsettled(run, obj.of, value)
+
+
 def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
     """A method of `vars(obj)`."""
     if name == "update":

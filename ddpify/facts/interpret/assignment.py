@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library, sources, tensor_entries, uniform
+from ddpify.facts import library, named, sources, tensor_entries, uniform
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
@@ -114,6 +114,9 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
             run.events.append((Kind.FILL, target, None, receiver))
             return
         for obj in receiver.objs:
+            if isinstance(obj, Part) and obj.name == named.SPACE:
+                named.set_in_space(run, obj, index, value, len(receiver.objs) == 1)
+                continue
             for key in literal_keys(index):
                 run.set_attribute(obj, key, value, len(receiver.objs) == 1)
                 run.keys.setdefault(obj, set()).add(key)

@@ -87,9 +87,17 @@ def _reads_one_batch(context: Context, node: ast.AST, seen: set[ast.AST]) -> boo
         return False
     for read in _rank_reads(context, node):
         reaching = context.facts.after.definitions.reaching(read)
-        if reaching.changes or not reaching.definitions or not all(_defined_by_one(context, read, d, seen) for d in reaching.definitions):
+        if reaching.changes or not any(_may_give(context, d) for d in reaching.definitions):
+            return False
+        if not all(_defined_by_one(context, read, d, seen) for d in reaching.definitions):
             return False
     return True
+
+
+def _may_give(context: Context, definition: ast.AST) -> bool:
+    """Whether a definition may be where a rank's own number comes from: where none is, something unseen has set it."""
+    value = _assigned(context, definition)
+    return not isinstance(value, ast.expr) or context.from_sharded_data(context.facts.after.value(value))
 
 
 def _defined_by_one(context: Context, read: ast.expr, definition: ast.AST, seen: set[ast.AST]) -> bool:
