@@ -2742,3 +2742,60 @@ SCRIPTS |= {
         same=("loss",),
     ),
 }
+
+_CENTRED = """
+        class Centred(nn.Module):
+            def forward(self, scene):
+                return scene - scene.mean({over}, keepdim=True)
+
+"""
+_FITTED = """
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+"""
+_ROW = """
+        class Row(nn.Sequential):
+            def forward(self, scene):
+                for layer in self:
+                    scene = layer(scene)
+                return scene
+
+        layers = []
+        for width in (8, 8):
+            layers += [nn.Linear(width, width)]
+            layers += [Centred()]
+        net = Row(*layers, nn.Linear(8, 2))
+"""
+_MADE = """
+        class Block(nn.Sequential):
+            def __init__(self, wide, narrow):
+                super().__init__(nn.Linear(wide, narrow), Centred(), nn.Tanh())
+
+        class Head(nn.Sequential):
+            def __init__(self, wide):
+                super().__init__()
+                self.add_module("first", Block(wide, 6))
+                self.add_module("last", nn.Linear(6, 2))
+
+            def forward(self, scene):
+                return super().forward(scene) + 0.1 * scene[:, :2]
+
+        net = Head(8)
+"""
+
+
+def _derived(body: str, over: int) -> str:
+    return _CENTRED.format(over=over) + body + _FITTED
+
+
+SCRIPTS |= {
+    "a class derived from a sequence that runs its own layers": Script(_derived(_ROW, 1)),
+    "a class derived from a sequence whose layers compare the samples of a batch": Script(_derived(_ROW, 0), told=("DDP402",)),
+    "classes derived from a sequence that are given their layers by what they derive from": Script(_derived(_MADE, 1)),
+    "such classes with a layer that compares the samples of a batch": Script(_derived(_MADE, 0), told=("DDP402",)),
+}

@@ -244,6 +244,8 @@ def _call_instance(
         if not run.is_module(obj):
             return flow
         out = invoke_named(run, obj, "forward", call.node, args, keywords, alike)
+        if out is None and args and run.is_a(obj, library.SEQUENTIAL):
+            out = in_a_row(run, obj, call, args[0])
         return _forwarded(run, obj, call, flow, out if out is not None else flow, alike)
     if isinstance(obj, New) and obj.path in run.project.placements:
         run.trace.believed[call.node] = f"`{obj.path}` is {run.project.placements[obj.path]}"
@@ -276,7 +278,12 @@ def _of_library(run: Interpreter, obj: New, call: Call, args: list[Value], keywo
     """What a module of torch gives, or modules one after another; None of what has no row."""
     if obj.path != library.SEQUENTIAL or not args:
         return tensors.module(run, obj, call.node, args, keywords, flow.origins)
-    value, steps = args[0], run.memory.numbered(obj)
+    return in_a_row(run, obj, call, args[0])
+
+
+def in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | None:
+    """What the modules that an object holds give one after another; None where none is known."""
+    flow, steps = value, run.memory.numbered(obj)
     if steps and (obj, "[many]") not in run.memory:
         for step in steps:
             value = _step(run, step, call, value)

@@ -68,6 +68,7 @@ class Machine(Interpreter):
     element = items.element
     invoke = calls.invoke
     invoke_one = calls.invoke_one
+    in_a_row = calls.in_a_row
     construct = calls.construct
     hooked = calls.hooked
     invoke_named = calls.invoke_named

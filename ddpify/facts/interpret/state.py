@@ -429,6 +429,10 @@ class Interpreter(ABC):
         """What calling one object gives."""
 
     @abstractmethod
+    def in_a_row(self, obj: New, call: Call, value: Value) -> Value | None:
+        """What the modules that an object holds give one after another."""
+
+    @abstractmethod
     def construct(self, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
         """An instance of a class, its constructor run."""
 

@@ -118,7 +118,9 @@ _ROWS: dict[str, tuple[str, ...] | Callable[[Construction], None]] = {
     named.TUPLE: _named_tuple,
 }
 _OPTIMIZER = ("params",)
-_DERIVED = paths.DICTS | {paths.DATALOADER}  # classes of the project that derive from these, or from an optimizer, are constructed alike
+_DERIVED = (
+    paths.DICTS | paths.CONTAINERS | {paths.DATALOADER}
+)  # classes of the project that derive from these, or from an optimizer, are constructed alike
 
 # How the optimizers of a package are called, by how their names end ("": all of its classes); no row: it has none.
 _NAMES = ("Adam", "AdamW", "SGD", "LAMB", "Lamb", "Adafactor", "AdamW8bit")

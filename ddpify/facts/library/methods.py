@@ -32,7 +32,9 @@ def _constructed(use: Use) -> Value | None:
 
 
 def _called(use: Use) -> Value | None:
-    """`layer.forward(x)`: what `layer(x)` gives."""
+    """`layer.forward(x)`: what `layer(x)` gives; of a class derived from a sequence of layers, what those give."""
+    if isinstance(use.of, New) and use.args and use.of.cls is not None and use.run.is_a(use.of, paths.SEQUENTIAL):
+        return use.run.in_a_row(use.of, use.event, use.args[0])
     if not isinstance(use.of, (New, Part)) or (isinstance(use.of, New) and use.of.cls is not None):
         return None
     return use.run.invoke(use.event, just(use.of), use.args, use.keywords)
