@@ -3,7 +3,10 @@
 import pytest
 
 # What takes longest is started first, so that no process is left alone with it in the end.
-_FIRST = "test_tables test_verify test_verify_ends test_scaffold_runs test_scaffold_readme test_combinations test_scaffold_slurm test_guides test_notebooks".split()
+_FIRST = """
+    test_tables test_verify test_verify_ends test_scaffold_runs test_scaffold_readme test_combinations test_scaffold_slurm test_guides
+    test_notebooks
+""".split()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
