@@ -65,6 +65,57 @@ def test_converting_the_result_again_changes_nothing(conversions: dict[str, Conv
     assert (again.code, again.exit_code) == (conversions[title].code, 0)
 
 
+# --- what cells become -------------------------------------------------------------------------------------------------
+
+PLT, SAVED = "import matplotlib.pyplot as plt\n", 'plt.savefig("figure_1.png")\nplt.close()\n'
+TEXTS = {
+    "a text that looks like magics": ('a = """\n%matplotlib inline\n!ls\n"""\nb = (10\n    % 3)', None),
+    "a quote in a comment": ("# don't\n%matplotlib inline\na = 1", "# don't\na = 1\n"),
+    "a magic in a block": ("if True:\n    %matplotlib inline", "if True:\n    pass\n"),
+    "a line that goes on": ("!pip install a \\\n    b\na = 1", "a = 1\n"),
+    "a cell of a shell": (
+        "%%bash\nmkdir -p data\n# why\ncd data && touch x",
+        'import os\n\nos.makedirs("data", exist_ok=True)\nos.system("cd data && touch x")\n',
+    ),
+    "a setting": ("%env A=b c\nd = %env HOME", 'import os\n\nos.environ["A"] = "b c"\nd = os.environ["HOME"]\n'),
+    "a folder": ("%cd ~/x\nhere = %pwd", 'import os\n\nos.chdir(os.path.expanduser("~/x"))\nhere = os.getcwd()\n'),
+    "an import of the future": (
+        "from __future__ import annotations\nimport sys\n%env A=1",
+        'from __future__ import annotations\nimport os\nimport sys\nos.environ["A"] = "1"\n',
+    ),
+    "values in a command": ("n = 3\n!touch {n}.txt $n $HOME", 'import os\n\nn = 3\nos.system(f"touch {n}.txt {n} $HOME")\n'),
+    "a module that is run": ("%run helper.py", "from helper import *\n"),
+    "a figure at a cell's end": (PLT + "plt.plot([1])", PLT + "plt.plot([1])\n" + SAVED),
+    "a figure that is saved": (PLT + 'plt.plot([1])\nplt.savefig("a.png")', PLT + 'plt.plot([1])\nplt.savefig("a.png")\nplt.close()\n'),
+    "a figure that is saved, then shown": (
+        PLT + 'plt.plot([1]); plt.savefig("a.png"); plt.show()',
+        PLT + 'plt.plot([1]); plt.savefig("a.png"); plt.close()\n',
+    ),
+    "a figure by its name": (
+        PLT + "fig, ax = plt.subplots()\nax.plot([1])\nfig",
+        PLT + 'fig, ax = plt.subplots()\nax.plot([1])\nfig.savefig("figure_1.png")\nplt.close(fig)\n',
+    ),
+    "a figure of a table": (
+        "import pandas as pd\npd.DataFrame([1]).plot()",
+        "import matplotlib.pyplot as plt\nimport pandas as pd\npd.DataFrame([1]).plot()\n" + SAVED,
+    ),
+    "what only a notebook shows": (
+        "from IPython.display import HTML, display\nimport os\na = 1\ndisplay(HTML('<b>')); display(a, 2)",
+        "import os\na = 1\npass; print(a); print(2)\n",
+    ),
+    "a value": ("a = [1]\na[0], 2", "a = [1]\nprint(a[0], 2)\n"),
+    "a value that is not shown": ("a = [1]\na;", "a = [1]\na;\n"),
+    "a function that returns nothing": ("def f():\n    pass\n\nf()", "def f():\n    pass\n\nf()\n"),
+}
+
+
+@pytest.mark.parametrize(("cell", "text"), TEXTS.values(), ids=TEXTS)
+def test_a_cell_becomes_this(cell: str, text: str | None, tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("")
+    done = ddpify.convert(written(Notebook((cell,)), tmp_path / "train.ipynb"))
+    assert done.original == (cell + "\n" if text is None else text)
+
+
 # --- what a script cannot do ---------------------------------------------------------------------------------------------
 
 TRAINING = NOTEBOOKS["a class in cells"].cells
@@ -135,6 +186,10 @@ BAD = {
     "a cell that is no Python": (
         json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [CELL | {"source": "%time\nx = = 2"}]}),
         "invalid syntax",
+    ),
+    "an await outside a function": (
+        json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [CELL | {"source": "await x"}]}),
+        "outside function",
     ),
 }
 

@@ -17,16 +17,18 @@ _RICH = frozenset("HTML Image Markdown Latex SVG Video Audio YouTubeVideo IFrame
 _NOISE = re.compile(r"^\[?<|^\(?(Text|array\(\[\]|\d+\. *\[)|^\w+\(\n")  # what plots, seeds and modules are shown as
 _EFFECTS = frozenset(("print", "exec", "setattr", "delattr", "exit", "quit", "input", "next", "open", "__import__"))
 _SHOWN = frozenset(dir(builtins)) - _EFFECTS
+_VALUES = frozenset("head tail describe sample value_counts item tolist size mean sum std min max argmax numel keys items".split())
 _TQDM = {"tqdm_notebook": "tqdm", "tnrange": "trange"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell as Python: its text, its tree, and the text that the notebook shows as its value."""
+    """A code cell as Python: its text, its tree, whether the notebook has run it, and the text that it then showed as its value."""
 
     text: str
     tree: ast.Module
-    value: str | None = None
+    was_run: bool
+    value: str | None
 
 
 @dataclass(eq=False)
@@ -61,13 +63,22 @@ class Displays:
         if isinstance(last, ast.Expr) and not self._is_edited(last):
             self._value(last)
         self._imports()
-        drawn = False
-        for statement in self.cell.tree.body:
-            drawn = not self.names.shows_in(statement) and (drawn or self.names.draws_in(statement))
-        if drawn:  # the notebook shows at a cell's end what was drawn in it
-            plt, end = self.names.pyplot(), len(self.cell.text.rstrip())
-            self._edits.append((end, end, f"\n{plt}.savefig({self.figures.file()})\n{plt}.close()"))
+        end = len(self.cell.text.rstrip())
+        self._edits.append((end, end, "".join(f"\n{line}" for line in self._at_the_end())))
         return edited(self.cell.text, self._edits, [*remarks, *self._remarks])
+
+    def _at_the_end(self) -> list[str]:
+        """What takes the place of the figures that the notebook shows, and closes, when a cell has run."""
+        drawn = saved = False
+        for statement in self.cell.tree.body:
+            drawn, saved = drawn or self.names.draws_in(statement), saved and not self.names.draws_in(statement)
+            saved = saved or self.names.saves_in(statement)
+            drawn = drawn and not self.names.shows_in(statement)
+        last = self.cell.tree.body[-1] if self.cell.tree.body else None
+        if not drawn or (isinstance(last, ast.Expr) and self.names.is_figure(last.value)):
+            return []
+        plt = self.names.pyplot()
+        return [*([] if saved else [f"{plt}.savefig({self.figures.file()})"]), f"{plt}.close()"]
 
     # --- statements
 
@@ -85,13 +96,12 @@ class Displays:
     def _call(self, statement: ast.Expr, call: ast.Call, body: list[ast.stmt], at: int) -> None:
         """A call that shows something."""
         path, plt = self.names.path(call.func), self.names.pyplot()
-        own = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id in self.names.figures
         if path == f"{PYPLOT}.show":
             saved = at > 0 and any(isinstance(n, ast.Attribute) and n.attr == "savefig" for n in ast.walk(body[at - 1]))
             plt = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else plt
             self._statement(statement, [*([] if saved else [f"{plt}.savefig({self.figures.file()})"]), f"{plt}.close()"], body)
-        elif own and isinstance(call.func, ast.Attribute) and call.func.attr == "show":
-            self._statement(statement, [f"{ast.unparse(call.func.value)}.savefig({self.figures.file()})"], body)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "show" and self.names.is_figure(call.func.value):
+            self._statement(statement, self._figure(ast.unparse(call.func.value)), body)
         elif path == "IPython.display.clear_output":
             self._statement(statement, [], body)
         elif path == "IPython.display.display":
@@ -108,9 +118,13 @@ class Displays:
             return []
         if isinstance(argument, ast.Call) and self.names.path(argument.func) == f"{PYPLOT}.gcf":
             return [f"{plt}.savefig({self.figures.file()})", f"{plt}.close()"]
-        if isinstance(argument, ast.Name) and argument.id in self.names.figures:
-            return [f"{argument.id}.savefig({self.figures.file()})"]
+        if isinstance(argument, ast.Name) and self.names.is_figure(argument):
+            return self._figure(argument.id)
         return [f"print({ast.get_source_segment(self.cell.text, argument)})"]
+
+    def _figure(self, name: str) -> list[str]:
+        """What takes the place of a figure that is shown."""
+        return [f"{name}.savefig({self.figures.file()})", f"{self.names.pyplot()}.close({name})"]
 
     def _left_out(self, node: ast.AST) -> None:
         said = f"`{ast.unparse(node)}` shows something in the notebook, and is left out"
@@ -119,7 +133,9 @@ class Displays:
     def _value(self, last: ast.Expr) -> None:
         """The expression at a cell's end, which the notebook shows: it is printed where it is there for its value."""
         start, end = self._span(last)
-        if self._is_shown(last.value) and not self.cell.text[end:].lstrip(" \t").startswith(";"):
+        if isinstance(last.value, ast.Name) and self.names.is_figure(last.value):
+            self._statement(last, self._figure(last.value.id), self.cell.tree.body)
+        elif self._is_shown(last.value) and not self.cell.text[end:].lstrip(" \t").startswith(";"):
             written = self.cell.text[start:end]
             inner = written[1:-1] if isinstance(last.value, ast.Tuple) and written.startswith("(") else written
             self._edits.append((start, end, f"print({inner})"))
@@ -127,7 +143,7 @@ class Displays:
     def _is_shown(self, value: ast.expr) -> bool:
         if isinstance(value, ast.Constant):
             return not isinstance(value.value, (str, type(None), type(...)))
-        if isinstance(value, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.ListComp)):
+        if isinstance(value, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.ListComp, ast.Lambda)):
             return False
         if not isinstance(value, ast.Call):
             return True
@@ -139,7 +155,9 @@ class Displays:
             return any(n.value is not None and not (isinstance(n.value, ast.Constant) and n.value.value is None) for n in returned)
         if name and not self.names.is_bound(name):
             return name in _SHOWN
-        return self.cell.value is not None and not _NOISE.match(self.cell.value)
+        if self.cell.value is None:
+            return not self.cell.was_run and isinstance(value.func, ast.Attribute) and value.func.attr in _VALUES
+        return not _NOISE.match(self.cell.value)
 
     # --- imports
 

@@ -48,8 +48,8 @@ def translated(text: str, bound: Callable[[str], bool], exists: Callable[[str, s
         return _of_cell(lines, first, bound, exists)
     out: list[tuple[int, str]] = []
     remarks: list[Remark] = []
-    for number, statement in _split(lines):
-        python, remark = _python(statement, bound)
+    for number, statement, is_python in _split(lines):
+        python, remark = (None, None) if is_python else _python(statement, bound)
         if python is None:
             out += [(number + i, line) for i, line in enumerate(statement.split("\n"))]
         elif python:
@@ -153,7 +153,9 @@ def _magic(text: str, bound: Callable[[str], bool]) -> tuple[str, Said | None]:
         return (f"os.environ[{_string(variable)}] = {_quoted(value, bound)}" if value else ""), None
     if name in ("cd", "pushd"):
         folder = re.sub(r"^-q\s+|\s+-q$", "", rest).strip().strip("'\"")
-        return f"os.chdir({_path(folder, bound)})" if folder not in ("", "-") else "", None
+        if folder in ("", "-"):
+            return "", ("MANUAL", f"%{name} {folder} goes to a folder that the script does not know", 'os.chdir("...")')
+        return f"os.chdir({_path(folder, bound)})", None
     if name in ("mkdir", "rm", "cp", "mv", "rmdir"):
         return _shell(text, bound)
     if name == "run" and re.fullmatch(r"(-i\s+)?[A-Za-z_]\w*(\.py)?", rest):
@@ -228,19 +230,20 @@ def _parses(text: str) -> bool:
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
-def _split(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a cell with their numbers; a line for the notebook with those that it goes on in, Python's each by itself."""
+def _split(lines: list[str]) -> Iterator[tuple[int, str, bool]]:
+    """The lines of a cell with their numbers, and whether they are Python; others with the lines that they go on in."""
     state = _State()
     number = 0
     while number < len(lines):
         line, start = lines[number], number
-        if not state.inside and (_SPECIAL.match(line) or _ASSIGNED.match(line) or _HELP.match(line) or _CALLED.match(line)):
+        special = not state.inside and any(form.match(line) for form in (_SPECIAL, _ASSIGNED, _HELP, _CALLED))
+        if special:
             while line.endswith("\\") and number + 1 < len(lines):
                 number += 1
                 line = line[:-1].rstrip() + " " + lines[number].strip()
         else:
             state.read(line)
-        yield start, line
+        yield start, line, not special
         number += 1
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 PYPLOT = "matplotlib.pyplot"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SETTINGS = frozenset(
-    "show savefig close rc rcdefaults ion ioff set_cmap switch_backend clf cla draw pause get_cmap get_fignums gcf".split()
-)
+    """show savefig close rc rcdefaults ion ioff set_cmap switch_backend clf cla draw pause get_cmap get_fignums gcf set set_theme set_style
+    set_context set_palette color_palette load_dataset despine reset_orig""".split()
+)  # functions of pyplot and seaborn that draw nothing
+_PLOTS = frozenset(("plot", "hist", "boxplot"))  # methods of tables that draw
 
 
 class Names:
@@ -22,7 +24,7 @@ class Names:
         self.figures: set[str] = set()
         for node in (node for tree in trees for node in ast.walk(tree)):
             self._add(node)
-        self.draws, self.shows = self._reaching(self._is_drawing), self._reaching(self._is_showing)
+        self.draws, self.saves, self.shows = map(self._reaching, (self._is_drawing, self._is_saving, self._is_showing))
 
     def _add(self, node: ast.AST) -> None:
         match node:
@@ -64,21 +66,36 @@ class Names:
         """Whether what runs here draws."""
         return any(self._is_drawing(call) or _name(call) in self.draws for call in running(node))
 
+    def saves_in(self, node: ast.AST) -> bool:
+        """Whether what runs here saves what was drawn."""
+        return any(self._is_saving(call) or _name(call) in self.saves for call in running(node))
+
     def shows_in(self, node: ast.AST) -> bool:
-        """Whether what runs here shows or saves what was drawn."""
+        """Whether what runs here shows what was drawn, or closes it."""
         return any(self._is_showing(call) or _name(call) in self.shows for call in running(node))
+
+    def is_figure(self, node: ast.AST) -> bool:
+        """Whether an expression is a figure that a cell made."""
+        return isinstance(node, ast.Name) and node.id in self.figures
 
     def _is_drawing(self, call: ast.Call) -> bool:
         module, _, name = self.path(call.func).rpartition(".")
-        return module == PYPLOT and name not in _SETTINGS
+        if module in (PYPLOT, "seaborn"):
+            return name not in _SETTINGS
+        function = call.func
+        if not isinstance(function, ast.Attribute) or self.path(function) or "pandas" not in self.imported.values():
+            return False
+        return function.attr in _PLOTS or (isinstance(function.value, ast.Attribute) and function.value.attr == "plot")
+
+    def _is_saving(self, call: ast.Call) -> bool:
+        return isinstance(call.func, ast.Attribute) and call.func.attr == "savefig"
 
     def _is_showing(self, call: ast.Call) -> bool:
-        shown = isinstance(call.func, ast.Attribute) and call.func.attr == "savefig"
-        return shown or self.path(call.func) in (f"{PYPLOT}.show", f"{PYPLOT}.savefig", f"{PYPLOT}.close")
+        own = isinstance(call.func, ast.Attribute) and call.func.attr == "show" and self.is_figure(call.func.value)
+        return own or self.path(call.func) in (f"{PYPLOT}.show", f"{PYPLOT}.close")
 
-    def _reaching(self, wanted: object) -> frozenset[str]:
+    def _reaching(self, wanted: Callable[[ast.Call], bool]) -> frozenset[str]:
         """The functions whose calls do what is wanted, by way of others, too."""
-        assert callable(wanted)
         calls = {name: [c for s in function.body for c in running(s)] for name, function in self.functions.items()}
         found = {name for name in calls if any(wanted(call) for call in calls[name])}
         while more := {name for name in calls.keys() - found if any(_name(call) in found for call in calls[name])}:

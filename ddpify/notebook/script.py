@@ -22,7 +22,8 @@ _FORMAT = 4
 _LONGEST = 3  # lines of a text that become a comment
 _WIDEST = 120
 _MARKUP = re.compile(r"[<$|]|!\[|\]\(|^\s*[-*+] |^```")
-_MODULES = ("os",)  # what the lines that are written here may need
+_MODULES = {"itertools": "import itertools", "os": "import os", "plt": "import matplotlib.pyplot as plt"}
+"""The imports of what the lines that are written here may need."""
 _COUNTER = "figure_numbers"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -40,7 +41,7 @@ def script(data: bytes, shown: str, folder: Path) -> Source:
         lines, said = translated(cell.source, bound.__contains__, lambda name, text: _holds(folder / name, text))
         text = "".join(f"{line}\n" for _, line in lines)
         tree = _parsed(text, [n for n, _ in lines], cell.source, f"{shown}, cell {number}")
-        cells[number] = Cell(text, tree, _value(cell))
+        cells[number] = Cell(text, tree, cell.get("execution_count") is not None, _value(cell))
         remarks[number] = [replace(r, line=next((i for i, (n, _) in enumerate(lines) if n >= r.line), len(lines))) for r in said]
     for number, sentence in _order(code):
         remarks[number].insert(0, sentence)
@@ -101,6 +102,7 @@ def _parsed(text: str, numbers: list[int], cell: str, shown: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            compile(text, "cell", "exec", dont_inherit=True)  # which refuses more than the parser: an await outside a function
             return ast.parse(text)
     except SyntaxError as error:
         at = numbers[min(error.lineno or 1, len(numbers)) - 1] if numbers else 0
@@ -151,8 +153,8 @@ def _blocks(every: Sequence[Any], cells: dict[int, Cell], remarks: dict[int, lis
         if cell.cell_type == "markdown":
             comment = _comment(cell.source)
         if number in cells:
-            said = [replace(r, message=f"cell {number}: {r.message}") for r in remarks[number]]
-            text, said = Displays(cells[number], names, figures).result(said)
+            text, said = Displays(cells[number], names, figures).result(remarks[number])
+            said = [replace(r, message=f"cell {number}: {r.message}") for r in said]
             first[number] = (comment if text else [], text, said)
             comment = [] if text else comment
     used = {n.id for _, text, _ in first.values() for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
@@ -212,6 +214,7 @@ def _source(blocks: list[Block], shown: str) -> Source:
         lines += text.split("\n")
         waiting, defined = [], bool(body) and isinstance(body[-1], _DEFINITIONS)
     text = "\n".join(lines) + "\n"
+    _parsed(text, list(range(len(lines))), text, f"{shown}, its cells one below another")
     remarks += [*(replace(r, line=max(1, len(lines))) for r in waiting), *_unbound(text)]
     return Source(text, original=text, notebook=shown, remarks=tuple(sorted(remarks, key=lambda remark: remark.line)))
 
@@ -225,7 +228,7 @@ def _with_imports(blocks: list[Block]) -> list[Block]:
     tree = ast.parse(text)
     every = [node for _, text, _ in blocks for statement in ast.parse(text).body for node in ast.walk(statement)]
     counter = any(isinstance(node, ast.Name) and node.id == _COUNTER for node in every)
-    needed = [f"import {name}" for name in sorted(_unimported(every) | ({"itertools"} if counter else set()))]
+    needed = sorted(_MODULES[name] for name in _unimported(every) | ({"itertools"} if counter else set()))
     future = [s for s in tree.body if isinstance(s, ast.ImportFrom) and s.module == "__future__"]
     at = future[-1].end_lineno or 0 if future else 0
     lines = text.split("\n")
@@ -250,7 +253,7 @@ def _unimported(nodes: list[ast.AST]) -> set[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             bound.add(node.id)
         elif isinstance(node, ast.Name):
-            missing |= {node.id} & {*_MODULES} - bound
+            missing |= {node.id} & _MODULES.keys() - bound
     return missing
 
 
