@@ -272,3 +272,24 @@ SCRIPTS: dict[str, Script] = {
         told=("DDP402",),
     ),
 }
+
+SCRIPTS |= {
+    f"rows beside those of other places, numbered by torch.arange({ends})": Script(
+        f"""
+        torch.manual_seed(0)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                n = data.size(0)
+                loss = (model(data) - model(data[torch.arange({ends}) % n])).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402",),
+        apart=("trajectory",),
+    )
+    for ends in ("n - 1, -1, -1", "1, n + 1")
+}

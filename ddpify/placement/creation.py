@@ -70,8 +70,9 @@ def integers(use: Use) -> Result:
 
 
 def numbered(use: Use) -> Result:
-    """`arange(n)`: the places in this rank's batch, not those in all ranks'."""
-    ends = use.args[:3]
-    if all(e.scale is None for e in ends):
+    """`arange(n)`: the places in this rank's batch, not those in all ranks'; from another one on or in other steps, it names other rows."""
+    start, end, step = (MISSING, *use.args[:1], MISSING) if len(use.args) < 2 else (*use.args[:3], MISSING)[:3]
+    if all(e.scale is None for e in (start, end, step)):
         return Result(None, Shape(None, 1))
-    return Result("sample", Shape(None, 1, places=True)) if {e.scale for e in ends} <= {None, "count"} else NO_CLAIM
+    in_order = (start is MISSING or start.literal == 0) and (step is MISSING or step.literal == 1)
+    return Result("sample", Shape(None, 1, places=True)) if in_order and end.scale == "count" else NO_CLAIM

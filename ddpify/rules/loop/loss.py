@@ -261,8 +261,8 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
         )
     if places := _coupled_in_forward(context, loss):
         at = f"{context.facts.tree_of(places[0]).shown}:{getattr(places[0], 'lineno', 1)}"
-        why = f"the model's forward combines samples of a batch ({at}), and each rank has only its part: outputs differ from the original's"
-        return context.manual(CODE, node, why, _GATHER, obligations, Safety.REVIEW)
+        why = "the model's forward combines samples of a batch, and each rank has only its part: outputs differ from the original's"
+        return context.manual(CODE, node, why, f"samples meet at {at}: {_GATHER}", obligations, Safety.REVIEW)
     why = _REASONS.get(loss.scale or "", _REASONS["other"])
     # Ranks' averaged gradients are the original's for a mean and for nothing else; counts that are known to matter may be equal by chance.
     answered_by = "" if loss.scale == "weighted" else SAME_GRADIENTS
