@@ -22,9 +22,9 @@ _FORMAT = 4
 _LONGEST = 3  # lines of a text that become a comment
 _WIDEST = 120
 _MARKUP = re.compile(r"[<$|]|!\[|\]\(|^\s*[-*+] |^```")
-_MODULES = {"itertools": "import itertools", "os": "import os", "plt": "import matplotlib.pyplot as plt"}
-"""The imports of what the lines that are written here may need."""
 _COUNTER = "figure_numbers"
+_MODULES = {_COUNTER: "import itertools", "os": "import os", "plt": "import matplotlib.pyplot as plt"}
+"""The imports of what the lines that are written here may need."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -224,23 +224,25 @@ def _with_imports(blocks: list[Block]) -> list[Block]:
     first = next((i for i, (_, text, _) in enumerate(blocks) if text), None)
     if first is None:
         return blocks
+    nodes = [node for _, text, _ in blocks for statement in ast.parse(text).body for node in ast.walk(statement)]
+    missing = _unimported(nodes)
+    count: list[Block] = [([], f"{_COUNTER} = itertools.count(1)", [])] if _COUNTER in missing else []
+    needed = sorted(_MODULES[name] for name in missing)
     comment, text, said = blocks[first]
-    tree = ast.parse(text)
-    every = [node for _, text, _ in blocks for statement in ast.parse(text).body for node in ast.walk(statement)]
-    counter = any(isinstance(node, ast.Name) and node.id == _COUNTER for node in every)
-    needed = sorted(_MODULES[name] for name in _unimported(every) | ({"itertools"} if counter else set()))
-    future = [s for s in tree.body if isinstance(s, ast.ImportFrom) and s.module == "__future__"]
+    if count and _COUNTER in _unimported(list(ast.walk(ast.parse(text)))):  # in the first cell: the counter stands above it
+        return [*blocks[:first], ([], "\n".join(needed), []), *count, *blocks[first:]]
+    return [*blocks[:first], (comment, *_below_the_future(text, needed, said)), *count, *blocks[first + 1 :]]
+
+
+def _below_the_future(text: str, needed: list[str], said: list[Remark]) -> tuple[str, list[Remark]]:
+    """A cell with imports at its top, below those from __future__."""
+    body, lines = ast.parse(text).body, text.split("\n")
+    future = [s for s in body if isinstance(s, ast.ImportFrom) and s.module == "__future__"]
     at = future[-1].end_lineno or 0 if future else 0
-    lines = text.split("\n")
-    begun = next((isinstance(s, (ast.Import, ast.ImportFrom)) for s in tree.body if s not in future), False)
-    needed += [""] if needed and not begun else []
-    lines[at:at] = needed
-    said = [replace(r, line=r.line + len(needed)) if r.line >= at else r for r in said]
-    count: list[Block] = [([], f"{_COUNTER} = itertools.count(1)", [])] if counter else []
-    used = any(isinstance(node, ast.Name) and node.id == _COUNTER for node in ast.walk(tree))
-    if used:  # in the first cell: the counter stands above it
-        return [*blocks[:first], ([], "\n".join(needed).strip("\n"), []), *count, (comment, text, blocks[first][2]), *blocks[first + 1 :]]
-    return [*blocks[:first], (comment, "\n".join(lines), said), *count, *blocks[first + 1 :]]
+    others = [s for s in body if s not in future]
+    apart = needed and others and not isinstance(others[0], (ast.Import, ast.ImportFrom))
+    lines[at:at] = [*needed, ""] if apart else needed
+    return "\n".join(lines), [replace(r, line=r.line + len(lines) - text.count("\n") - 1) if r.line >= at else r for r in said]
 
 
 def _unimported(nodes: list[ast.AST]) -> set[str]:
