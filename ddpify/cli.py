@@ -561,26 +561,29 @@ Examples:
   ddpify rules          all codes and titles
   ddpify rules DDP301   one rule
   ddpify rules DDP3     the rules of a family
+  ddpify rules --format md > rules.md   all rules with their examples, as Markdown
 """
 
 
 @app.command(help=RULES_HELP)
 def rules(
     code: Annotated[str | None, typer.Argument(metavar="CODE", help="A rule's code, or how it begins.", autocompletion=_codes)] = None,
+    format: Annotated[Literal["text", "md"], typer.Option(help="md explains all rules that are asked for, as Markdown.")] = "text",
 ) -> None:
     """See RULES_HELP."""
 
     def work() -> int:
-        from ddpify.report.rule import all_rules, explained
+        from ddpify.report.rule import all_rules, explained, pages
 
         known = all_rules()
-        if code is not None and code.upper() in known:
+        if code is not None and code.upper() in known and format == "text":
             _emit(explained(known[code.upper()]).encode())
             return 0
         found = {c: rule for c, rule in known.items() if c.startswith((code or "DDP").upper())}
         if not found:
             raise DdpifyError(f"there is no rule {code}", "see `ddpify rules`")
-        _emit("".join(f"{c}  {rule.title}\n" for c, rule in found.items()).encode())
+        listed = "".join(f"{c}  {rule.title}\n" for c, rule in found.items())
+        _emit((pages(found.values()) if format == "md" else listed).encode())
         return 0
 
     _run(work)

@@ -9,7 +9,7 @@ import pytest
 from rule_examples import BEGIN, END, PLACES, script
 
 import ddpify
-from ddpify.report.rule import Rule, all_rules, explained
+from ddpify.report.rule import Rule, all_rules, explained, pages
 from ddpify.rules.base import Change, Example
 from ddpify.rules.registry import RULES
 
@@ -112,3 +112,15 @@ def test_its_explanation_shows_all_of_it(rule: Rule) -> None:
         assert f"\n--- {example.title}" in text
         assert f"\n{example.before.rstrip()}\n" in text
     assert max(map(len, text.splitlines())) <= 140
+
+
+@pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.code)
+def test_its_page_shows_all_of_it(rule: Rule) -> None:
+    text = pages([rule])
+    assert text.startswith(f"## {rule.code}: {rule.title}\n")
+    sections = re.findall(r"^\*\*(.+?)\.\*\*", text, flags=re.MULTILINE)
+    assert sections[0] == "What it does" and sections[-1] == "References" and {"Why", "Safety"} <= set(sections)
+    assert [f"{name}:" for name in sections if f"\n{name}:" not in rule.text] == []
+    words = re.sub(r"[*<>.:]|\s", "", text).lower()
+    assert [line for line in rule.text.splitlines() if re.sub(r"[*<>.:]|\s", "", line).lower() not in words] == []
+    assert text.count("```") == 2 * sum(1 + (example.after is not None) for example in rule.examples)
