@@ -86,9 +86,14 @@ def _options(
     ] = "global",
     scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
     guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or switch print off in the other processes.")] = "explicit",
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Convert all the rest where something must be done by hand, and mark these places.")
+    ] = False,
 ) -> Options:
     """The options of a conversion, as every command that converts takes them. Raises DdpifyError for those that do not go together."""
-    return Options(launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp, ddp, loss_scale, fused_adam)
+    return Options(
+        launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp, ddp, loss_scale, fused_adam, draft
+    )
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -135,6 +140,7 @@ Examples:
   ddpify convert train.ipynb -w             make train.py of a notebook's cells, converted; the notebook stays
   ddpify convert train.py --verbose         each change with its line and reason
   ddpify convert train.py --check           write nothing; the exit code says whether it would change
+  ddpify convert train.py --draft -w        with `# ddpify: MANUAL ...` above what is to be done by hand
   ddpify convert train.py --prove -w        run both for 20 steps first; what the run shows need not be reviewed
   ddpify convert train.py --prove --steps 5 -- --data ./data    the same, with arguments of the script
   ddpify convert train.py -w --launcher launch --emit-launcher run.sh

@@ -3,6 +3,7 @@
 `# ddpify: skip` leaves out every change of its line, `# ddpify: skip[DDP501]` those of the rules named, and what is told of the line is
 then no more than a note. `# ddpify: skip-file` leaves the whole file as it is. `# ddpify: replicate` says of the value that a line
 computes how it differs between ranks: not at all; or `shard`, `mean`, `sum`, `per-rank`, as in `[tool.ddpify.placements]`.
+`# ddpify: MANUAL DDP201: ...` is ddpify's own: it stands, in a draft, above what is to be done by hand.
 """
 
 from __future__ import annotations
@@ -21,11 +22,25 @@ from ddpify.rules.base import Change
 _SAID = re.compile(rf"#\s*ddpify:\s*({'|'.join(('skip-file', 'skip', *PLACEMENTS))})\b\s*(?:\[([^\]]*)\])?")
 
 
+_MARK = re.compile(r"#\s*ddpify: MANUAL (DDP\d{3}): (.*)")
+
+
+def mark(code: str, message: str) -> str:
+    """The comment that marks what is to be done by hand."""
+    return f"# ddpify: MANUAL {code}: {' '.join(message.replace('#', '').split())}"
+
+
+def marked(text: str) -> list[tuple[int, str, str]]:
+    """The places that are marked so: line, code and message."""
+    found = ((line, _MARK.fullmatch(comment)) for line, comment in _comments(text))
+    return [(line, match[1], match[2]) for line, match in found if match is not None]
+
+
 @lru_cache(maxsize=256)
 def skips(text: str, shown: str) -> Mapping[int, tuple[str, ...]]:
     """For each line with such a comment the codes that it names; none where it means all rules. Raises DdpifyError for what is no code."""
     out = {}
-    for line, kind, codes in _comments(text):
+    for line, kind, codes in _said(text):
         if kind == "skip":
             named = tuple(code.strip().upper() for code in (codes or "").split(",") if code.strip())
             for code in named:
@@ -37,12 +52,12 @@ def skips(text: str, shown: str) -> Mapping[int, tuple[str, ...]]:
 
 def skips_file(text: str) -> int:
     """The line of the comment that leaves the file as it is; 0 where there is none."""
-    return next((line for line, kind, _ in _comments(text) if kind == "skip-file"), 0)
+    return next((line for line, kind, _ in _said(text) if kind == "skip-file"), 0)
 
 
 def placements(text: str) -> Mapping[int, str]:
     """For each line with a comment that says how its value differs between ranks: what it says."""
-    return {line: kind for line, kind, _ in _comments(text) if kind in PLACEMENTS}
+    return {line: kind for line, kind, _ in _said(text) if kind in PLACEMENTS}
 
 
 def meant(codes: Collection[str], code: str) -> bool:
@@ -62,12 +77,16 @@ def left_out(changes: Collection[Change], texts: Mapping[str, str]) -> frozenset
     return frozenset(change.id for change in out)
 
 
-def _comments(text: str) -> list[tuple[int, str, str | None]]:
+def _said(text: str) -> list[tuple[int, str, str | None]]:
+    """What the comments of a script's owner say: line, word and the codes in brackets."""
+    found = ((line, _SAID.search(comment)) for line, comment in _comments(text))
+    return [(line, match[1], match[2]) for line, match in found if match is not None]
+
+
+def _comments(text: str) -> list[tuple[int, str]]:
     if "ddpify:" not in text:
         return []
     try:
-        tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type == tokenize.COMMENT]
+        return [(t.start[0], t.string) for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type == tokenize.COMMENT]
     except (tokenize.TokenError, SyntaxError):
         return []
-    found = ((token.start[0], _SAID.search(token.string)) for token in tokens)
-    return [(line, match[1], match[2]) for line, match in found if match is not None]

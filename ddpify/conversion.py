@@ -234,10 +234,22 @@ def _with_remarks(done: Conversion, project: Project) -> Conversion:
     return replace(done, findings=(*said, *done.findings)) if said else done
 
 
+def _as_marked(done: Conversion, texts: Mapping[str, str]) -> Conversion:
+    """The conversion of a draft that is distributed, or half so: what the draft marks as to be done by hand."""
+    if done.status == "convert":
+        return done
+    fix = "do it, then take the comment away"
+    places = ((file, *place) for file, text in texts.items() for place in comments.marked(text))
+    marks = [Finding(code, Safety.MANUAL, said, file, line, 1, fix) for file, line, code, said in places]
+    if not marks:
+        return done
+    return replace(done, status="nothing", reason="it is a draft to be finished by hand", findings=(*done.findings, *marks))
+
+
 def _as_commented(done: Conversion, project: Project) -> Conversion:
     """The conversion with what the comments in the script and its modules ask for."""
     texts = {file.shown: file.source.text for file in (project.entry, *project.files.values())}
-    converted = done.without(comments.left_out(done.changes, texts))
+    converted = _as_marked(done.without(comments.left_out(done.changes, texts)), texts)
     again = converted.again
 
     def known(finding: Finding) -> Finding:
@@ -277,7 +289,7 @@ def _in_steps(project: Project, options: Options, path: Path | None, most: int =
     code, modules, unapplied = _rewritten(project, plan)
     with_comments = (*plan.findings, *map(_by_hand, unapplied))
     if unapplied or not plan.changes or not most:
-        done = _converted(project, options, path)
+        done = _converted(project, options, path, told=with_comments)
         return replace(done, findings=tuple(dict.fromkeys((*with_comments, *done.findings))))
     output = _output(project, path, code, modules)
     return _upon(project, plan, (*with_comments, *_faults(project, output)), _in_steps(output, options, path, most - 1))
@@ -330,13 +342,16 @@ def _output(project: Project, path: Path | None, code: str, modules: tuple[Modul
     return output
 
 
-def _converted(project: Project, options: Options, path: Path | None) -> Conversion:
+def _converted(
+    project: Project, options: Options, path: Path | None, told: tuple[Finding, ...] = (), marks: tuple[Change, ...] = ()
+) -> Conversion:
+    """The conversion of a project, with `marks` where it is a draft; `told` is what a step before has found."""
     from ddpify.apply import names
     from ddpify.launchers import start
     from ddpify.plan import make_plan
 
     entry = project.entry
-    plan = make_plan(project, options)
+    plan = make_plan(project, options, marks)
     kept = Conversion(entry.source, entry.source.original, plan.status, entry.shown, path, (), plan.findings, plan.command, plan.reason)
     if plan.status != "convert" or not plan.changes:
         return replace(kept, modules=tuple(Module(f.path, f.shown, f.source, f.source.original) for f in project.files.values()))
@@ -362,7 +377,19 @@ def _converted(project: Project, options: Options, path: Path | None) -> Convers
         faults = _faults(project, output if known else _output(project, path, converted.code, modules))
         return replace(converted, findings=tuple(dict.fromkeys((*converted.findings, *faults))))
 
-    return replace(again(frozenset(), "checked"), again=again)
+    whole = replace(again(frozenset(), "checked"), again=again)
+    found = () if marks or not options.draft else _marks(project, plan, whole, told)
+    return _converted(project, options, path, told, found) if found else whole
+
+
+def _marks(project: Project, plan: Plan, done: Conversion, told: tuple[Finding, ...]) -> tuple[Change, ...]:
+    """The comments that mark what is to be done by hand."""
+    from ddpify import draft
+
+    files = {file.shown: file for file in (project.entry, *(project.files[name] for name in plan.edited if name in project.files))}
+    texts = {done.shown: (done.source.text, done.code)} | {m.shown: (m.source.text, m.code) for m in done.modules}
+    lines = {shown: _lines(*texts[shown]) for shown in files if shown in texts}
+    return tuple(draft.marks(files, lines, (*told, *done.findings)))
 
 
 def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:

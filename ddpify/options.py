@@ -61,6 +61,7 @@ class Options:
     ddp: Ddp = "auto"
     loss_scale: str = "auto"
     fused_adam: bool = False
+    draft: bool = False  # convert what can be, where a part of the core must be written by hand, too, and mark these places
     placements: tuple[tuple[str, str], ...] = ()  # what is said of functions by their dotted paths; settings alone hold it
 
     def __post_init__(self) -> None:

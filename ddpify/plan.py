@@ -71,8 +71,8 @@ ASKED: Sequence[ModuleType] = registry.PLANNING
 """The rules in the order in which they are asked; any order gives the same plan."""
 
 
-def make_plan(project: Project, options: Options) -> Plan:
-    """Decide what becomes of a project's entry."""
+def make_plan(project: Project, options: Options, marks: Sequence[Change] = ()) -> Plan:
+    """Decide what becomes of a project's entry; `marks` are made beside what is decided."""
     refusal = verdict(project)
     if refusal is not None and refusal.code == "DDP911" and options.launcher is not None:
         if (made := relaunch.move(project, options.launcher)) is not None:
@@ -89,8 +89,7 @@ def make_plan(project: Project, options: Options) -> Plan:
         context, changes, findings = _decide(context)
     entry = project.entry
     findings += [Finding("DDP204", Safety.NOTE, sentence, entry.shown, line) for line, sentence in entry.source.mended]
-    blocked = _blocked(context, findings)
-    if blocked:
+    if _blocked(context, findings) and not (options.draft and _trains(context, findings)):
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
     changes, place = runtime_module.by_file(context, changes)
     set_up = functools.partial(setup.change, context, place=place)
@@ -98,7 +97,7 @@ def make_plan(project: Project, options: Options) -> Plan:
     findings = sorted([*findings, *runtime_module.apart(context, changes), *spawn.one_by_default(context)], key=_rank)
     return Plan(
         "convert",
-        _identified((*changes, *first, *spawn.change(context)), project),
+        _identified((*changes, *first, *spawn.change(context), *marks), project),
         tuple(findings),
         command(context),
         options=options,
@@ -344,6 +343,11 @@ def _owed(facts: Facts) -> list[Obligation]:
             node = getattr(loader, "node", loop.backward.node)
             out += [Obligation("inputs", node), Obligation("epoch", node)]
     return list(dict.fromkeys(out))
+
+
+def _trains(context: Context, findings: list[Finding]) -> bool:
+    """Whether anything was found of the training."""
+    return bool(context.facts.loops) or any(f.level is Safety.MANUAL and f.code == "DDP201" for f in findings)
 
 
 def _blocked(context: Context, findings: list[Finding]) -> bool:
