@@ -2125,6 +2125,7 @@ class Coupled(nn.Module):
         import pprint
 
         text = pprint.pformat({"rows": len(x)})
+        shown = pprint.PrettyPrinter(indent=2)
         loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
         model = nn.Linear(8, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -2133,9 +2134,10 @@ class Coupled(nn.Module):
                 optimizer.zero_grad()
                 F.cross_entropy(model(rows), kinds).backward()
                 optimizer.step()
+            shown.pprint(epoch)
         print(text)
         """,
-        told=("DDP501",),
+        same=("0", "1", "{"),
     ),
     "packages that may be missing, which is said": Script(
         """

@@ -49,7 +49,8 @@ def _effect_of_object(func: Method | Part) -> rows.Effect | None:
         return None
     logs = root.path.startswith(rows.LOGGERS) and func.name in rows.LOG_METHODS
     bar = root.path.startswith("tqdm.") and func.name == "write"
-    return "print" if logs or bar or (root.path.startswith("rich.") and func.name in rows.CONSOLE_METHODS) else None
+    console = any(root.path.startswith(package) and func.name in names for package, names in rows.CONSOLE_METHODS.items())
+    return "print" if logs or bar or console else None
 
 
 def _effect_of_name(call: Call) -> rows.Effect | None:

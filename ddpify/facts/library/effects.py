@@ -15,8 +15,8 @@ _HANDLERS = "FileHandler handlers.RotatingFileHandler handlers.TimedRotatingFile
 HANDLERS = frozenset(f"logging.{name}" for name in _HANDLERS)
 _LOG_LEVELS = "info debug warning warn error critical log exception".split()
 _PRINTS = """
-    print pprint loguru.logger sys.stdout sys.stderr torchsummary.summary torchsummary.summary_string torchinfo.summary IPython.display
-    prettytable rich.print rich.print_json tqdm.tqdm.write
+    print pprint.pprint pprint.pp loguru.logger sys.stdout sys.stderr torchsummary.summary torchsummary.summary_string
+    torchinfo.summary IPython.display prettytable rich.print rich.print_json tqdm.tqdm.write
 """.split()
 _WRITES = """
     torch.save torch.jit.save torch.export.save torch.onnx.export dill.dump dill.dump_session dill.dump_module cloudpickle.dump json.dump
@@ -66,13 +66,13 @@ BARS_WITH_SWITCH = frozenset(
 )  # they have an argument `disable`
 BARS_WITHOUT_SWITCH = ("progressbar.", "progress.bar.", "progress.spinner.", "fastprogress.", "pkbar.", "keras.utils.Progbar", "enlighten.")
 BARS_TO_A_FILE = ("progress.bar.", "progress.spinner.", "progress.counter.")
-PASSIVE = (*BARS, "matplotlib.", "pandas.", "rich.", "prettytable", "logging")  # they only show what they are given
+PASSIVE = (*BARS, "matplotlib.", "pandas.", "rich.", "prettytable", "pprint.", "logging")  # they only show what they are given
 HANDLES = ("open", "io.", "csv.", "gzip.", "bz2.", "lzma.", "codecs.", "tarfile.", "zipfile.", "h5py.", "pathlib.", "time.", "torch.cuda.")
 COMMUNICATES = tuple("torch.distributed. random. numpy.random. torch.rand torch.normal torch.bernoulli torch.multinomial".split())
 
 # ------------------------------------------------------------------------------------------------ methods, by their names
 
-CONSOLE_METHODS = frozenset(("print", "log", "rule", "print_json"))
+CONSOLE_METHODS = {"rich.": frozenset(("print", "log", "rule", "print_json")), "pprint.": frozenset(("pprint",))}
 LOG_METHODS = frozenset(_LOG_LEVELS)
 SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
 WRITING_METHODS = frozenset(
