@@ -100,6 +100,7 @@ _OF_ANYTHING: dict[str, Rule] = {
     **dict.fromkeys(("resize_", "resize_as_"), _resized),
     **dict.fromkeys(FILLS, _filled),
     "register_hook": _hooked,
+    "type_as": lambda use: use.event.now,
 }
 _OF_TENSORS: dict[str, Rule] = {
     **dict.fromkeys(("split", "chunk"), lambda use: in_parts(use, use.event.now)),
