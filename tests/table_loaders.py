@@ -2186,6 +2186,90 @@ SCRIPTS: dict[str, Script] = {
 """,
         same=("right",),
     ),
+    "a loader that a generator starts again, both asked by their own methods": Script("""
+        def forever(batches):
+            going = batches.__iter__()
+            while True:
+                try:
+                    yield going.__next__()
+                except StopIteration:
+                    going = batches.__iter__()
+
+
+        feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        batches = forever(feed)
+        for step in range(2 * len(feed)):
+            rows, kinds = batches.__next__()
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        """),
+    "batches of an object's own, asked by its methods, that the loss is divided by the length of": Script(
+        """
+        class Batches:
+            def __init__(self, feed):
+                self.feed = feed
+
+            def __iter__(self):
+                self.going = iter(self.feed)
+                return self
+
+            def __next__(self):
+                rows, kinds = next(self.going)
+                return rows - rows.mean(0), kinds
+
+
+        feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            batches = Batches(feed).__iter__()
+            for step in range(10):
+                rows, kinds = batches.__next__()
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "a factor that is made of the type of the rows, those of an evaluation, too": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.by = nn.Linear(8, 2), torch.tensor([1.0, 0.5], dtype=torch.float64)
+
+            def forward(self, rows):
+                self.by = self.by.type_as(rows)
+                return self.body(rows) * self.by
+
+
+        def right(batches):
+            total = 0
+            for rows, kinds in batches:
+                total += (net(rows).argmax(1) == kinds).sum().item()
+            return total / len(batches.dataset)
+
+
+        feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        held = DataLoader(TensorDataset(x[5:], y[5:]), batch_size=3)
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                print("right", right(held), right(feed))
+        """,
+        same=("right",),
+    ),
     "loaders of two batch sizes side by side": Script("""
     first = DataLoader(TensorDataset(x[:12], y[:12]), batch_size=6, shuffle=True, drop_last=True)
     second = DataLoader(TensorDataset(x[12:36], y[12:36]), batch_size=12, shuffle=True, drop_last=True)

@@ -40,6 +40,7 @@ from ddpify.facts.recording import Recording, Seen, merge
 from ddpify.placement.shape import Shape
 
 _DEPTH = 24
+_CALLED_FOR = {"__iter__": "iter", "__next__": "next"}
 _RECURSIONS = 40  # in so many places a function is followed that is running already
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # what losses average is told by
 
@@ -67,6 +68,9 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
             keywords.update(_spread(run, value))
         else:
             keywords[k.arg] = value
+    if builtin := _as_builtin(node, receiver):
+        func, args = just(Ext(builtin)), [_filled(run, receiver)]
+        run.note(node.func, func)
     call, seen = _record(run, node, func, args, keywords, receiver)
     _hook_parts(run, node, receiver, args)
     result = invoke(run, call, func, args, keywords)
@@ -80,6 +84,14 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     call.last = seen.last = run.order
     seen.result = result
     return result
+
+
+def _as_builtin(node: ast.Call, receiver: Value) -> str:
+    """The function that a method of a library's object is called for: `loader.__iter__()` is `iter(loader)`; else empty."""
+    if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
+        return ""
+    own = any(isinstance(o, (Class, Func)) or (isinstance(o, New) and o.cls is not None) for o in receiver.objs)
+    return "" if own else _CALLED_FOR.get(node.func.attr, "")
 
 
 def _hook_parts(run: Interpreter, node: ast.Call, receiver: Value, args: list[Value]) -> None:

@@ -218,7 +218,7 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
     context, loader = feed.context, feed.loader
     calls = [c for c in context.facts.after.trace.calls if c.args and loader in c.args[0].objs]
     paths = {path for c in calls for path in c.func.paths()}
-    begun = [(c.node, c.node.args[0]) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
+    begun = [(c.node, _gone_over(c)) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
     away = [node for node, _ in begun if not context.facts.is_edited(node)]
     if "itertools.cycle" in paths and "iter" not in paths:
         yield feed.proof("itertools.cycle goes through the first pass again and again, as it did")
@@ -246,7 +246,7 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
 
 def _starts_once(context: Context, loader: New, calls: list[Call]) -> bool:
     """Whether a loader is made where its one iterator is: `iter(DataLoader(...))`."""
-    inline = [c for c in calls if _starts(context, c) and c.node.args[0] is loader.node and not c.loops]
+    inline = [c for c in calls if _starts(context, c) and _gone_over(c) is loader.node and not c.loops]
     return bool(inline) and len(inline) == len([c for c in calls if "len" not in c.func.paths()])
 
 
@@ -267,6 +267,12 @@ def _gone_through(context: Context, loader: New) -> Iterator[tuple[ast.AST, ast.
             over = node.iter if isinstance(node, ast.For) else node.value if isinstance(node, ast.YieldFrom) else None
             if over is not None and loader in run.value(over).objs:
                 yield node, over
+
+
+def _gone_over(call: Call) -> ast.expr:
+    """What `iter(loader)`, or `loader.__iter__()`, makes an iterator of."""
+    func = call.node.func
+    return func.value if not call.node.args and isinstance(func, ast.Attribute) else call.node.args[0]
 
 
 def _starts(context: Context, call: Call) -> bool:
