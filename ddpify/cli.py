@@ -224,7 +224,7 @@ def convert(
         if prove and conversion.changed:
             if target:  # what cannot be written is told before anything runs
                 output_files.files_of(conversion, target, path, into_folder, allow_dirty)
-            conversion, held = _proved(conversion, path, options, (python, nproc, steps, time_limit), context.obj)
+            conversion, held = _proved(conversion, path, options, (python, nproc, steps, time_limit), context.obj, (skip, select, ignore))
             if not held:
                 target = starter = None
                 if format == "text":
@@ -263,16 +263,24 @@ def _check_prove(context: typer.Context, prove: bool, path: str) -> None:
 
 
 def _proved(
-    conversion: Conversion, path: str, options: Options, setting: tuple[str, int, int, float], args: list[str]
+    conversion: Conversion,
+    path: str,
+    options: Options,
+    setting: tuple[str, int, int, float],
+    args: list[str],
+    chosen: tuple[list[str] | None, list[str] | None, list[str] | None] = (None, None, None),
 ) -> tuple[Conversion, bool]:
-    """The conversion with what a run of it showed, and whether it held; what did not is told on standard error."""
+    """The conversion, or an alternative, with what a run of it showed, and whether it held; what did not is told on standard error."""
     from ddpify.rehearse.launch import Setting
     from ddpify.rehearse.prove import prove
     from ddpify.report import terminal, verdict
 
+    def otherwise(said: tuple[str, str]) -> Conversion:
+        return _chosen(_convert(path, replace(options, placements=(*options.placements, said))), path, *chosen)
+
     _end_what_was_started()
     with _Progress(setting[2]) as progress:
-        conversion, found = prove(conversion, Path(path), Setting(*setting, True), options.starts, args, progress)
+        conversion, found = prove(conversion, Path(path), Setting(*setting, True), options.starts, args, progress, otherwise)
     if found.exit_code:
         width = shutil.get_terminal_size((120, 24)).columns
         sys.stdout.flush()

@@ -142,11 +142,8 @@ def test_what_the_run_does_not_come_to_stays_open(folder: Path) -> None:
         assert "did not come to this line" in finding.message
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "loss"), [("SGD", "weighted"), ("SGD", "total")], ids=["weights of one rank's rows", "a sum of one rank's rows"]
-)
-def test_what_does_not_hold_is_not_written(folder: Path, optimizer: str, loss: str) -> None:
-    (folder / "train.py").write_text(_SCRIPT.replace("mean(", f"{loss}(").replace("SGD", optimizer))
+def test_what_does_not_hold_is_not_written(folder: Path) -> None:
+    (folder / "train.py").write_text(_SCRIPT.replace("mean(", "weighted("))
     before = (folder / "train.py").read_bytes()
     done = _command("--prove", "--steps", "6", "-w", "--allow-dirty")
     assert done.returncode == 1
@@ -154,6 +151,25 @@ def test_what_does_not_hold_is_not_written(folder: Path, optimizer: str, loss: s
     assert "FAILS     same trajectory as the original" in done.stderr
     assert "DDP402" in done.stderr
     assert [(p.name, p.read_bytes()) for p in folder.iterdir()] == [("train.py", before)]
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])  # to which the size of gradients matters, and does not
+def test_what_holds_otherwise_is_shown(folder: Path, optimizer: str) -> None:
+    (folder / "train.py").write_text(_SCRIPT.replace("mean(", "total(").replace("SGD", optimizer))
+    done = _command("--prove", "--steps", "6")
+    assert done.returncode == 0, done.stderr
+    assert "(loss * world_size).backward()" in done.stdout
+    assert "`marginlib.total` is taken as their sum (held in 6 steps" in done.stderr
+
+
+def test_what_holds_otherwise_where_the_run_did_not_come_is_not_taken(folder: Path) -> None:
+    rare = "        if len(sys.argv) > 1:\n            other = marginlib.total(model(a), b)\n            other.backward()\n"
+    text = _SCRIPT.replace("mean(", "total(").replace("        optimizer.step()\n", f"{rare}        optimizer.step()\n")
+    (folder / "train.py").write_text(text)
+    done = _command("--prove", "--steps", "6", "-o", "train_ddp.py")
+    assert done.returncode == 1
+    assert "FAILS" in done.stderr
+    assert [p.name for p in folder.iterdir()] == ["train.py"]
 
 
 @pytest.mark.parametrize(

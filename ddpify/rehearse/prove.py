@@ -18,11 +18,14 @@ from ddpify.conversion import Conversion, Trial
 from ddpify.rehearse.compare import Pair, apart, parting
 from ddpify.rehearse.history import Digest, Rank
 from ddpify.rehearse.launch import Setting
-from ddpify.rehearse.verify import Progress, Verdict, verify
+from ddpify.rehearse.verify import Original, Progress, Verdict, verify
 from ddpify.report import verdict as told
 from ddpify.rules.base import SAME_GRADIENTS, Finding, Observed, Safety
+from ddpify.rules.stage_findings import Believed
 
 Place = tuple[Path, int]
+Said = tuple[str, str]
+"""A function's dotted path, and how what it gives differs between ranks."""
 _DIFFERENT = 1e-6  # the relative difference from which on two ranks' losses are not of the same rows
 _CONDITIONAL = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -34,21 +37,69 @@ def prove(
     launcher: str = "",
     args: Sequence[str] = (),
     progress: Progress = lambda run, steps: None,
+    otherwise: Callable[[Said], Conversion] | None = None,
 ) -> tuple[Conversion, Verdict]:
     """Run a conversion beside its original: the conversion with what that says of its findings, and the verdict.
 
-    Where a property fails, or nothing could be run, the conversion comes back without its changes.
+    Where a property fails that has alternatives, those are run, too, against the same record: what `otherwise` makes of the script where a
+    function's placement is said. Where nothing holds, or nothing could be run, the conversion comes back without its changes.
     """
-    places = {finding: place for finding in conversion.findings if (place := _place(conversion, finding)) is not None}
-    lines = tuple(sorted(set(places.values())))
-    verdict = verify(original, conversion, replace(setting, lines=lines), launcher, args, progress)
+    said = dict.fromkeys(s for f in conversion.findings for s in f.alternatives) if otherwise is not None else {}
+    others = {each: otherwise(each) for each in said} if otherwise is not None else {}
+    doubts = [_place(conversion, f) for f in conversion.findings if _is_asked(f)]
+    doubts += [_place(other, f) for other in others.values() for f in _believed(conversion, other)]
+    setting = replace(setting, lines=tuple(sorted({place for place in doubts if place is not None})))
+    with Original(original, args) as single:
+        verdict = verify(single, conversion, setting, launcher, args, progress)
+        proved = _judged(conversion, verdict)
+        for each, other in others.items() if _in_doubt(proved, verdict) else ():
+            again = verify(single, other, setting, launcher, args, progress)
+            if (held := _held(conversion, other, each, again)) is not None:
+                return held, again
+    return proved, verdict
+
+
+def _judged(conversion: Conversion, verdict: Verdict) -> Conversion:
+    """A conversion with what its run says of it."""
     trial = _trial(verdict)
     if verdict.exit_code:
-        return _withheld(conversion, trial), verdict
-    assert verdict.pair is not None
-    reached, answers = _reached(verdict), {name: answer(verdict.pair) for name, answer in _ANSWERS.items()}
-    findings = (_observed(finding, places.get(finding) in reached, answers) for finding in conversion.findings)
-    return records.replace(conversion, findings=tuple(findings), trial=trial), verdict
+        return _withheld(conversion, trial)
+    reached, answers = _reached(verdict), _answers(verdict)
+    findings = (_observed(f, _is_asked(f) and _place(conversion, f) in reached, answers) for f in conversion.findings)
+    return records.replace(conversion, findings=tuple(findings), trial=trial)
+
+
+# --- alternatives ---------------------------------------------------------------------------------------------------------
+def _in_doubt(proved: Conversion, verdict: Verdict) -> bool:
+    """Whether what failed, or was not answered with yes, is what there are alternatives for."""
+    doubts = [f for f in proved.findings if f.alternatives]
+    failed = {row.rule for row in verdict.rows if row.holds is False}
+    no = any(f.observed is not None and not f.observed.held and f.observed.difference is not None for f in doubts)
+    return no or any(f.code in failed for f in doubts)
+
+
+def _held(conversion: Conversion, other: Conversion, said: Said, verdict: Verdict) -> Conversion | None:
+    """An alternative that answers what was in doubt: it held, and the run came to all that it rests on; else None."""
+    if verdict.exit_code:
+        return None
+    reached, answers, believed = _reached(verdict), _answers(verdict), _believed(conversion, other)
+    doubts = [f for f in conversion.findings if said in f.alternatives]
+    places = {*(_place(conversion, f) for f in doubts), *(_place(other, f) for f in believed)}
+    if not places <= reached or not all(answers[f.answered_by].held for f in doubts):
+        return None
+    known = f'to keep it, write "{said[0]}" = "{said[1]}" under [tool.ddpify.placements] in pyproject.toml'
+    closed = []
+    for doubt in doubts:
+        answer = answers[doubt.answered_by]
+        message = f"as a mean over its samples the loss did not hold; `{said[0]}` is taken as their {said[1]} ({answer.said}); {known}"
+        closed.append(records.replace(doubt, level=Safety.NOTE, message=message, fix="", observed=answer))
+    judged = _judged(records.replace(other, findings=tuple(f for f in other.findings if f not in believed)), verdict)
+    return records.replace(judged, findings=(*closed, *judged.findings))
+
+
+def _believed(conversion: Conversion, other: Conversion) -> list[Finding]:
+    """What an alternative takes for granted that the conversion does not."""
+    return [f for f in other.findings if f.code == Believed.CODE and f not in conversion.findings]
 
 
 def _trial(verdict: Verdict) -> Trial:
@@ -66,10 +117,13 @@ def _withheld(conversion: Conversion, trial: Trial) -> Conversion:
 
 
 # --- which lines ran ------------------------------------------------------------------------------------------------------
+def _is_asked(finding: Finding) -> bool:
+    """Whether a run may answer a finding."""
+    return finding.level is Safety.REVIEW and bool(finding.answered_by)
+
+
 def _place(conversion: Conversion, finding: Finding) -> Place | None:
-    """The line that must run for a finding to be answered; None for a finding that no run answers."""
-    if finding.level is not Safety.REVIEW or not finding.answered_by:
-        return None
+    """The line that must run for a finding to be answered; None where what it is about may not run with its line."""
     files = {conversion.shown: (conversion.path, conversion.source)} | {m.shown: (m.path, m.source) for m in conversion.modules}
     path, source = files.get(finding.file, (None, None))
     if path is None or source is None or not _runs_with_its_line(ast.parse(source.text), finding.line, finding.column - 1):
@@ -115,6 +169,12 @@ def _observed(finding: Finding, reached: bool, answers: dict[str, Observed]) -> 
     return records.replace(finding, level=level, message=f"{finding.message} ({seen.said})", observed=seen)
 
 
+def _answers(verdict: Verdict) -> dict[str, Observed]:
+    """What a run that held says of each property that findings ask for."""
+    assert verdict.pair is not None
+    return {SAME_GRADIENTS: _same_gradients(verdict.pair)}
+
+
 def _same_gradients(pair: Pair) -> Observed:
     """Whether each step has the original's gradients, of losses that differ between the ranks."""
     single, ranks = pair.single.first, list(pair.ranks.ranks.values())
@@ -156,6 +216,3 @@ def _differ(ranks: Sequence[Rank]) -> bool:
             if max(values) - min(values) > _DIFFERENT * max(map(abs, values)):
                 return True
     return False
-
-
-_ANSWERS: dict[str, Callable[[Pair], Observed]] = {SAME_GRADIENTS: _same_gradients}

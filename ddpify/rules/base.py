@@ -108,7 +108,8 @@ class Finding:
     """What the user must know, or do: `fix` is what to write, for MANUAL.
 
     `answered_by` names what a run must show so that a REVIEW needs no reader. Without it no run can: it is about other data, other numbers
-    of samples or ranks, several machines, time, or files of other programs. `observed` is what a run has shown.
+    of samples or ranks, several machines, time, or files of other programs. `alternatives` are what else may be so, a function's dotted
+    path and its placement, to be tried in this order where the property fails. `observed` is what a run has shown.
     """
 
     code: str
@@ -120,6 +121,7 @@ class Finding:
     fix: str = ""
     discharges: tuple[Obligation, ...] = ()
     answered_by: str = ""
+    alternatives: tuple[tuple[str, str], ...] = ()
     observed: Observed | None = None
 
 

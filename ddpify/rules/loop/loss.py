@@ -23,10 +23,11 @@ from ddpify.facts.collect import loss_of
 from ddpify.facts.library import SHARED_BY_HAND, row_of
 from ddpify.facts.model import New, Value, join, paths_of
 from ddpify.facts.tree import walked
+from ddpify.records import replace
 from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import escaped
-from ddpify.rules.loop import batch_parts, coupled_losses, divisors, valid_targets
+from ddpify.rules.loop import batch_parts, coupled_losses, divisors, unknown, valid_targets
 
 CODE = "DDP402"
 TITLE = "average the loss over all ranks' samples"
@@ -266,7 +267,9 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
     why = _REASONS.get(loss.scale or "", _REASONS["other"])
     # Ranks' averaged gradients are the original's for a mean and for nothing else; counts that are known to matter may be equal by chance.
     answered_by = "" if loss.scale == "weighted" else SAME_GRADIENTS
-    return context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW, answered_by)
+    found = context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW, answered_by)
+    functions = unknown.names(context, loss)
+    return replace(found, alternatives=((functions[0], "sum"),)) if answered_by and len(functions) == 1 else found
 
 
 def _weighed(context: Context, node: ast.AST) -> str:
