@@ -989,6 +989,52 @@ SCRIPTS |= {
     "columns that an lstm reads through time, less what they have in common": Script(
         _COLUMNS.replace("self.out(seen)", "self.out(seen - seen.mean(1, keepdim=True))"), told=("DDP402",)
     ),
+    "rows that a module lays out for training and for an evaluation, read along": Script(
+        """
+    from layout import lines, window
+
+    B = 6
+    ids = lines((torch.arange(420) * 7) % 9, B)
+    held = lines((torch.arange(90) * 5) % 9, 2)
+    net = nn.Sequential(nn.Embedding(9, 6), nn.Linear(6, 9))
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+
+
+    def evaluate(source):
+        total, count = 0.0, 0
+        with torch.no_grad():
+            for i in range(0, source.size(1) - 1, 8):
+                inputs, targets = window(source, i)
+                out = net(inputs)[:, 2:].contiguous().view(-1, 9)
+                total += F.cross_entropy(out, targets[:, 2:].contiguous().view(-1)).item() * out.size(0)
+                count += out.size(0)
+        return total / count
+
+
+    for epoch in range(2):
+        for i in range(0, ids.size(1) - 1, 8):
+            inputs, targets = window(ids, i)
+            out = net(inputs)[:, 2:].contiguous().view(-1, 9)
+            loss = F.cross_entropy(out, targets[:, 2:].contiguous().view(-1))
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+        print("held", round(evaluate(held), 6))
+""",
+        same=("held",),
+        files={
+            "layout.py": """
+def lines(tokens, size):
+    rows = tokens.size(0) // size
+    return tokens.narrow(0, 0, rows * size).view(size, -1)
+
+
+def window(source, i):
+    span = min(8, source.size(1) - 1 - i)
+    return source[:, i : i + span].contiguous(), source[:, i + 1 : i + 1 + span].contiguous()
+"""
+        },
+    ),
     "rows that an lstm reads along, and the losses before": Script(
         _LINES.replace("    states = (torch", "    before = 1.0\n        states = (torch").replace(
             "            adam.zero_grad()",

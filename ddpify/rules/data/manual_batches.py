@@ -199,11 +199,11 @@ def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)}
     if isinstance(size, ast.Attribute) and names == {"self"}:
         return _of_object(context, call, size.attr)
-    if all(name in context.facts.after.of("__main__") for name in names):
-        return context.source(size)
-    function = context.tree.function(size) if size in context.tree.parent else None
-    passed = _argument(context, call, function, size.id) if isinstance(size, ast.Name) and isinstance(function, ast.FunctionDef) else None
-    return context.source(passed) if passed is not None else ""
+    function = context.facts.tree_of(size).function(size)
+    if isinstance(size, ast.Name) and isinstance(function, ast.FunctionDef) and any(a.arg == size.id for a in function.args.args):
+        passed = _argument(context, call, function, size.id)
+        return context.source(passed) if passed is not None else ""
+    return context.source(size) if all(name in context.facts.after.of("__main__") for name in names) else ""
 
 
 def _argument(context: Context, call: ast.AST, function: ast.FunctionDef, name: str) -> ast.expr | None:
