@@ -219,7 +219,7 @@ def convert(
         options = asked(path)
         conversion = _chosen(_convert(path, options), path, skip, select, ignore)
         target = None if conversion.status == "refuse" else output_files.target_of(path, output_files.in_place(path) if write else output)
-        starter = output_files.starter_of(conversion, emit_launcher, str(target or path), allow_dirty)
+        starter = output_files.starter_of(conversion, emit_launcher, _script(conversion, path, target), allow_dirty)
         into_folder = output is not None and output_files.is_folder(output)
         if prove and conversion.changed:
             if target:  # what cannot be written is told before anything runs
@@ -234,13 +234,18 @@ def convert(
         if starter:
             output_files.write_starter(*starter)
         if format != "text":
-            _emit(_report(conversion, str(target or path), format).encode())
+            _emit(_report(conversion, _script(conversion, path, target), format).encode())
         else:
             _show(conversion, code=path == "-" or output == "-", quiet=check or bool(target))
             _tell(conversion, path, target, options, verbose)
         return max(conversion.exit_code, int(check and conversion.changed))
 
     _run(work)
+
+
+def _script(conversion: Conversion, path: str, target: Path | None) -> str:
+    """What commands call the result: where it is written, or would be."""
+    return str(target) if target else conversion.shown if conversion.source.notebook and path != "-" else path
 
 
 def _report(conversion: Conversion, script: str, format: str) -> str:

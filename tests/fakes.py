@@ -46,7 +46,8 @@ def apply_halving(text, tree, changes):
 def install(monkeypatch, make_plan=None, rewrite=apply_halving, check=lambda project, plan: ()) -> None:
     """Let `convert` find these in place of the plan and the rewrite."""
     plan, apply = ModuleType("ddpify.plan"), ModuleType("ddpify.apply.rewrite")
-    plan.make_plan = make_plan or (lambda project, options: FakePlan(changes=(halve_batch(project),)))
+    made = make_plan or (lambda project, options: FakePlan(changes=(halve_batch(project),)))
+    plan.make_plan = lambda project, options, marks=(): made(project, options)
     plan.check = check
     plan.first = lambda project, options: None
     apply.rewrite = rewrite

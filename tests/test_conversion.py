@@ -118,7 +118,7 @@ def test_a_failed_rewrite_costs_nothing_but_the_conversion(monkeypatch, rewrite)
     assert "\n" not in done.findings[0].message
 
 
-def fail(project, options):
+def fail(project, options, marks=()):
     raise IndexError("out of range\nhere")
 
 
@@ -225,7 +225,7 @@ import sys, types
 plan = types.ModuleType("ddpify.plan")
 from types import SimpleNamespace
 plan.first = lambda project, options: None
-plan.make_plan = lambda project, options: SimpleNamespace(status="nothing", changes=(), findings=(), command="", reason="")
+plan.make_plan = lambda project, options, marks: SimpleNamespace(status="nothing", changes=(), findings=(), command="", reason="")
 sys.modules["ddpify.plan"] = plan
 import ddpify
 ddpify.convert("import torch")

@@ -261,6 +261,12 @@ def test_the_diff_makes_the_script(folder: Path) -> None:
     assert command(folder, "convert", "-", stdin=(folder / "train.ipynb").read_bytes()).stdout == (folder / "train.py").read_text()
 
 
+def test_what_starts_it_names_the_script(folder: Path) -> None:
+    done = command(folder, "convert", "train.ipynb", "--format", "json", "--emit-launcher", "run.sh")
+    assert json.loads(done.stdout)["command"].endswith(" train.py")
+    assert "/train.py" in (folder / "run.sh").read_text()
+
+
 def test_no_notebook_is_written(folder: Path) -> None:
     before = (folder / "train.ipynb").read_bytes()
     done = command(folder, "convert", "train.ipynb", "-o", "train.ipynb")
