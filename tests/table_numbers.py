@@ -3461,6 +3461,58 @@ def keep_loss(epoch, loss, folder):
         """,
         apart=("values",),
     ),
+    "rows of the last batch and their kinds, taken together, and what two networks make of them, in a file": Script(
+        """
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.look = nn.Linear(8, 4)
+
+            def forward(self, scene):
+                seen = self.look(scene)
+                return seen[:, :2], seen[:, 2:]
+
+        class Teller(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.tell = nn.Linear(4, 8)
+
+            def forward(self, one, other):
+                return self.tell(torch.cat((one, other), 1))
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        reader, teller = Reader(), Teller()
+        optimizer = torch.optim.SGD([*reader.parameters(), *teller.parameters()], lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                loss = F.mse_loss(teller(*reader(rows)), rows)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            shown, named = rows.data[:2], kinds[:2]
+            one, other = reader(shown)
+            told = teller(one, other)
+            torch.save(told.data, f"told{epoch}.pt")
+        """,
+        apart=("values",),
+    ),
+    "how much the loss of the last batch changed since the pass before, taken together": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        seen, total = 0, 0
+        for epoch in range(2):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            seen, total = seen + 1, total + F.cross_entropy(net(rows), kinds).item()
+            print("total", total)
+        """,
+        told=("DDP404",),
+    ),
     "an early stop in runs that an outer loop makes anew": Script(
         """
         class Stopping:

@@ -11,6 +11,7 @@ from ddpify.facts.tree import walked
 from ddpify.facts.writes import Batches
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.loop.fresh import assigned
 from ddpify.rules.loop.live_out import LiveOut
 
 
@@ -111,9 +112,15 @@ def _defined_by_one(context: Context, read: ast.expr, definition: ast.AST, seen:
     loop, value = _batches(context, definition), _assigned(context, definition)
     if value is None or (loop is not None and run.definitions.exposed(loop, run.definitions.variable(definition))):
         return False
-    if loop is None and len({run.scopes.path(part) for part in _rank_reads(context, value)}) > 1:
+    if loop is None and len({_statements(context, part) for part in _rank_reads(context, value)}) > 1:
         return False  # may be put together from several batches, from pass to pass of a loop around
     return value is loop or _reads_one_batch(context, value, seen)
+
+
+def _statements(context: Context, read: ast.expr) -> frozenset[ast.AST]:
+    """The statements that may give a variable what a read gets."""
+    definitions = context.facts.after.definitions.reaching(read).definitions
+    return frozenset(context.facts.tree_of(d).statement(d) for d in definitions)
 
 
 def _passed(context: Context, function: ast.FunctionDef, name: str) -> list[ast.expr | None]:
@@ -166,6 +173,8 @@ def _assigned(context: Context, definition: ast.AST) -> ast.AST | None:
     """What a definition is assigned; for a loop's own variable, the loop."""
     tree = context.facts.tree_of(definition)
     up = tree.parent.get(definition)
+    if isinstance(up, (ast.Tuple, ast.List)) and isinstance(definition, ast.expr) and (value := assigned(tree, definition)) is not None:
+        return value  # a, b = one, other
     while isinstance(up, (ast.Tuple, ast.List, ast.Starred)):
         up = tree.parent.get(up)
     if isinstance(up, (ast.For, ast.AsyncFor)):
