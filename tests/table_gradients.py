@@ -1269,6 +1269,91 @@ SCRIPTS |= {
         """,
         same=("Epsilon", "accuracy"),
     ),
+    "a test of attacked samples by a copy of the model that was trained": Script(
+        """
+        class Judge(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.look = nn.Linear(8, 2)
+
+            def forward(self, scene):
+                return self.look(scene)
+
+        def attacked(judge, rows, kinds):
+            moved = torch.zeros_like(rows, requires_grad=True)
+            for _ in range(2):
+                F.cross_entropy(judge(rows + moved), kinds).backward()
+                slope = moved.grad.detach()
+                moved.data = (moved + 0.05 * torch.sign(slope)).clamp(-0.1, 0.1)
+                moved.grad.zero_()
+            return moved.detach()
+
+        judge, later = Judge(), Judge()
+        sgd = torch.optim.SGD(judge.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[4:], y[4:]), batch_size=8)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                scores = judge(rows + attacked(judge, rows, kinds))
+                loss = F.cross_entropy(scores, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+
+        later.load_state_dict(judge.state_dict())
+        later.eval()
+        right = 0
+        for rows, kinds in test_loader:
+            shift = attacked(later, rows, kinds)
+            with torch.no_grad():
+                right += (later(rows + shift).argmax(1) == kinds).sum().item()
+        print("right", right / 40)
+        """,
+        same=("right",),
+    ),
+    "a second model that is trained on attacked samples by a function of its own": Script(
+        """
+        class Judge(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.look = nn.Linear(8, 2)
+
+            def forward(self, scene):
+                return self.look(scene)
+
+        def step(judge, rate):
+            for weight in judge.parameters():
+                weight.data -= rate * weight.grad
+                weight.grad = None
+
+        def attacked(judge, rows, kinds):
+            moved = torch.zeros_like(rows, requires_grad=True)
+            for _ in range(2):
+                F.cross_entropy(judge(rows + moved), kinds).backward()
+                slope = moved.grad.detach()
+                moved.data = (moved + 0.05 * torch.sign(slope)).clamp(-0.1, 0.1)
+                moved.grad.zero_()
+            return moved.detach()
+
+        judge, later = Judge(), Judge()
+        sgd = torch.optim.SGD(judge.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[4:], y[4:]), batch_size=8)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                scores = judge(rows + attacked(judge, rows, kinds))
+                loss = F.cross_entropy(scores, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+
+        for rows, kinds in test_loader:
+            shift = attacked(later, rows, kinds)
+            F.cross_entropy(later(rows + shift), kinds).backward()
+            step(later, 0.1)
+        """,
+        told=("DDP201",),
+    ),
     "what a prediction depends on, after training": Script(
         """
         net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))

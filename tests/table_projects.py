@@ -1043,4 +1043,36 @@ class Digits(datasets.MNIST):
 """,
         files={"zoo/README.md": "fetched apart\n"},
     ),
+    "a network that another module puts into DataParallel": Script(
+        """
+        from zoo import factory
+
+        def load(model, path):
+            if os.path.exists(path):
+                model.load_state_dict(torch.load(path))
+
+        model = factory(8, parallel=True)
+        load(model.module, "old.pt")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+        torch.save(model.module.state_dict(), "new.pt")
+""",
+        files={
+            "zoo.py": """\
+import torch.nn as nn
+
+
+def factory(width, parallel=True):
+    model = nn.Linear(width, 2)
+    if parallel:
+        model = nn.DataParallel(model)
+    return model
+""",
+        },
+    ),
 }

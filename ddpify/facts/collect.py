@@ -204,9 +204,10 @@ def _edited(facts: Facts) -> Iterator[str]:
 
 
 def _concerned(facts: Facts) -> set[ast.AST]:
-    """The nodes that make, count, show or go through the batches of the training, and its backward calls."""
+    """The nodes that make, count, show or go through the batches of the training, its backward calls, and wrappers to be taken off."""
     run, loaders = facts.before, set(facts.loaders)
     nodes: set[ast.AST] = {o.node for o in facts.loaders}
+    nodes.update(call.node for call in run.calls_of(library.DATAPARALLEL))
     nodes.update(n for loop in facts.loops for n in (loop.backward.node, *loop.backward.stack))
     loops = {id(loop): loop for call in run.trace.calls for loop in call.loops}
     nodes.update(loop.node for loop in loops.values() if run.feeds(loop.over))

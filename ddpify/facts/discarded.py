@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.model import Call, New, Part, Tup, Value
+from ddpify.facts.tree import walked
 
 if TYPE_CHECKING:
     from ddpify.facts.collect import Facts, TrainingLoop
@@ -23,7 +24,7 @@ def discarded(facts: Facts, loops: Collection[TrainingLoop], optimizers: Collect
     if len(loops) < 2 or _reads_gradients(facts):
         return []
     moved = {o: _moved(facts, o) for o in optimizers}
-    return [loop for loop in loops if _is_discarded(run, loop, loops, moved, zeroing)]
+    return [loop for loop in loops if _is_discarded(facts, loop, loops, moved, zeroing)]
 
 
 def of_inputs(facts: Facts, optimizer: New) -> bool:
@@ -53,14 +54,28 @@ def _moved(facts: Facts, optimizer: New) -> set[object]:
 
 
 def _is_discarded(
-    run: Run, loop: TrainingLoop, loops: Collection[TrainingLoop], moved: dict[New, set[object]], zeroing: list[Call]
+    facts: Facts, loop: TrainingLoop, loops: Collection[TrainingLoop], moved: dict[New, set[object]], zeroing: list[Call]
 ) -> bool:
+    run = facts.before
     reached = {r for pair in loop.loss.of_kind("forward") for r in run.roots(pair[0])}
     stepped = [o for o, objs in moved.items() if objs & reached]
     steps = [c for c in run.steps(stepped) if c.method in _STEPS]
     others = [other.backward for other in loops if other is not loop]
     later = [c for c in steps if c.order > loop.backward.order or _loops_around(loop.backward, c) or not _follows(c, others)]
-    return bool(steps) and all(any(_zeroes(run, b, d, moved) for b in _between(loop.backward, d, zeroing)) for d in later)
+    if not steps:
+        return _moves_nothing(facts, loop, moved)
+    return all(any(_zeroes(run, b, d, moved) for b in _between(loop.backward, d, zeroing)) for d in later)
+
+
+def _moves_nothing(facts: Facts, loop: TrainingLoop, moved: dict[New, set[object]]) -> bool:
+    """Whether a backward call is for the gradient of rows, through modules of the script that no optimizer was given."""
+    run, node = facts.before, loop.backward.node
+    if not any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in walked(facts.tree_of(node).function(node))):
+        return False
+    reached = {pair[0] for pair in loop.loss.of_kind("forward")}
+    through = loop.loss.of_kind("parameters") | loop.loss.of_kind("weight")
+    known = all(isinstance(o, New) and run.interpreter.is_module(o) for o in reached) and not through
+    return bool(reached) and known and all(moved.values())
 
 
 def _follows(step: Call, backwards: Collection[Call]) -> bool:

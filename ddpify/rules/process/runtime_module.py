@@ -38,7 +38,11 @@ _ASKED = {
         "get_device",
         "def get_device():\n"
         '    """This rank\'s device."""\n'
-        '    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")\n',
+        "    if not torch.cuda.is_available():\n"
+        '        return torch.device("cpu")\n'
+        '    if "LOCAL_RANK" in os.environ:  # the current one may not be chosen yet where a module asks as it is imported\n'
+        '        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))\n'
+        '    return torch.device("cuda", torch.cuda.current_device())\n',
     ),
 }
 _ALONE = {  # what a function that asks other ranks does where there are none
