@@ -56,13 +56,25 @@ def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: l
     if (carried is not None and same(node, carried)) or not (context.from_sharded_data(value) or context.differs(value)):
         return True
     is_carried = carried is not None and any(same(n, carried) for n in ast.walk(node))
-    if value.scale in ("sum", "count", "mean") and not value.instances() and not is_carried and not value.of_kind("offset"):
+    known = value.scale in ("sum", "count", "mean") and not value.instances() and not value.of_kind("offset")
+    if known and not is_carried and not _is_chosen(context, node, carried is not None):
         parts.append(node)
         return True
     if isinstance(node, (ast.Name, ast.Attribute, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.Starred)):
         return False
     inner = [c for c in expressions(node) if not (isinstance(node, ast.Call) and c is node.func and isinstance(c, ast.Name))]
     return bool(inner) and all(_gather(context, c, carried, parts) for c in inner)
+
+
+def _is_chosen(context: Context, node: ast.expr, kept: bool) -> bool:
+    """Whether a rank's own batch chooses between numbers: an average of such is not what the average would choose.
+
+    What is `kept` from step to step must not be computed from such a choice either.
+    """
+    value = context.facts.after.value(node)
+    if isinstance(node, ast.IfExp):
+        return context.differs(context.facts.after.value(node.test))
+    return kept and value.scale == "mean" and not context.sharded_loaders.isdisjoint(value.of_kind("decided"))
 
 
 def expressions(node: ast.expr) -> Iterator[ast.expr]:
