@@ -20,7 +20,39 @@ PLAIN = """
     model = nn.Linear(8, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 """
+_KEPT = (
+    PLAIN
+    + """
+    k = 0.3
+    for epoch in range(3):
+        for data, target in loader:
+            near, far = F.cross_entropy(model(data), target), model(data).pow(2).mean()
+            loss = near - k * far
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            diff = (0.7 * near - far).detach()
+            k = k + 0.05 * diff.item()
+            k = min(max(k, 0), 0.4)
+    print("kept", round(k, 6))
+"""
+)
 SCRIPTS: dict[str, Script] = {
+    "a balance of two losses, kept within bounds": Script(_KEPT, same=("kept",)),
+    "a balance of two losses, moved where they are apart, and kept within bounds": Script(
+        _KEPT.replace("k = k + 0.05", "k += 0.01 if diff < -0.2 else 0.05"), same=("kept",)
+    ),
+    "a balance of two losses, moved by a number that is chosen where they are apart": Script(
+        _KEPT.replace("k = k + 0.05 * diff.item()", "by = 0.01 if diff < -0.2 else 0.05 * diff.item()\n            k = k + by"),
+        told=("DDP408",),
+    ),
+    "a balance of two losses, no less than the last one": Script(_KEPT.replace("max(k, 0)", "max(k, near.item())"), same=("kept",)),
+    "a balance of two losses, of which the larger is kept": Script(
+        _KEPT.replace("k = k + 0.05 * diff.item()", "k = max(0.9 * k, diff.item())"), same=("kept",)
+    ),
+    "a balance of two losses, bounded where a batch says so": Script(
+        _KEPT.replace("k = min(max(k, 0), 0.4)", "if near > 0.6:\n                k = min(max(k, 0), 0.4)"), told=("DDP408",)
+    ),
     "samples weighed by their last losses": Script(
         NUMBERED
         + """

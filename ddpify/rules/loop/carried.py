@@ -81,7 +81,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 stored[node] = container(_target(node))
     if stored:
         replicated = _assuming(context, stored)
-        yield from (_over_ranks(replicated, node, target) for node, target in stored.items())
+        yield from (_over_ranks(replicated, node, target) for node, target in stored.items() if not _follows(replicated, node))
     yield from (item for item in state.written(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in stored)
 
 
@@ -140,6 +140,12 @@ def _places(context: Context, target: ast.expr) -> frozenset[Place]:
     """What an assignment writes to: a variable, or what the objects hold of which its target is an element."""
     definitions, base = context.facts.after.definitions, container(target)
     return (definitions.content(base) if base is not target else frozenset()) or definitions.variable(base)
+
+
+def _follows(context: Context, node: ast.Assign | ast.AugAssign) -> bool:
+    """Whether a variable is written with what is equal on all ranks once the variables are: `k = min(max(k, 0), 1)`."""
+    value = context.facts.after.value(node.value)
+    return isinstance(_target(node), ast.Name) and not context.differs(value) and not under_own_test(context, node)
 
 
 def _over_ranks(context: Context, node: ast.Assign | ast.AugAssign, written: ast.expr) -> Change | Finding:
