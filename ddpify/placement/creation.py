@@ -71,7 +71,8 @@ def integers(use: Use) -> Result:
 
 def numbered(use: Use) -> Result:
     """`arange(n)`: the places in this rank's batch, not those in all ranks'; from another one on or in other steps, it names other rows."""
-    start, end, step = (MISSING, *use.args[:1], MISSING) if len(use.args) < 2 else (*use.args[:3], MISSING)[:3]
+    by_name = (use.get(-1, "start"), use.get(0, "end"), use.get(-1, "step"))
+    start, end, step = by_name if len(use.args) < 2 else (*use.args[:3], MISSING)[:3]
     if all(e.scale is None for e in (start, end, step)):
         return Result(None, Shape(None, 1))
     in_order = (start is MISSING or start.literal == 0) and (step is MISSING or step.literal == 1)
