@@ -4040,3 +4040,34 @@ SCRIPTS |= {
     )
     for statement in ('globals()["total"] += loss.item()', "globals().update(total=total + loss.item())")
 }
+
+SCRIPTS |= {
+    f"a row for each batch, written where it is appended: {row}": Script(
+        f"""
+        rows = []
+        torch.manual_seed(0)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for step, (data, target) in enumerate(loader):
+                out = model(data)
+                loss = F.cross_entropy(out, target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                rows.append({row})
+        for row in rows:
+            print("row", row)
+        """,
+        same=("row",),
+    )
+    for row in (
+        "[epoch, step, round(loss.item(), 4)]",
+        "(step, (out.argmax(1) == target).sum().item(), len(target))",
+        '{"step": step, "right": {"sum": (out.argmax(1) == target).sum().item()}}',
+        'f"{step} {loss.item():.4f}"',
+        '"%d %.4f" % (step, loss.item())',
+        'str(step) + " " + str((out.argmax(1) == target).sum().item())',
+    )
+}

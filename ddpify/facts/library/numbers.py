@@ -9,12 +9,19 @@ from ddpify.facts.library.paths import PARTS
 from ddpify.facts.library.row import Use
 from ddpify.facts.model import NOTHING, Lit, New, Origin, Part, Value
 from ddpify.facts.tree import last_name
+from ddpify.placement.shape import ROWS
 
 
 def converted(use: Use) -> Value:
-    """`float(x)`, `str(x)`: the number, cut off from the autograd graph."""
+    """`float(x)`: the number, cut off from the autograd graph."""
     value = without_graph(use.args[0]) if use.args else NOTHING
     return Value(frozenset(o for o in value.objs if isinstance(o, (Lit, Part))), value.origins, value.scale, value.shape)
+
+
+def text(use: Use) -> Value:
+    """`str(x)`: what no sum over ranks combines."""
+    value = converted(use)
+    return Value(value.objs, value.origins, value.scale if value.scale in (None, *ROWS) else "other", value.shape)
 
 
 def rounded(use: Use) -> Value:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
-from ddpify.facts.library import COLLECTIONS, DICTS
-from ddpify.facts.model import Func, Lit, New, Obj, Value, join
+from ddpify.facts.library import DICTS
+from ddpify.facts.model import Func, Lit, Obj, Value, join
 from ddpify.facts.tree import inside, own_nodes, same
 from ddpify.facts.writes import Batches
 from ddpify.records import replace
@@ -103,15 +103,6 @@ def _asked(var: Variable) -> Iterator[ast.Call]:
         of_passed = all(v.batches() <= passed for v in _contents(context, run.value(call)))  # as a network's output is
         if own and not unused and not of_passed:
             yield call
-
-
-def holds_rank_numbers(context: Context, obj: New, depth: int = 0) -> bool:
-    """Whether an object holds numbers that differ between ranks, in containers, too."""
-    attributes = list(context.facts.after.of(obj).values()) if depth < 4 else []
-    return any(
-        context.from_sharded_data(v) or any(holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS)
-        for v in attributes
-    )
 
 
 def _contents(context: Context, value: Value) -> list[Value]:

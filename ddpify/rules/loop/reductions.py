@@ -19,9 +19,9 @@ from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown, sizes_read
 from ddpify.rules.loop.live_out import LiveOut, of_same_batch, steered
 from ddpify.rules.loop.meters import is_meter, meter
-from ddpify.rules.loop.reduced_objects import holds_rank_numbers, of_attributes, of_meter
+from ddpify.rules.loop.reduced_objects import of_attributes, of_meter
 from ddpify.rules.loop.reduction import Reduction, Variable, carried_on, summed, sums, unknown
-from ddpify.rules.loop.sharded_parts import gather_edits, reduce_edits, sharded_parts
+from ddpify.rules.loop.sharded_parts import gather_edits, holds_rank_numbers, reduce_edits, sharded_parts
 
 _REDUCED = ("sum", "count", "total", "mean")
 
@@ -103,11 +103,12 @@ def _list(var: Variable) -> Reduction | None:
     context, live, element = var.context, var.live, var.element
     entries = [element, *_items(element), *(context.facts.after.attribute(o, "[]") for o in var.objs)]
     own = var.sharded or any(context.from_sharded_data(v) or context.differs(v) for v in entries)
+    own = own or any(holds_rank_numbers(context, o) for o in element.instances())
     if not own and not _counts_samples(var):
         return None
     if any(o.path == "collections.deque" for o in var.objs):
         return unknown(live)
-    if element.instances() and not var.sharded:
+    if element.instances() and not var.sharded and not _is_written_out(var):
         return _entries_of_dicts(var)
     doubt = ""
     if element.scale != "sample" and not var.sharded:
@@ -118,6 +119,12 @@ def _list(var: Variable) -> Reduction | None:
     if any(o.path in DICTS for o in var.objs):
         return unknown(live)
     return _gathered(var, f"{live.whole_target()} = {{gather}}({live.shown})", doubt)
+
+
+def _is_written_out(var: Variable) -> bool:
+    """Whether each entry is a list or dict that is written where it is appended, of numbers that can be reduced there."""
+    added = [w.added for w in var.live.writes if w.added is not None]
+    return all(isinstance(n, (ast.List, ast.Dict)) for n in added) and not _at_source(var).problem
 
 
 def _entries_of_dicts(var: Variable) -> Reduction:

@@ -6,8 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace
+from ddpify.facts.library import COLLECTIONS
+from ddpify.facts.model import New
 from ddpify.facts.tree import same
 from ddpify.rules.context import Context
+
+_DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.JoinedStr, ast.FormattedValue)
 
 
 def sharded_parts(context: Context, node: ast.expr, carried: ast.expr | None = None) -> list[ast.expr] | None:
@@ -53,6 +57,8 @@ def gather_edits(context: Context, index: ast.expr, value: ast.expr) -> tuple[li
 
 def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: list[ast.expr]) -> bool:
     value = context.facts.after.value(node)
+    if isinstance(node, _DISPLAYS):
+        return all(_is_plain(context, c) and _gather(context, c, carried, parts) for c in expressions(node))
     if (carried is not None and same(node, carried)) or not (context.from_sharded_data(value) or context.differs(value)):
         return True
     is_carried = carried is not None and any(same(n, carried) for n in ast.walk(node))
@@ -75,6 +81,21 @@ def _is_chosen(context: Context, node: ast.expr, kept: bool) -> bool:
     if isinstance(node, ast.IfExp):
         return context.differs(context.facts.after.value(node.test))
     return kept and value.scale == "mean" and not context.sharded_loaders.isdisjoint(value.of_kind("decided"))
+
+
+def _is_plain(context: Context, node: ast.expr) -> bool:
+    """Whether an entry of a display is a display itself, or no container that holds a rank's own numbers."""
+    run = context.facts.after
+    return isinstance(node, _DISPLAYS) or not any(holds_rank_numbers(context, o) for o in run.value(node).instances())
+
+
+def holds_rank_numbers(context: Context, obj: New, depth: int = 0) -> bool:
+    """Whether an object holds numbers that differ between ranks, in containers, too."""
+    attributes = list(context.facts.after.of(obj).values()) if depth < 4 else []
+    return any(
+        context.from_sharded_data(v) or any(holds_rank_numbers(context, o, depth + 1) for o in v.instances() if o.path in COLLECTIONS)
+        for v in attributes
+    )
 
 
 def expressions(node: ast.expr) -> Iterator[ast.expr]:
