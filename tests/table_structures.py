@@ -2161,3 +2161,20 @@ class Coupled(nn.Module):
         same=("start",),
     ),
 }
+
+SCRIPTS["a model that grows in a loop"] = Script(
+    """
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    model = nn.Linear(8, 6)
+    for width in (5, 4):
+        model = nn.Sequential(model, nn.Tanh(), nn.Linear(6 if width == 5 else 5, width))
+    model = nn.Sequential(model, nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+    """
+)

@@ -294,7 +294,20 @@ def _of_library(run: Interpreter, obj: New, call: Call, args: list[Value], keywo
 
 
 def in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | None:
-    """What the modules that an object holds give one after another; None where none is known."""
+    """What the modules that an object holds give one after another; None where none is known.
+
+    One that may hold itself, as `net = Sequential(net, layer)` in a loop may, adds nothing to what its other modules give.
+    """
+    if obj in run.rows:
+        return NOTHING
+    run.rows.add(obj)
+    try:
+        return _in_a_row(run, obj, call, value)
+    finally:
+        run.rows.discard(obj)
+
+
+def _in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | None:
     flow, steps = value, run.memory.numbered(obj)
     if steps and (obj, "[many]") not in run.memory:
         for step in steps:

@@ -99,6 +99,7 @@ class Interpreter(ABC):
         self.commands: set[ast.AST] = set()  # those that their group runs
         self.imported: set[str] = set()
         self.breaks: list[list[State]] = []
+        self.rows: set[New] = set()  # the sequences of modules that are being run
         self.classes: dict[ast.ClassDef, Class] = {}
         self.modules: dict[Class, bool] = {}  # whether classes are modules, as far as it was asked
         self.constants: dict[ast.Constant, Value] = {}
