@@ -65,7 +65,7 @@ def _judged(conversion: Conversion, verdict: Verdict) -> Conversion:
     if verdict.exit_code:
         return _withheld(conversion, trial)
     reached, answers = _reached(verdict), _answers(verdict)
-    findings = (_observed(f, _is_asked(f) and _place(conversion, f) in reached, answers) for f in conversion.findings)
+    findings = (_observed(f, _place(conversion, f) if _is_asked(f) else None, reached, answers) for f in conversion.findings)
     return records.replace(conversion, findings=tuple(findings), trial=trial)
 
 
@@ -155,13 +155,15 @@ def _reached(verdict: Verdict) -> set[Place]:
 
 
 # --- what the run says ----------------------------------------------------------------------------------------------------
-def _observed(finding: Finding, reached: bool, answers: dict[str, Observed]) -> Finding:
-    """A finding with what the run says of it."""
+def _observed(finding: Finding, place: Place | None, reached: set[Place], answers: dict[str, Observed]) -> Finding:
+    """A finding with what the run says of it; `place` is the line that must have been `reached`."""
     if finding.level is not Safety.REVIEW:
         return finding
     if not finding.answered_by:
         seen = Observed(False, "a run cannot show this")
-    elif not reached:
+    elif place is None:
+        seen = Observed(False, "whether the run came to this is not seen: write it as a statement on a line of its own")
+    elif place not in reached:
         seen = Observed(False, "the run did not come to this line")
     else:
         seen = answers[finding.answered_by]
