@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from types import ModuleType
 from typing import Literal
@@ -28,7 +27,6 @@ from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, run
 from ddpify.rules.process.runtime_module import NewFile
 from ddpify.rules.refuse import verdict
 
-_LINE = re.compile(r"(?<=\.py):\d+")
 _LEDGER = {
     "gradients": "nothing was found that averages the gradients of this backward call over the ranks: their parameters would drift apart",
     "inputs": "nothing was found that gives each rank a different part of this loader's data: all ranks may train on the same samples",
@@ -369,11 +367,6 @@ def command(context: Context) -> str:
     return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env, facts.project.runs)
 
 
-def _told(finding: Finding) -> tuple[str, str]:
-    """What a finding says, wherever the lines are that it names."""
-    return finding.code, _LINE.sub("", finding.message)
-
-
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     """Plan the output once more: whatever a rule would still change was not carried out."""
     if plan.distributed:
@@ -381,7 +374,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context, changes, findings = _decide(_context(project, plan.options, plan.edited))
     changes, _ = runtime_module.by_file(context, changes)
-    known = {_told(f) for f in plan.findings}
+    known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level in (Safety.NOTE, Safety.REVIEW) for f in plan.findings)
     if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant
         changes = [
@@ -400,6 +393,6 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         for c in changes
     ]
     findings += metrics.unreduced_numbers(context)
-    left += [f for f in findings if f.level >= Safety.REVIEW and _told(f) not in known]
+    left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
     edited = {tree.shown for tree in context.tree.trees}
     return tuple(dict.fromkeys(replace(f, file=f"{f.file} (converted)") if f.file in edited else f for f in left))

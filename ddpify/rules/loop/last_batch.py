@@ -97,8 +97,7 @@ def _reads_one_batch(context: Context, node: ast.AST, seen: set[ast.AST]) -> boo
 
 def _may_give(context: Context, definition: ast.AST) -> bool:
     """Whether a definition may be where a rank's own number comes from: where none is, something unseen has set it."""
-    value = _assigned(context, definition)
-    return not isinstance(value, ast.expr) or context.from_sharded_data(context.facts.after.value(value))
+    return not isinstance(definition, ast.expr) or context.from_sharded_data(context.facts.after.value(definition))
 
 
 def _defined_by_one(context: Context, read: ast.expr, definition: ast.AST, seen: set[ast.AST]) -> bool:
