@@ -222,12 +222,13 @@ def test_a_mistake_in_the_conversion_is_not_closed(folder: Path) -> None:
 
 def test_only_what_a_rule_says_is_answered() -> None:
     held = {"gradients": Observed(True, "held in 6 steps", 6, 0.0)}
+    here, there = (Path("train.py"), 1), (Path("train.py"), 2)
     review = Finding("DDP402", Safety.REVIEW, "a doubt", "train.py", 1)
-    assert proving._observed(review, True, held).level is Safety.REVIEW
-    assert proving._observed(records.replace(review, answered_by="gradients"), False, held).level is Safety.REVIEW
-    assert proving._observed(records.replace(review, answered_by="gradients"), True, held).level is Safety.NOTE
+    assert proving._observed(review, here, {here}, held).level is Safety.REVIEW
+    assert proving._observed(records.replace(review, answered_by="gradients"), there, {here}, held).level is Safety.REVIEW
+    assert proving._observed(records.replace(review, answered_by="gradients"), here, {here}, held).level is Safety.NOTE
     by_hand = records.replace(review, level=Safety.MANUAL, answered_by="gradients")
-    assert proving._observed(by_hand, True, held) == by_hand
+    assert proving._observed(by_hand, here, {here}, held) == by_hand
 
 
 @pytest.mark.parametrize(
