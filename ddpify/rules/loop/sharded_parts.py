@@ -11,7 +11,7 @@ from ddpify.facts.model import New
 from ddpify.facts.tree import same
 from ddpify.rules.context import Context
 
-_DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.JoinedStr, ast.FormattedValue)
+_DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.JoinedStr, ast.FormattedValue, ast.Starred)
 
 
 def sharded_parts(context: Context, node: ast.expr, carried: ast.expr | None = None) -> list[ast.expr] | None:
