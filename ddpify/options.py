@@ -20,7 +20,7 @@ BatchSize = Literal["global", "per-rank"]
 ScaleLR = Literal["none", "linear", "sqrt"]
 
 # what `ddpify new` asks beside the launcher and whose DDP
-Task = Literal["image", "pix2pix", "language-model", "distillation", "tabular"]
+Task = Literal["image", "pix2pix", "language-model", "distillation", "tabular", "transformers"]
 Precision = Literal["none", "torch", "torch-bf16", "apex-O0", "apex-O1", "apex-O2", "apex-O3"]
 Tracker = Literal["none", "tensorboard", "wandb"]
 Cluster = Literal["none", "slurm", "kubernetes"]

@@ -24,6 +24,7 @@ TITLES: dict[Task, str] = {
     "language-model": "a language model",
     "distillation": "knowledge distillation",
     "tabular": "regression on a table",
+    "transformers": "text classification with transformers",
 }
 DEFAULTS: dict[Task, dict[str, Any]] = {
     "image": {"epochs": 5, "batch_size": 64, "lr": 2e-3},
@@ -31,6 +32,7 @@ DEFAULTS: dict[Task, dict[str, Any]] = {
     "language-model": {"epochs": 3, "batch_size": 32, "lr": 2e-3},
     "distillation": {"epochs": 5, "batch_size": 128, "lr": 3e-3},
     "tabular": {"epochs": 10, "batch_size": 128, "lr": 3e-3},
+    "transformers": {"epochs": 5, "batch_size": 64, "lr": 1e-3},
 }
 CHOICES: dict[str, tuple[str, ...]] = {
     "task": get_args(Task),
@@ -42,7 +44,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 _PACKAGE = "__package__"  # the name in the templates of what is named after the project
 _TAKEN = frozenset(
-    "train test tests runs slurm kubernetes benchmark torch torchvision numpy tqdm tensorboard wandb apex matplotlib pytest ddpify".split()
+    "train test tests runs slurm kubernetes benchmark ddpify "
+    "torch torchvision numpy tqdm tensorboard wandb apex matplotlib pytest yaml transformers".split()
 )
 
 

@@ -57,7 +57,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_combination_compiles_and_is_neat(everything: Path) -> None:
-    assert len(list(everything.iterdir())) == len(ALL) + len(TRACKED) == 220
+    assert len(list(everything.iterdir())) == len(ALL) + len(TRACKED) == 264
     for path in everything.rglob("*.py"):
         ast.parse(path.read_text())
     for command in (["check", "-q"], ["format", "--check", "-q"]):
@@ -77,7 +77,7 @@ def test_every_combination_compiles_and_is_neat(everything: Path) -> None:
 def test_a_project_is_small(everything: Path) -> None:
     for project in everything.iterdir():
         lines = sum(len(path.read_text().splitlines()) for path in project.rglob("*.py") if path.name != "benchmark.py")
-        assert lines < 600, project
+        assert lines < 650, project
 
 
 def test_types(everything: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:

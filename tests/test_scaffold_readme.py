@@ -12,7 +12,8 @@ from ddpify.options import Cluster, Launcher, Task
 
 ROOT = Path(__file__).parents[1]
 INSTALLS = ("python3 -m venv", "pip install", "git clone")  # what the commands need is here already
-ELSEWHERE = ("NNODES=", "sbatch", "srun", "docker", "kubectl", "wandb", "tensorboard", "PYTHON=$HOME")  # other machines, pages to look at
+# Other machines, pages to look at, and downloads.
+ELSEWHERE = ("NNODES=", "sbatch", "srun", "docker", "kubectl", "wandb", "tensorboard", "PYTHON=$HOME", "distilbert")
 OWN_DATA = {
     "book.txt": b"It was a bright cold day in April, and the clocks were striking thirteen. " * 400,
     "tokens.bin": b"".join((i % 1000).to_bytes(2, "little") for i in range(40000)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import re
 import shlex
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -28,7 +30,9 @@ SHORT = {  # a few steps an epoch
     "language-model": ["--batch-size=96"],
     "distillation": ["--batch-size=1024"],
     "tabular": ["--batch-size=512"],
+    "transformers": ["--batch-size=256"],
 }
+INSTALLED = [task for task in CHOICES["task"] if task != "transformers" or importlib.util.find_spec("transformers")]
 Runs = dict[Settings, tuple[list[Job], Path, Path]]  # by kinds of projects: starts, the folder of a whole run, that of one in two parts
 COMMON = ["--epochs=2", "--workers=0", "--warmup=2", "--save-every=3"]
 LONG = [*COMMON, "--accumulate=2"]
@@ -70,7 +74,7 @@ def differences(one: object, other: object, where: str = "") -> list[str]:
 
 # --- every task and launcher ---------------------------------------------------------------------------------------------
 
-LAUNCHED = [Settings(task=task, launcher=launcher) for task in CHOICES["task"] for launcher in CHOICES["launcher"]]
+LAUNCHED = [Settings(task=task, launcher=launcher) for task in INSTALLED for launcher in CHOICES["launcher"]]
 PRECISE = [Settings(task="tabular", amp=amp, ddp=ddp) for amp in CHOICES["amp"] for ddp in ("torch", "apex")]
 PRECISE += [Settings(task="pix2pix", amp=amp, ddp=ddp) for amp, ddp in (("apex-O1", "apex"), ("torch", "apex"), ("torch-bf16", "torch"))]
 PRECISE += [Settings(task="distillation", amp="apex-O2"), Settings(task="image", amp="torch-bf16")]
@@ -150,8 +154,8 @@ def alone_and_together(tmp_path_factory: pytest.TempPathFactory, ranks: Ranks) -
     """Each task in double precision and without dropout: one process, two ranks, and two ranks after one process."""
     top = tmp_path_factory.mktemp("projects")
     jobs = []
-    for task, args in SHORT.items():
-        settings = Settings(task=task)  # type: ignore[arg-type]
+    for task in INSTALLED:
+        args, settings = SHORT[task], Settings(task=task)  # type: ignore[arg-type]
         folder = made(top, settings)
         path = folder / settings.name / "model.py"
         path.write_text(re.sub(r"dropout=0\.\d+", "dropout=0.0", path.read_text()))
@@ -169,7 +173,7 @@ def alone_and_together(tmp_path_factory: pytest.TempPathFactory, ranks: Ranks) -
     return top
 
 
-@pytest.mark.parametrize("task", CHOICES["task"])
+@pytest.mark.parametrize("task", INSTALLED)
 def test_ranks_train_as_one_process_would(task: str, alone_and_together: Path) -> None:
     one, two, half = (alone_and_together / f"{task}.{name}" for name in ("one", "two", "half"))
     for other in (two, half):
@@ -180,6 +184,104 @@ def test_ranks_train_as_one_process_would(task: str, alone_and_together: Path) -
         for name in ("model", "generator", "discriminator"):
             for key, weight in states[0].get(name, {}).items():
                 torch.testing.assert_close(states[1][name][key], weight, rtol=1e-6, atol=1e-8, msg=f"{name} {key}")
+
+
+@dataclass(frozen=True)
+class Optional:
+    """What the settings that a run need not have did: by names, starts and folders."""
+
+    jobs: dict[str, Job]
+    top: Path
+
+
+@pytest.fixture(scope="module")
+def optional(tmp_path_factory: pytest.TempPathFactory, ranks: Ranks) -> Optional:
+    """Runs with a file of settings, averaged weights, early stopping, a profile, few batches, and SIGTERM on one rank."""
+    top = tmp_path_factory.mktemp("projects")
+    table, image = Settings(task="tabular"), Settings(task="image")
+    objective = made(top, table) / table.name / "objective.py"
+    objective.write_text(objective.read_text().replace("    return F.mse_loss", TERMINATES + "    return F.mse_loss"))
+    (top / "settings.yaml").write_text("batch-size: 512\nlr: 1e-3\nepochs: 9\nema: 0.5\nout: nowhere\nworkers: 0\nlog_every: 2\n")
+    (top / "wrong.yaml").write_text("batchsize: 512\n")
+    few = [*COMMON, *SHORT["tabular"]]
+    averaged = [*COMMON, *SHORT["image"], "--ema=0.8"]
+    config = [f"--config={top / 'settings.yaml'}", "--epochs=2"]
+    starts: dict[str, tuple[Settings, list[str], str]] = {
+        "config": (table, config, "config"),
+        "wrong": (table, [f"--config={top / 'wrong.yaml'}"], "wrong"),
+        "averaged": (image, averaged, "averaged"),
+        "half": (image, [*averaged, "--max-steps=5"], "resumed"),
+        "resumed": (image, averaged, "resumed"),
+        "other": (image, averaged[:-1], "averaged"),
+        "patient": (table, [*few, "--epochs=5", "--lr=0", "--patience=1"], "patient"),
+        "over": (table, [*few, "--epochs=5", "--lr=0", "--patience=1"], "patient"),
+        "profiled": (table, [*few, "--profile=2"], "profiled"),
+        "overfit": (table, [*few, "--overfit-batches=2", "--epochs=20"], "overfit"),
+        "calm": (table, [*few, "--log-every=2"], "calm"),
+        "terminated": (table, [*few, "--log-every=2"], "terminated"),
+        "after": (table, [*few, "--log-every=2"], "terminated"),
+    }
+    jobs = {name: Job(settings, [*args, f"--out={top / out}"]) for name, (settings, args, out) in starts.items()}
+    ranks.run(top, [job for name, job in jobs.items() if name not in ("wrong", "other", "terminated", "after")])
+    (made(top, table) / "terminate").touch()
+    for name in ("wrong", "other", "terminated", "after"):  # one by one: where a rank fails, the other is ended
+        ranks.run(top, [jobs[name]])
+    return Optional(jobs, top)
+
+
+TERMINATES = """    import os, signal
+
+    if os.path.exists("terminate") and torch.distributed.get_rank() == 1:
+        os.remove("terminate")
+        os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_settings_come_from_a_file(optional: Optional) -> None:
+    assert optional.jobs["config"].ok, optional.jobs["config"].logs
+    plan = checkpoint(optional.top / "config")["plan"]
+    assert (plan["batch_size"], plan["steps"], plan["ema"]) == (512, 2 * (4000 // 512), 0.5)
+    assert not optional.jobs["wrong"].ok and "has unknown settings: batchsize" in optional.jobs["wrong"].logs[0]
+
+
+def test_averaged_weights_are_validated_kept_and_resumed(optional: Optional) -> None:
+    for name in ("averaged", "half", "resumed"):
+        assert optional.jobs[name].ok, optional.jobs[name].logs
+    once, twice = (checkpoint(optional.top / name) for name in ("averaged", "resumed"))
+    assert not differences(once, twice)
+    kept = torch.load(optional.top / "averaged" / "best.pt", weights_only=True)
+    averaged, raw = once["parts"]["averaged"], once["parts"]["model"]
+    assert once["best_step"] == once["step"] == averaged["n_averaged"]
+    assert all(torch.equal(kept[name], averaged[f"module.{name}"]) for name in raw)
+    assert any(not torch.equal(kept[name], raw[name]) for name in raw)
+    assert not optional.jobs["other"].ok and "choose another --out" in optional.jobs["other"].logs[0]
+
+
+def test_it_stops_where_validation_gets_no_better(optional: Optional) -> None:
+    assert optional.jobs["patient"].ok and optional.jobs["over"].ok
+    state = checkpoint(optional.top / "patient")
+    assert (state["step"], state["best_step"]) == (2 * 7, 7)
+    assert "nothing to do" in optional.jobs["over"].logs[0]
+
+
+def test_steps_are_profiled_and_gradients_and_memory_logged(optional: Optional) -> None:
+    assert optional.jobs["profiled"].ok, optional.jobs["profiled"].logs
+    assert json.loads((optional.top / "profiled" / "trace.json").read_text())["traceEvents"]
+    assert {"train/gradient_norm", "gpu_memory_gib"} <= lines(optional.top / "profiled")[0].keys()
+
+
+def test_few_batches_can_be_learned(optional: Optional) -> None:
+    assert optional.jobs["overfit"].ok, optional.jobs["overfit"].logs
+    assert checkpoint(optional.top / "overfit")["step"] == 20 * 2
+    learned(optional.top / "overfit")
+
+
+def test_all_ranks_save_and_end_where_one_is_terminated(optional: Optional) -> None:
+    assert [optional.jobs[name].ok for name in ("calm", "terminated", "after")] == [True, False, True]
+    assert all("SystemExit: 143" in log for log in optional.jobs["terminated"].logs)
+    told = [line["step"] for line in lines(optional.top / "terminated") if "train/loss" in line]
+    assert told[:2] == [2, 4], "it stopped after two steps, had saved, and went on from there"
+    assert not differences(*(checkpoint(optional.top / name) for name in ("calm", "terminated")))
 
 
 def test_another_run_is_not_gone_on_with(tmp_path: Path, ranks: Ranks) -> None:
@@ -232,7 +334,7 @@ def test_trackers(tmp_path: Path, ranks: Ranks, tracker: str) -> None:
 # --- on the engines that people use --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", CHOICES["task"])
+@pytest.mark.parametrize("task", INSTALLED)
 def test_a_killed_worker_is_made_good(task: str, tmp_path: Path, runs, request: pytest.FixtureRequest) -> None:
     if task != "image" and not request.config.getoption("--all-projects"):
         pytest.skip("with --all-projects")
@@ -262,7 +364,7 @@ def test_a_killed_worker_is_made_good(task: str, tmp_path: Path, runs, request: 
 
 def test_two_machines(tmp_path: Path) -> None:
     """Two agents of torchrun, which meet by c10d, train each task; see scaffold_worker.py."""
-    for task in CHOICES["task"]:
+    for task in INSTALLED:
         folder = made(tmp_path / "projects", Settings(task=task))  # type: ignore[arg-type]
         (folder / "arguments").write_text(shlex.join([*COMMON, *SHORT[task], "--out=out"]))
     start = tmp_path / "start"
