@@ -2851,6 +2851,45 @@ settings = Settings(values)
         """,
         stand_ins={"visdom.py": VISDOM},
     ),
+    "windows that a class of the script keeps": Script(
+        """
+        import visdom
+
+        class LinePlotter:
+            def __init__(self):
+                self.viz = visdom.Visdom()
+                self.plots = {}
+                self.grid = None
+
+            def plot(self, name, at, value):
+                if name not in self.plots:
+                    self.plots[name] = self.viz.line(X=at, Y=value)
+                else:
+                    self.viz.line(X=at, Y=value, win=self.plots[name], update="append")
+
+            def show(self, rows):
+                if self.grid is None:
+                    self.grid = self.viz.line(X=rows[0])
+                else:
+                    self.viz.images(rows, win=self.grid)
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        plotter = LinePlotter()
+        for epoch in range(2):
+            total = 0.0
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+                plotter.show(data)
+            plotter.plot("loss", epoch, total / len(loader))
+        """,
+        stand_ins={"visdom.py": VISDOM},
+    ),
     "image grids of a generator": Script(
         """
         from torchvision.utils import make_grid, save_image

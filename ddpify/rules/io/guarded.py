@@ -5,7 +5,7 @@ from __future__ import annotations
 from ddpify.facts.effects import Effects, of_run
 from ddpify.records import replace
 from ddpify.rules.context import Context
-from ddpify.rules.io import output, trackers, unedited_output
+from ddpify.rules.io import output, trackers, unedited_output, windows
 from ddpify.rules.io.output_statements import Guards
 
 
@@ -21,4 +21,5 @@ def _guards(context: Context) -> Guards:
     guards = replace(guards, effects=Effects(context.facts, switched)) if switched else guards
     guards = replace(guards, quiet=quiet or unedited_output.prints(context, guards))
     guards = replace(guards, quiet_logging=quiet or unedited_output.logs(context, guards))
+    guards = windows.kept(guards)
     return replace(guards, muted=output.muted(guards))

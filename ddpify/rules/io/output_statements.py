@@ -23,7 +23,8 @@ class Guards:
     """Which statements of the edited files have no side effect but output and files.
 
     `quiet` and `quiet_logging` say that the set-up closes other ranks' standard output and loggers. `muted` are the functions that have
-    no side effect but output and are only called as statements.
+    no side effect but output and are only called as statements. `kept` are the assignments that keep what a writer gave, such as a window,
+    where only output reads it.
     """
 
     context: Context
@@ -31,6 +32,7 @@ class Guards:
     quiet: bool = False
     quiet_logging: bool = False
     muted: frozenset[ast.AST] = frozenset()
+    kept: frozenset[ast.AST] = frozenset()
 
     @cached_property
     def run(self) -> Run:
@@ -98,6 +100,8 @@ class Guards:
         """Whether a simple statement is output, whatever its arguments are."""
         if isinstance(statement, ast.Expr):
             return self._outputs(statement.value)
+        if statement in self.kept:
+            return True
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Subscript):
             return self.of_writer(self.run.value(statement.targets[0].value))  # run["lr"] = 0.1
         return False
