@@ -2864,4 +2864,25 @@ class Machine(nn.Module):
         """,
         told=("DDP402",),
     ),
+    "noise for as many samples as a batch has, over all of which the scores of real samples are compared": Script(
+        """
+        size = 12
+        maker, judge = nn.Linear(8, 8), nn.Linear(8, 1)
+        for_maker = torch.optim.SGD(maker.parameters(), lr=0.01)
+        for_judge = torch.optim.SGD(judge.parameters(), lr=0.01)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=size):
+                noise = torch.randn(size, 8) * 0 + 0.5
+                made = maker(noise).detach()
+                for_judge.zero_grad()
+                loss = F.softplus(judge(rows) - judge(made).sum()).mean()
+                loss.backward()
+                for_judge.step()
+                for_maker.zero_grad()
+                made = maker(torch.rand((size, 8)) * 0 + 0.5)
+                loss = F.softplus(judge(made) - judge(rows).detach().mean()).mean()
+                loss.backward()
+                for_maker.step()
+        """,
+    ),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ddpify.facts import drivers, tensors, uniform
+from ddpify.facts import drawn_rows, drivers, tensors, uniform
 from ddpify.facts.library import flow
 from ddpify.facts.library.generic import array_function, called_later, cased, computed, drawn, first, fresh, instance, nothing, uncalled
 from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, NO_GRAD, PARAMETER, PARTS
@@ -29,9 +29,16 @@ def _distribution(use: Use) -> Value | None:
 
 def of_size(use: Use, drawn: bool = False) -> Value:
     """A tensor of a size that is given, or of numbers."""
-    origins = use.mixed.origins | {Origin("sized", use.node)} | (flow.drawn(use.path, use.node) if drawn else frozenset())
-    tensor = tensors.made(use.run, use.name, use.node, use.args, use.keywords, origins)
+    origins = use.mixed.origins | (flow.drawn(use.path, use.node) if drawn else frozenset())
     trained = flow.is_literal(use.keywords.get("requires_grad", NOTHING), True)
+    args, keywords = use.args, use.keywords
+    if drawn and not trained:
+        args = [drawn_rows.for_each_sample(use.run, a) for a in args]
+        keywords = {k: drawn_rows.for_each_sample(use.run, a) for k, a in keywords.items()}
+        origins = origins.union(*(v.origins for v in (*args, *keywords.values())))
+    if args == use.args and keywords == use.keywords:  # of a size that is not seen to be the batch's
+        origins |= {Origin("sized", use.node)}
+    tensor = tensors.made(use.run, use.name, use.node, args, keywords, origins)
     if trained:
         return flow.weight(use.run, use.node, shape=tensor.shape)
     return uniform.drawn_alike(tensor, use.node, use.args, use.keywords) if drawn else tensor
