@@ -2178,3 +2178,36 @@ SCRIPTS["a model that grows in a loop"] = Script(
             optimizer.step()
     """
 )
+SCRIPTS["a rate that a function lowers where an evaluation of all ranks brings no improvement"] = Script(
+    """
+    def lower(sgd, factor):
+        for group in sgd.param_groups:
+            group["lr"] = group["lr"] * factor
+
+    def spread(model, rows):
+        seen = []
+        with torch.no_grad():
+            for data, kinds in rows:
+                seen.extend(model(data).argmax(1).tolist())
+                print("seen", len(seen))
+        return len(set(seen))
+
+    model = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    held = DataLoader(TensorDataset(x, y), batch_size=4)
+    best, since = 0, 0
+    for epoch in range(3):
+        if since == 20:
+            break
+        if since > 0 and since % 2 == 1:
+            lower(sgd, 0.5)
+        for data, kinds in loader:
+            sgd.zero_grad()
+            F.cross_entropy(model(data), kinds).backward()
+            sgd.step()
+        found = spread(model, held)
+        since = 0 if found > best else since + 1
+        best = max(found, best)
+    """
+)

@@ -29,7 +29,7 @@ def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
     """Whether a test that ranks answer differently leads them to other collectives, other steps or other settings."""
     if isinstance(node, ast.While):
         return any(n in context.collective_call_sites or _changes_training(context, n) for n in ast.walk(node)) or _leaves(context, node)
-    if any(_changes_training(context, n) for n in ast.walk(node)):
+    if any(_changes_training(context, n) or n in context.once(_calls_that_step) for n in ast.walk(node)):
         return True
     sites = [_sites(context, branch) for branch in (node.body, node.orelse)]
     if any(n in context.backwards for branch in sites for n in branch):
@@ -67,6 +67,18 @@ def _changes_training(context: Context, node: ast.AST) -> bool:
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in context.rates:
         return True
     return isinstance(node, ast.Assign) and _is_loaded(context, node)
+
+
+def _calls_that_step(context: Context) -> set[ast.AST]:
+    """The calls of functions in which an optimizer or a scheduler steps, or one of their settings is written."""
+    run, out = context.facts.after, set[ast.AST]()
+    for store in run.trace.stores:
+        if isinstance(store.node, ast.Subscript) and is_setting(context, store.node):
+            out.update(store.stack)
+    for call in run.calls_named("step"):
+        if any(o.path.startswith("torch.optim.") for o in call.receiver.instances()):
+            out.update(call.stack)
+    return out
 
 
 def _is_loaded(context: Context, node: ast.Assign) -> bool:
