@@ -263,3 +263,60 @@ SCRIPTS["guesses of a stream that has no length"] = Script(
     """,
     same=("right",),
 )
+
+SCRIPTS["an order that a trainer's method shuffles for each epoch"] = Script(
+    """
+    import numpy as np
+
+    class Trainer:
+        def __init__(self, model, optimizer):
+            self.model = model
+            self.optimizer = optimizer
+
+        def train_epoch(self):
+            order = np.arange(40)
+            np.random.shuffle(order)
+            for start in range(0, 40, 8):
+                rows = order[start:start + 8]
+                loss = F.cross_entropy(self.model(x[rows]), y[rows])
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+
+    model = nn.Linear(8, 2)
+    trainer = Trainer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    for epoch in range(3):
+        trainer.train_epoch()
+    """
+)
+SCRIPTS["an order that an object shuffles and cuts into batches"] = Script(
+    """
+    import random
+
+    class Batches:
+        def __init__(self, rows, size):
+            self.rows = rows
+            self.size = size
+
+        def mix(self):
+            random.shuffle(self.rows)
+
+        def cut(self):
+            for start in range(0, len(self.rows), self.size):
+                rows = self.rows[start:start + self.size]
+                yield x[rows], y[rows]
+
+
+    batches = Batches(list(range(40)), 8)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        batches.mix()
+        for inputs, targets in batches.cut():
+            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)

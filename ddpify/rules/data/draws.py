@@ -186,18 +186,22 @@ def under_rank_zero(context: Context, code: str, why: str, statement: ast.stmt, 
     return Change(code, why, context.tree.shown, statement, (edit,), needs=tuple(needs))
 
 
+def drawn_from(context: Context) -> set[New]:
+    """The data sets and samplers of the loaders."""
+    run = context.facts.after
+    return {o for x in context.facts.loaders for n in ("dataset", "sampler", "batch_sampler") for o in run.attribute(x, n).instances()}
+
+
 def redrawn(context: Context) -> dict[ast.Call, Draws]:
     """Calls of a data set's or sampler's methods between epochs that draw, with what they draw."""
     run, training = context.facts.after, context.facts.training_loops
     batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
-    drawn_from = {
-        o for x in context.facts.loaders for n in ("dataset", "sampler", "batch_sampler") for o in run.attribute(x, n).instances()
-    }
+    objects = drawn_from(context)
     out: dict[ast.Call, Draws] = {}
     for call in run.trace.calls:
         around = {loop.node for loop in call.loops}
         methods = frozenset(
-            o for o in call.func.objs if isinstance(o, Func) and o.owner in drawn_from and getattr(o.owner, "node", None) not in call.stack
+            o for o in call.func.objs if isinstance(o, Func) and o.owner in objects and getattr(o.owner, "node", None) not in call.stack
         )  # not those that the making of the object runs
         if call.node not in out and around & training and not around & batches and methods:
             drawn = of(context, methods)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import batch_source, library, operands
-from ddpify.facts.model import NOTHING, Call, Lit, Origin, Value, join
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Origin, Value, join
 from ddpify.facts.tree import Tree, same
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
@@ -142,10 +142,25 @@ def _orders(context: Context, call: Call) -> bool:
         return False
     if paths & library.SHUFFLES:
         batches = _batch_loops(context)
-        own = isinstance(tree.parent.get(tree.function(call.node)), ast.ClassDef)  # a data set's or sampler's: another rule covers it
-        return not own and not any(loop.node in batches for loop in call.loops) and not _shared_after(context, tree, call.node)
+        return (
+            not _by_data(context, call)
+            and not any(loop.node in batches for loop in call.loops)
+            and not _shared_after(context, tree, call.node)
+        )
     cut = any(o.path == batch_source.CUT for o in context.facts.feeding)
     return cut and bool(paths & batch_source.ORDERS) and _follows(context, tree, call.node)
+
+
+def _by_data(context: Context, call: Call) -> bool:
+    """Whether a method of a data set or sampler makes a call: another rule covers it."""
+    tree, run = context.facts.tree_of(call.node), context.facts.after
+    function = tree.function(call.node)
+    if not isinstance(tree.parent.get(function), ast.ClassDef):
+        return False
+    methods = (
+        {o for c in run.calls(call.stack[-1]) for o in c.func.objs if isinstance(o, Func) and o.node is function} if call.stack else set()
+    )
+    return not methods or any(o.owner in draws.drawn_from(context) for o in methods)
 
 
 def _batch_loops(context: Context) -> set[ast.AST]:
