@@ -112,12 +112,27 @@ loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 """,
     ),
-    "a DataParallel in the dict that is saved": replace(
+    "a DataParallel in the dict that is saved": _script(
+        "",
+        'torch.save({"model": model, "epoch": epoch}, "last.pt")\ntorch.save(model, "net.pt")',
+        """
+for kept in (torch.load("last.pt", weights_only=False)["model"], torch.load("net.pt", weights_only=False)):
+    print("kind", type(kept).__name__, type(kept.module).__name__, sorted(kept.state_dict()))
+""",
+        MAKE.replace("model = Net()", "model = nn.DataParallel(Net())"),
+    ),
+    "a DataParallel that is read back and trained on": replace(
         _script(
             "",
             'torch.save({"model": model, "epoch": epoch}, "last.pt")',
             "",
-            MAKE.replace("model = Net()", "model = nn.DataParallel(Net())"),
+            """
+torch.manual_seed(3)
+torch.save({"model": Net(), "epoch": 0}, "first.pt")
+model = nn.DataParallel(torch.load("first.pt", weights_only=False)["model"])
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+""",
         ),
         told=("DDP203",),
     ),

@@ -78,9 +78,18 @@ EXAMPLES: tuple[Example, ...] = (
 
 
 def calls(context: Context) -> list[ast.Call]:
-    """The DataParallel calls of the entry."""
+    """The DataParallel calls of the entry, but for those that put one around the model in a DDP for a file."""
     run = context.facts.before
-    return [n for n in context.tree.of(ast.Call) if library.DATAPARALLEL in run.value(n.func).paths()]
+    found = [n for n in context.tree.of(ast.Call) if library.DATAPARALLEL in run.value(n.func).paths()]
+    return [n for n in found if not _is_inside_ddp(context, argument(n, 0, "module"))]
+
+
+def _is_inside_ddp(context: Context, model: ast.expr | None) -> bool:
+    """Whether an expression is the `.module` of a DistributedDataParallel."""
+    if not isinstance(model, ast.Attribute) or model.attr != "module":
+        return False
+    paths = {o.path for o in context.facts.before.value(model.value).instances()}
+    return bool(paths & library.DDPS)
 
 
 def keys_matter(context: Context, node: ast.AST) -> bool:

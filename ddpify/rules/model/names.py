@@ -2,8 +2,8 @@
 
 What it does: own attributes and methods (also by `hasattr` and `setattr`), `state_dict`, `load_state_dict`, `parameters` and evaluation of
     a wrapped model go through `.module`; a call that only evaluates or reads the model is handed `model.module`; a whole-object save
-    saves `model.module`. Checkpoints keep the keys that the original wrote: a DataParallel original keeps its `module.` prefix, which a
-    load into a model that is not wrapped takes off.
+    saves `model.module`, in a DataParallel if the original saved one and reads none back. Checkpoints keep the keys that the original
+    wrote: a DataParallel original keeps its `module.` prefix, which a load into a model that is not wrapped takes off.
 Why: the wrapper has no attributes of the model's, its state dict prefixes every key, and a forward past the training ranks hangs them.
 Safety: NOTE where a prefix stays; MANUAL where a name holds the wrapped model and the plain one.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
-from ddpify.facts.model import Class, Ext, New, Tup
+from ddpify.facts.model import Class, Ext, New, Part, Tup
 from ddpify.facts.tree import Forest, arguments, same, structure, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -93,6 +93,11 @@ _SAME = frozenset(
 )
 
 
+_READ = frozenset("state_dict load_state_dict get items keys values".split()) | _SAME - {
+    "forward"
+}  # what reads an object, and does not run it
+
+
 _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 
 
@@ -132,6 +137,11 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     parent = tree.parent[node]
     saved = node in facts.pickled or (isinstance(parent, ast.Call) and "torch.save" in run.value(parent.func).paths())
     if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _in_unwrapped_branch(context, node):
+        if node not in copied and (wrapper := _saved_wrapper(context, node)):
+            why = "the file holds the model in a DataParallel, as the original wrote it; saving `.module` alone writes the plain model"
+            edit = Replace(node, f"{wrapper}({{0}}.module)", (node,))
+            yield Change(CODE, why, tree.shown, node, (edit,), level=Safety.NOTE)
+            return
         why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
         yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=Safety.REVIEW)
     if node not in copied and isinstance(parent, (ast.Call, ast.keyword)) and _hands_on_keys(context, node):
@@ -145,6 +155,34 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     if node in facts.pickled:
         why = "the model inside DDP is saved: the file loads without a process group"
     yield Change(CODE, why, tree.shown, node, (edit,), imports)
+
+
+def _saved_wrapper(context: Context, model: ast.expr) -> str:
+    """What the file of a save calls DataParallel, where the original saved one in any case and reads no whole model back; else empty."""
+    run, tree = context.facts.before, context.facts.tree_of(model)
+    wrappers, texts = run.value(model).objs, set[str]()
+    for obj in wrappers:
+        if not (isinstance(obj, New) and obj.path == library.DATAPARALLEL and isinstance(obj.node, ast.Call)):
+            return ""
+        texts.add(ast.unparse(obj.node.func) if context.facts.tree_of(obj.node) is tree else "")
+    calls = (call for call in run.trace.calls if call.method not in _READ)
+    called = {_outermost(o) for call in calls for o in call.func.objs if isinstance(o, (New, Part))}
+    called |= {_outermost(o) for m in context.facts.models for o in m.objs if isinstance(o, (New, Part))}
+    if any(isinstance(o, New) and o.path == "torch.load" for o in called) or len(texts) > 1:
+        return ""
+    (text,) = texts
+    imported = {
+        a.asname or a.name.partition(".")[0] for s in tree.root.body if isinstance(s, (ast.Import, ast.ImportFrom)) for a in s.names
+    }
+    return text if text.partition(".")[0] in imported else ""
+
+
+def _outermost(obj: New | Part) -> object:
+    """What an object is a part of, through all that it is in."""
+    inner: object = obj
+    while isinstance(inner, Part):
+        inner = inner.of
+    return inner
 
 
 def _hands_on_keys(context: Context, model: ast.expr) -> bool:
