@@ -91,6 +91,24 @@ def evaluate(model, loader):
     print(f"hits {hits}")
 """
 THREE = {"rows.py": ROWS, "nets.py": NETS, "loop.py": LOOP}
+OF_AN_OPTION = """\
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class get_model(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.out = nn.Linear(8, classes)
+
+    def forward(self, rows):
+        return self.out(rows)
+
+
+class get_loss(nn.Module):
+    def forward(self, out, labels):
+        return F.cross_entropy(out, labels)
+"""
 OPTIONS = """
     parser = argparse.ArgumentParser()
     parser.add_argument("--arch", default="Wide")
@@ -1830,6 +1848,71 @@ for name in sorted(os.listdir(os.path.dirname(__file__))):
 """
         + STEPS.replace("F.cross_entropy(model(rows), labels)", "F.cross_entropy(model(rows), labels, reduction='sum') / cfg.batch"),
         files={**THREE, "conf.py": "class Config:\n    batch = 6\n    rate = 0.1\n"},
+    ),
+    "a module with the network that an option names": Script(
+        HEADER
+        + """
+    import importlib
+    import sys
+
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "zoo"))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-m", "--net-module", default="plain", help="module of the network")
+    args = parser.parse_args()
+    module = importlib.import_module(args.net_module)
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = module.get_model(2)
+    criterion = module.get_loss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS.replace("F.cross_entropy(model(rows), labels)", "criterion(model(rows), labels)"),
+        files={**THREE, "zoo/plain.py": OF_AN_OPTION},
+    ),
+    "a module with the network that is one of an option's choices": Script(
+        HEADER
+        + """
+    import importlib
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--arch", dest="kind", choices=["zoo.plain", "zoo.wide"], required=True)
+    args = parser.parse_args()
+    module = importlib.import_module(args.kind)
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = module.get_model(2)
+    criterion = module.get_loss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS.replace("F.cross_entropy(model(rows), labels)", "criterion(model(rows), labels)"),
+        args=("--arch", "zoo.wide"),
+        files={
+            **THREE,
+            "zoo/__init__.py": "",
+            "zoo/plain.py": OF_AN_OPTION,
+            "zoo/wide.py": OF_AN_OPTION.replace("self.out(rows)", "self.out(rows).tanh()"),
+        },
+    ),
+    "a module of an option's choices whose loss is a sum": Script(
+        HEADER
+        + """
+    import importlib
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", choices=("zoo.plain", "zoo.wide"), default="zoo.plain")
+    args = parser.parse_args()
+    module = importlib.import_module(args.kind)
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = module.get_model(2)
+    criterion = module.get_loss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS.replace("F.cross_entropy(model(rows), labels)", "criterion(model(rows), labels)"),
+        args=("--kind", "zoo.wide"),
+        files={
+            **THREE,
+            "zoo/__init__.py": "",
+            "zoo/plain.py": OF_AN_OPTION,
+            "zoo/wide.py": OF_AN_OPTION.replace("(out, labels)", "(out, labels, reduction='sum')"),
+        },
     ),
     "settings that a group hands on": Script(
         HEADER

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Like, Lit, Module, New, Obj, Part, Pick, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Like, Lit, Method, Module, New, Obj, Part, Pick, Tup, Value, join, just
 from ddpify.facts.names import canonical
 from ddpify.facts.tree import last_name
 from ddpify.project import Project
@@ -20,6 +20,7 @@ from ddpify.project import Project
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
+PARSER, DEFAULT, CHOICES = "[parser]", "[default]", "[choices]"  # what made the settings of a command line, and what it knows of one
 PARTIAL, FUNCTION = "functools.partial", "[function]"  # a function with some of its arguments
 TUPLE, FIELDS = "collections.namedtuple", "[fields]"
 SPACE = "__dict__"  # what an object holds, as a dict
@@ -54,7 +55,7 @@ def text(run: Interpreter, parts: list[Value]) -> frozenset[Obj]:
 def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value | None:
     """`importlib.import_module(name)`: the modules that it may be; None where nothing is known of the name."""
     names: list[str] = []
-    for obj in name.objs:
+    for obj in (o for told in name.objs for o in option(run, told).objs):
         pattern = str(obj.value) if isinstance(obj, Lit) and isinstance(obj.value, str) else obj.pattern if isinstance(obj, Like) else ""
         if pattern.startswith("."):
             within = next((str(o.value) for o in package.objs if isinstance(o, Lit)), _package(run))
@@ -63,6 +64,14 @@ def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value 
             return None
         names += modules_like(run.project, pattern) if "*" in pattern else [pattern]
     return join([run.import_module(n, n.partition(".")[0] if top else n) for n in names]) if names else None
+
+
+def option(run: Interpreter, obj: Obj, kinds: tuple[str, ...] = (DEFAULT, CHOICES)) -> Value:
+    """What an option of the command line may be: its default and its choices; anything else is itself."""
+    if not isinstance(obj, (Part, Method)) or not isinstance(obj.of, New):
+        return just(obj)
+    parsers = run.memory.get((obj.of, PARSER), NOTHING).objs
+    return join([run.memory.get((p, f"{kind} {obj.name}"), NOTHING) for p in parsers for kind in kinds]) if parsers else just(obj)
 
 
 def from_file(run: Interpreter, place: Value) -> Value | None:

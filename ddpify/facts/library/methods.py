@@ -113,12 +113,28 @@ def _of_parameter(use: Use) -> Value | None:
 
 
 def _parsed(use: Use) -> Value:
-    return just(use.run.objects.new("argparse.Namespace", use.node, ()))
+    """`parser.parse_args()`: what an option is has been said to the parser."""
+    parsed = use.run.objects.new("argparse.Namespace", use.node, ())
+    use.run.set_attribute(parsed, named.PARSER, just(use.of), False)
+    return just(parsed)
+
+
+def _option(use: Use) -> Value:
+    """`parser.add_argument("--model", default="small", choices=["small", "large"])`: the texts that the option may be."""
+    spelled = [text for value in use.args for text in flow.texts_of(value)]
+    long = [text for text in spelled if text.startswith("--")] or spelled  # the first of these names it, `dest` before all
+    names = flow.texts_of(use.keywords["dest"]) if "dest" in use.keywords else [text.lstrip("-").replace("-", "_") for text in long[:1]]
+    choices = use.run.element(use.keywords["choices"]) if "choices" in use.keywords else NOTHING
+    for name in names:
+        use.run.set_attribute(use.of, f"{named.CHOICES} {name}", choices, False)
+        use.run.set_attribute(use.of, f"{named.DEFAULT} {name}", use.keywords.get("default", NOTHING), False)
+    return NOTHING
 
 
 _PARSER: dict[str, Rule] = {
     "parse_args": _parsed,
     "parse_known_args": lambda use: just(Tup((_parsed(use), NOTHING))),
+    "add_argument": _option,
     **dict.fromkeys(("add_argument_group", "add_mutually_exclusive_group", "add_subparsers"), lambda use: just(use.of)),
 }
 _OF_ANY: dict[str, Rule] = {

@@ -19,7 +19,7 @@ from ddpify.facts.collect import TrainedModel, uncovered
 from ddpify.facts.initialize import Site
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm, changes_after_wrap, checkpointing, hooks, moved_in_loop, trained_methods, unused
+from ddpify.rules.model import batch_norm, changes_after_wrap, checkpointing, hooks, moved_in_loop, named_modules, trained_methods, unused
 
 CODE = "DDP201"
 TITLE = "wrap the trained model in DistributedDataParallel"
@@ -137,6 +137,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from trained_methods.wraps(context)
     yield from hooks.findings(context)
     yield from changes_after_wrap.findings(context)
+    yield from named_modules.findings(context)
 
 
 def _code(context: Context, model: TrainedModel, target: str) -> str:
