@@ -664,6 +664,51 @@ SCRIPTS: dict[str, Script] = {
                 optimizer.step()
         """,
     ),
+    "settings of layers that a function sets in each of them, while the model trains": Script(
+        """
+        def adjust(layer, momentum):
+            if isinstance(layer, nn.BatchNorm1d):
+                layer.momentum = momentum
+
+        def rest(layer):
+            if layer.__class__.__name__.find("BatchNorm") != -1:
+                layer.eval()
+
+        net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 2))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            momentum = 0.1 * 0.5**epoch
+            net = net.apply(lambda layer: adjust(layer, momentum))
+            net.train()
+            net.apply(rest)
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "weights that a function draws in each layer, while the model trains": Script(
+        """
+        def spread(layer):
+            if isinstance(layer, nn.Linear):
+                layer.momentum = 0.1
+                nn.init.normal_(layer.weight)
+
+        net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            net.apply(lambda layer: spread(layer))
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP201",),
+    ),
     "resumed before the wrap, from keys with the prefix of DataParallel": Script(
         """
         weights = {"module.weight": torch.full((2, 8), 0.1), "module.bias": torch.tensor([0.1, -0.1])}

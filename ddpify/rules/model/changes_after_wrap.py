@@ -9,6 +9,7 @@ from ddpify.facts.averaged import through_gradient_alone
 from ddpify.facts.collect import first_order, loss_of
 from ddpify.facts.model import Call, Func, Lit, New, Part, Value
 from ddpify.facts.moved_saves import moved_saves
+from ddpify.facts.tree import last_name
 from ddpify.facts.wrap_places import made_in
 from ddpify.rules.base import Finding, Obligation
 from ddpify.rules.context import Context
@@ -17,6 +18,8 @@ from ddpify.rules.model import hooks, late_layers
 CODE = "DDP201"
 
 _DRAWN = frozenset(("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "trunc_normal_"))
+_ASKING = frozenset("isinstance issubclass hasattr getattr type len str print find startswith endswith lower train eval".split())
+_NUMBERS = frozenset("momentum inplace eps p negative_slope training track_running_stats".split())  # of layers, none a weight
 _FILLING = ("reset_parameters", "init_weights", "apply")
 
 
@@ -59,7 +62,29 @@ def _moved_or_initialised(context: Context, training: frozenset[ast.AST]) -> Ite
             )
             yield call.node, what, "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}", ()
         elif call.method == "apply" and (any(loop.node in training for loop in call.loops) or _trained_before(context, call)):
-            yield call.node, _REINITIALISED, _ALIKE, ()
+            yield from [] if _only_settings(context, call) else [(call.node, _REINITIALISED, _ALIKE, ())]
+
+
+def _only_settings(context: Context, call: Call) -> bool:
+    """Whether `model.apply(function)` only asks what each layer is and sets its numbers: `layer.momentum = 0.1`, `layer.eval()`."""
+    todo = [o.node if isinstance(o, Func) else None for value in call.args[:1] for o in value.objs]
+    seen: set[ast.AST | None] = set()
+    while todo:
+        function = todo.pop()
+        if function is None:
+            return False
+        if function in seen:
+            continue
+        seen.add(function)
+        named = context.facts.tree_of(function).of(ast.FunctionDef)
+        for node in ast.walk(function):
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+                if not isinstance(node, ast.Attribute) or node.attr not in _NUMBERS:
+                    return False
+            elif isinstance(node, ast.Call) and last_name(node.func) not in _ASKING:
+                called = [n for n in named if isinstance(node.func, ast.Name) and n.name == node.func.id]
+                todo += called if len(called) == 1 else [None]
+    return bool(seen)
 
 
 def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
@@ -93,6 +118,8 @@ def _own_parameters(context: Context, call: Call, inside: bool) -> str:
             return _REINITIALISED
     if any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
         return "a lazy layer has no parameters yet when the model is wrapped: DDP fails"
+    if call.method == "apply" and _only_settings(context, call):
+        return ""
     if call.method in _FILLING or any(p.startswith("torch.nn.init.") for p in call.func.paths()):
         followed = bool(call.func.objs) and all(isinstance(o, Func) for o in call.func.objs)  # what it fills, it fills by calls of its own
         given = call.args if call.method != "apply" and not followed else ()  # `Function.apply(x, weight)` of torch.autograd fills nothing
