@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddpify.placement.lattice import REPLICATE, Partial, PerRank, Placement, Shard, Unknown, at_most, join
+from ddpify.placement.lattice import REPLICATE, Partial, PerRank, Placement, Shard, Unknown, join
 
 _SOURCES = st.frozensets(st.sampled_from(("train", "test")), max_size=2)
 _WHYS = st.frozensets(st.sampled_from(("the clock", "psutil")), max_size=2)
@@ -14,6 +14,11 @@ PLACEMENTS: st.SearchStrategy[Placement] = st.one_of(
     st.builds(PerRank, _WHYS),
     st.builds(Unknown, _WHYS),
 )
+
+
+def at_most(one: Placement, other: Placement) -> bool:
+    """Whether `one` claims at least what `other` does."""
+    return join(one, other) == other
 
 
 @given(PLACEMENTS, PLACEMENTS, PLACEMENTS)

@@ -68,8 +68,3 @@ def join(one: Placement, other: Placement) -> Placement:
     if isinstance(one, Partial) and isinstance(other, Partial) and one.op == other.op:
         return replace(one, sources=one.sources | other.sources)
     return Unknown()
-
-
-def at_most(one: Placement, other: Placement) -> bool:
-    """Whether `one` claims at least what `other` does."""
-    return join(one, other) == other

@@ -98,14 +98,12 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield context.manual(CODE, node, "every rank draws this progress bar", f"disable={rank} != 0 among its settings")
             elif not _disabled(context, given) and not _drawn_by_output(context, node):
                 edit = SetArgument(node, "disable", *_condition(given, rank))
-                yield Change(
-                    CODE,
-                    "only rank 0 shows the progress bar; otherwise every rank would",
-                    tree.shown,
-                    node,
-                    (edit,),
-                    without="every rank draws this bar",
-                )
+                yield _shown_by_rank_zero(tree, node, edit)
+
+
+def _shown_by_rank_zero(tree: Tree, node: ast.Call, edit: SetArgument, imports: tuple[str, ...] = ()) -> Change:
+    why = "only rank 0 shows the progress bar; otherwise every rank would"
+    return Change(CODE, why, tree.shown, node, (edit,), imports, without="every rank draws this bar")
 
 
 def _fixed(context: Context, tree: Tree, node: ast.Call, to_a_file: bool) -> Iterator[Change | Finding]:
@@ -115,16 +113,7 @@ def _fixed(context: Context, tree: Tree, node: ast.Call, to_a_file: bool) -> Ite
         return
     if to_a_file and where is None and tree in context.tree.trees and not any(k.arg is None for k in node.keywords):
         edit = SetArgument(node, "file", f'sys.stderr if {rank} == 0 else open(os.devnull, "w")')
-        imports = ("import os", "import sys")
-        yield Change(
-            CODE,
-            "only rank 0 shows the progress bar; otherwise every rank would",
-            tree.shown,
-            node,
-            (edit,),
-            imports,
-            without="every rank draws this bar",
-        )
+        yield _shown_by_rank_zero(tree, node, edit, ("import os", "import sys"))
         return
     fix = f"wrap it only if rank is 0, as in `bar(items) if {rank} == 0 else items`"
     yield context.manual(CODE, node, "every rank draws this progress bar", fix, level=Safety.REVIEW)
