@@ -320,3 +320,53 @@ SCRIPTS["an order that an object shuffles and cuts into batches"] = Script(
             optimizer.step()
     """
 )
+SCRIPTS["a closure that reads names which a validation gives other rows"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    test_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for inputs, targets in loader:
+            inputs = 2 * inputs
+
+            def closure():
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(inputs), targets)
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+        right = 0
+        with torch.no_grad():
+            for inputs, targets in test_loader:
+                inputs = 2 * inputs
+                right += (model(inputs).argmax(1) == targets).sum().item()
+        print("right", right / len(test_loader.dataset))
+    """,
+    same=("right",),
+)
+SCRIPTS["a buffer that a validation gives another loader's rows"] = Script(
+    """
+    rows = x[:40]
+    loader = DataLoader(TensorDataset(rows, y[:40]), batch_size=8, shuffle=True)
+    test_loader = DataLoader(TensorDataset(rows, y[:40]), batch_size=8)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    size = loader.batch_size
+    inputs = torch.zeros(size, 8)
+    for epoch in range(2):
+        for features, targets in loader:
+            inputs.copy_(features)
+            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for inputs, targets in test_loader:
+                right += (model(inputs).argmax(1) == targets).sum().item()
+        print("right", right / len(test_loader.dataset))
+    """,
+    told=("DDP303",),
+)

@@ -14,7 +14,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
-from ddpify.facts.library import COLLECTIONS
+from ddpify.facts.library import COLLECTIONS, optimizer_path
 from ddpify.facts.memory import Key
 from ddpify.facts.model import NOTHING, Func, Module, New, Obj, Value
 from ddpify.facts.record import Event, Extent, Kind, Record
@@ -137,9 +137,16 @@ class Definitions:
         for (kind, node, _, value), _ in self._events:
             functions = {o.node for o in value.objs if isinstance(o, Func)} if kind is Kind.READ and value.objs else set()
             up = self._parent(node) if functions else None
-            if functions and not (isinstance(up, ast.Call) and up.func is node):
+            if functions and not (isinstance(up, ast.Call) and (up.func is node or self._is_step(up))):
                 out |= functions
         return out
+
+    def _is_step(self, call: ast.Call) -> bool:
+        """Whether a call is an optimizer's step, which calls the closure that it is given and forgets it."""
+        func = call.func
+        owners = [o for e in self._of(func) if e.base is not None for o in e.base.objs]
+        named = isinstance(func, ast.Attribute) and func.attr == "step"
+        return named and bool(owners) and all(isinstance(o, New) and optimizer_path(o.path) for o in owners)
 
     @cached_property
     def _owners(self) -> dict[str, set[object]]:

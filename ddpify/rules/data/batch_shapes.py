@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.manual_batches import parts_of, size_arguments
-from ddpify.facts.model import Call, Func
+from ddpify.facts.model import Call, Func, join
 from ddpify.facts.tree import is_number, structure
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
@@ -23,6 +23,7 @@ SHAPES = frozenset(
 _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
 _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
 _WRITTEN_OUT = "this number repeats the batch size, and every rank has only its part of a batch: shapes would not fit"
+_OTHERS_ROWS = "this may have the rows of another loader's whole batch by then, and every rank has only its part of a batch to put there"
 FROM_BATCH = "take it from the batch: x.size(0)"
 
 
@@ -149,6 +150,20 @@ def _every_nth(context: Context, node: ast.Call, what: str) -> Change:
     rank, world = context.names["rank"], context.names["world_size"]
     why = f"{what}: each rank has every world_size-th of them"
     return Change(CODE, why, context.tree.shown, node, (Replace(node, f"{{0}}[{rank}::{world}]", (node,)),))
+
+
+def refilled(context: Context, sizes: Sizes) -> Iterator[Finding]:
+    """Tensors that are filled with a batch of the training, and may hold one of another loader by then."""
+    run = context.facts.after
+    resized = [c.node.func for c in run.trace.calls if c.method.startswith("resize")]
+    for call in run.calls_named("copy_"):
+        rows, here = join(call.args), call.receiver
+        others = here.batches() - rows.batches() - sizes.trained
+        if not (others and rows.scale == here.scale == "sample" and rows.batches() & sizes.trained and in_training(context, call)):
+            continue
+        buffer = call.node.func.value if isinstance(call.node.func, ast.Attribute) else call.node.func
+        if not any(isinstance(n, ast.Attribute) and run.scopes.same(n.value, buffer) for n in resized) and not isinstance(buffer, ast.Call):
+            yield context.manual(CODE, call.node, _OTHERS_ROWS, "give the batches of the other loader a name of their own")
 
 
 def lists(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:

@@ -19,7 +19,7 @@ from ddpify.facts.model import Lit, Part
 from ddpify.facts.tree import last_name
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, shapes, shaping
+from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, is_size, names_reading, sizes_of
 from ddpify.rules.process import cuda_visible_devices
 
@@ -97,6 +97,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _of_loaders(context)
     if sizes.numbers:
         yield from shapes(context, sizes)
+        yield from refilled(context, sizes)
         yield from _rows(context, sizes)
         yield from lists(context, sizes)
         yield from _lengths(context, sizes)
