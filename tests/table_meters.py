@@ -327,4 +327,38 @@ SCRIPTS |= {
     "a mean of squared losses in an object": Script(
         running("self.v = (self.v * self.n + x * x) / (self.n + 1)") + fit("mean = Mean()", _ADD, "mean.item()"), told=("DDP404",)
     ),
+    "a meter of the last value, too, where the settings are read as a dict": Script(
+        """
+        class Meter:
+            def __init__(self):
+                self.val = self.avg = self.sum = self.count = 0
+
+            def update(self, val, n=1):
+                self.val = val
+                self.sum += val * n
+                self.count += n
+                self.avg = self.sum / self.count
+
+
+        def train(model, loader, optimizer):
+            losses = Meter()
+            for rows, kinds in loader:
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.update(loss.item(), rows.size(0))
+            return losses.avg
+
+
+        args = argparse.ArgumentParser().parse_args()
+        print(vars(args))
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=False)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            print(f"result {train(model, loader, optimizer):.6f}")
+        """,
+        same=("result",),
+    ),
 }

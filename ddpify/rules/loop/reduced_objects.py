@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts.library import DICTS
-from ddpify.facts.model import Func, Lit, Obj, Value, join
+from ddpify.facts.model import Func, Lit, New, Obj, Value, join
 from ddpify.facts.tree import inside, own_nodes, same
-from ddpify.facts.writes import Batches
 from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -26,7 +25,7 @@ def of_attributes(var: Variable) -> Reduction | None:
     apart = {(p.owner, p.name) for p in var.live.apart}
     own = {n for o in objs for n, v in context.facts.after.of(o).items() if context.from_sharded_data(v) and (o, n) not in apart}
     of_project = all(o.cls is not None for o in objs)
-    if not own or (of_project and not _read_elsewhere(context, var.loop, own)):
+    if not own or (of_project and not _read_elsewhere(var, own)):
         return _answers(var) if of_project else None
     averages = _averages(var, own)
     return sums(averages) if averages else unknown(var.live)
@@ -48,24 +47,35 @@ def _is_number(obj: Obj) -> bool:
     return isinstance(obj, Lit) and isinstance(obj.value, (int, float))
 
 
-def _read_elsewhere(context: Context, loop: Batches, names: set[str]) -> bool:
-    """Whether attributes are read by what runs outside a loop."""
+def _read_elsewhere(var: Variable, names: set[str]) -> bool:
+    """Whether attributes of an object are read by what runs outside its loop."""
+    context, loop = var.context, var.loop
     outside: set[ast.AST] = {tree.root for tree in context.facts.trees.values()}
     for call in context.facts.after.trace.calls:
         if not any(up.node is loop for up in call.loops):
             outside |= {o.node for o in call.func.objs if isinstance(o, Func)}
     nodes = (node for function in outside for node in own_nodes(function) if node not in inside(loop))
-    return any(_reads_attribute(context, node, names) for node in nodes)
+    return any(_reads_attribute(var, node, names) for node in nodes)
 
 
-def _reads_attribute(context: Context, node: ast.AST, names: set[str]) -> bool:
-    """Whether an expression reads one of some attributes, or may do so: by `getattr` or `vars`."""
+def _reads_attribute(var: Variable, node: ast.AST, names: set[str]) -> bool:
+    """Whether an expression reads one of some attributes of an object, or may do so: by `getattr` or `vars`."""
+    context = var.context
     if isinstance(node, ast.Attribute):
-        return isinstance(node.ctx, ast.Load) and node.attr in names
+        return isinstance(node.ctx, ast.Load) and node.attr in names and _may_be_of(var, node.value)
     if not isinstance(node, ast.Call) or not context.facts.after.value(node.func).paths() & {"getattr", "vars"}:
+        return False
+    if node.args and not _may_be_of(var, node.args[0]):
         return False
     asked = context.facts.after.value(node.args[1]).objs if len(node.args) > 1 else frozenset()
     return not asked or not all(isinstance(o, Lit) and o.value not in names for o in asked)
+
+
+def _may_be_of(var: Variable, node: ast.expr) -> bool:
+    """Whether an expression may be an object of the variable's classes: what it is is not known, or it is one."""
+    value = var.context.facts.after.value(node)
+    classes = {o.cls for o in var.objs}
+    return not value.objs or any(not isinstance(o, New) or o.cls in classes for o in value.objs)
 
 
 def _answers(var: Variable) -> Reduction | None:
