@@ -253,6 +253,7 @@ def _as_commented(done: Conversion, project: Project) -> Conversion:
     again = converted.again
 
     def known(finding: Finding) -> Finding:
+        finding = finding.explained
         codes = comments.skips(texts.get(finding.file, ""), finding.file).get(finding.line)
         if codes is None or not comments.meant(codes, finding.code) or finding.level < Safety.REVIEW:
             return finding
@@ -305,10 +306,18 @@ def _upon(project: Project, plan: Plan, with_comments: tuple[Finding, ...], done
         status="convert",
         reason="",
         changes=(*plan.changes, *(replace(c, node=_moved(c.node, line)) if c.file == done.shown else c for c in done.changes)),
-        findings=(*with_comments, *(replace(f, line=line(f.line)) if f.file == done.shown else f for f in done.findings)),
+        findings=(*with_comments, *(_moved_back(f, done.shown, line) for f in done.findings)),
         modules=tuple(replace(m, source=sources.get(m.path, m.source)) for m in done.modules),
         again=None if again is None else lambda ids, until: _upon(project, plan, with_comments, again(ids, until)),
     )
+
+
+def _moved_back(finding: Finding, file: str, line: Callable[[int], int]) -> Finding:
+    """A finding by the lines of a file before it was changed."""
+    cause = finding.cause
+    if cause is not None and cause.file == file:
+        finding = replace(finding, cause=replace(cause, line=line(cause.line)))
+    return replace(finding, line=line(finding.line)) if finding.file == file else finding
 
 
 def _lines(before: str, after: str) -> Callable[[int], int]:

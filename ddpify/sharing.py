@@ -60,11 +60,11 @@ def other_scripts(known: Mapping[Path, str], entry: Path, top: Path) -> Iterator
                 yield path, path.read_text(encoding="utf-8", errors="replace")
 
 
-def scripts_below(folder: Path) -> Iterator[Path]:
-    """The Python files of a folder and those in it, installed packages and hidden folders left out."""
+def scripts_below(folder: Path, ending: str = ".py") -> Iterator[Path]:
+    """The Python files, or those of another ending, of a folder and those in it, installed packages and hidden folders left out."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in NOT_OURS)
-        yield from (Path(here, name) for name in sorted(names) if name.endswith(".py"))
+        yield from (Path(here, name) for name in sorted(names) if name.endswith(ending))
 
 
 def _words(text: str) -> set[str]:

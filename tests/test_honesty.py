@@ -398,3 +398,26 @@ def test_one_visible_device_is_kept_from_the_ranks_or_told(setting: str) -> None
     free = [ast.unparse(statement) for statement in ast.parse(done.code).body]
     assert done.exit_code == (1 if told else 0)
     assert 3 in told or ast.unparse(ast.parse(setting)) not in free
+
+
+def test_the_operation_that_causes_a_doubt_is_named_once() -> None:
+    script = textwrap.dedent(
+        """\
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(torch.randn(320, 8)), batch_size=32, shuffle=True)
+        for (rows,) in loader:
+            out = model(rows)
+            loss = out[torch.randperm(len(out))[:4]].mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """
+    )
+    found = [f for f in ddpify.convert(script).findings if f.code == "DDP402"]
+    said = "`out[torch.randperm(len(out))[:4]]` (line 10) takes some of the rows that a rank has"
+    assert len(found) == 1 and said in found[0].message, found

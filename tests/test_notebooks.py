@@ -250,6 +250,11 @@ def test_the_script_is_written_beside_the_notebook(folder: Path) -> None:
     assert (folder / "train.py").read_text() == written_once
 
 
+def test_a_folder_that_holds_only_a_notebook_stands_for_it(folder: Path) -> None:
+    done = command(folder.parent, "convert", folder.name)
+    assert done.returncode == 0 and done.stdout == command(folder.parent, "convert", f"{folder.name}/train.ipynb").stdout != ""
+
+
 def test_the_diff_makes_the_script(folder: Path) -> None:
     patch = command(folder, "convert", "train.ipynb").stdout
     assert patch.startswith("--- /dev/null\n+++ b/train.py\n")

@@ -216,6 +216,12 @@ def test_a_folder_is_its_script(project: Path) -> None:
     assert done.stdout == run(project.parent, "-m", "ddpify", "convert", f"{project.name}/train.py").stdout
 
 
+def test_files_are_named_as_seen_from_the_script(project: Path) -> None:
+    rows = run(project.parent, "-m", "ddpify", "convert", f"{project.name}/train.py").stderr.splitlines()
+    assert any("engine.py:" in row for row in rows)
+    assert [row for row in rows if row.startswith("DDP") and project.name in row] == []
+
+
 def test_a_folder_with_several_scripts(project: Path) -> None:
     done = run(project, "-m", "ddpify", "convert", ".", "-w")
     assert (done.returncode, done.stdout) == (2, "")

@@ -40,7 +40,8 @@ def report(conversion: Conversion, commands: str, verbose: bool = False, colour:
     if verbose:
         text = "".join(_each(item, colour) for item in sorted(done, key=lambda item: (-item.level, item.file, item.line, _column(item))))
     else:
-        rows = _rows(done, {item.file for item in items} == {conversion.shown}, colour)
+        alone = {item.file for item in items} == {conversion.shown}
+        rows = _rows(done, None if alone else conversion.shown.removesuffix(Path(conversion.shown).name), colour)
         room = len(rows) if left else max(_LINES - 1 - commands.count("\n"), 1)
         text = "".join(f"{row}\n" for row in _joined(rows, room))
     text += "".join(f"\n{block}" for block in _blocks(left, _texts(conversion), colour))
@@ -102,8 +103,8 @@ def _joined(rows: list[str], room: int) -> list[str]:
     return rows
 
 
-def _rows(items: Iterable[Change | Finding], alone: bool, colour: bool) -> list[str]:
-    """For each rule a line: its title, the lines that it changed, and its notes; `alone` where all is about one file."""
+def _rows(items: Iterable[Change | Finding], folder: str | None, colour: bool) -> list[str]:
+    """For each rule a line: its title, the lines that it changed, and its notes; `folder` is the script's, None where all is about it."""
     from ddpify.report.rule import all_rules
 
     changed = defaultdict[str, list[Change]](list)
@@ -116,15 +117,15 @@ def _rows(items: Iterable[Change | Finding], alone: bool, colour: bool) -> list[
             notes[item.code][said] += [item] if isinstance(item, Finding) else []
     rows = []
     for code in sorted({*changed, *notes}):
-        parts = [f"{all_rules()[code].title}: {_lines(changed[code], alone, colour)}"] if code in changed else []
+        parts = [f"{all_rules()[code].title}: {_lines(changed[code], folder, colour)}"] if code in changed else []
         for said, found in notes[code].items():
-            parts.append(f"note{' on ' * bool(found)}{_lines(found, alone, colour)}: {said}")
+            parts.append(f"note{' on ' * bool(found)}{_lines(found, folder, colour)}: {said}")
         rows.append(f"{paint(code, LEVELS[Safety.NOTE if notes[code] else Safety.SAFE], colour)}  {'; '.join(parts)}")
     return rows
 
 
-def _lines(items: Iterable[Change | Finding], alone: bool, colour: bool) -> str:
-    """The lines of some changes, those that follow one another joined, such as 71, 110, 179-180; with their files, unless `alone`."""
+def _lines(items: Iterable[Change | Finding], folder: str | None, colour: bool) -> str:
+    """The lines of some changes, those that follow one another joined, such as 71, 110, 179-180; with their files as seen from `folder`."""
     by_file = defaultdict[str, list[int]](list)
     for item in items:
         by_file[item.file].append(item.line)
@@ -137,7 +138,7 @@ def _lines(items: Iterable[Change | Finding], alone: bool, colour: bool) -> str:
             else:
                 joined.append([line])
         shown = [_linked(f"{run[0]}-{run[-1]}" if run[1:] else f"{run[0]}", file, run[0], colour) for run in joined]
-        parts.append(("" if alone else f"{file}:") + ", ".join(shown))
+        parts.append(("" if folder is None else f"{file.removeprefix(folder)}:") + ", ".join(shown))
     return "; ".join(parts)
 
 

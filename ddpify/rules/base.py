@@ -7,7 +7,7 @@ import enum
 
 from ddpify.edits import Edit
 from ddpify.options import Options
-from ddpify.records import dataclass, field
+from ddpify.records import dataclass, field, replace
 
 
 class Safety(enum.IntEnum):
@@ -104,12 +104,23 @@ class Observed:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """The expression that a finding doubts, what it does, and where it stands."""
+
+    code: str
+    why: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Finding:
     """What the user must know, or do: `fix` is what to write, for MANUAL.
 
     `answered_by` names what a run must show so that a REVIEW needs no reader. Without it no run can: it is about other data, other numbers
     of samples or ranks, several machines, time, or files of other programs. `alternatives` are what else may be so, a function's dotted
-    path and its placement, to be tried in this order where the property fails. `observed` is what a run has shown.
+    path and its placement, to be tried in this order where the property fails. `observed` is what a run has shown. `cause` becomes a part
+    of the message in the end: its line may change on the way.
     """
 
     code: str
@@ -123,6 +134,15 @@ class Finding:
     answered_by: str = ""
     alternatives: tuple[tuple[str, str], ...] = ()
     observed: Observed | None = None
+    cause: Cause | None = None
+
+    @property
+    def explained(self) -> Finding:
+        """The same with its cause in its message."""
+        if self.cause is None:
+            return self
+        at = f"line {self.cause.line}" if self.cause.file == self.file else f"{self.cause.file}:{self.cause.line}"
+        return replace(self, message=f"{self.message}; `{self.cause.code}` ({at}) {self.cause.why}", cause=None)
 
 
 @dataclass(frozen=True)

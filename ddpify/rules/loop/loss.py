@@ -27,7 +27,7 @@ from ddpify.records import replace
 from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import escaped
-from ddpify.rules.loop import batch_parts, coupled_losses, divisors, unknown, valid_targets
+from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, unknown, valid_targets
 
 CODE = "DDP402"
 TITLE = "average the loss over all ranks' samples"
@@ -119,9 +119,13 @@ EXAMPLES: tuple[Example, ...] = (
 _REASONS = {
     "weighted": "this loss is divided by a count or sum of weights that differs between ranks: gradients differ from the original's",
     "sample": "it is not clear how this loss averages over the batch: if counts differ between ranks, gradients are wrong",
-    "other": "this loss may not be a mean over independent samples: then the ranks' average differs from the original's loss",
+    "other": "this loss may not be a mean over independent samples: then the ranks' average differs from the original's",
 }
 _GATHER = "gather the rows there, with torch.distributed.nn.functional.all_gather, which keeps gradients; or compute each sample by itself"
+_ROWS_OF_ALL = (
+    "rows = torch.cat(torch.distributed.nn.functional.all_gather(rows))  # before samples are combined; keeps gradients\n"
+    "if the loss is a mean over the samples, write `# ddpify: mean` on the line that computes it"
+)
 _OF_ENTRIES = frozenset(("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"))
 _OF_SAMPLES = frozenset(("CTCLoss", "ctc_loss"))  # given the length of each sample
 _FLATTENING = frozenset(("view", "reshape", "flatten", "transpose", "permute"))
@@ -267,8 +271,10 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
     why = _REASONS.get(loss.scale or "", _REASONS["other"])
     # Ranks' averaged gradients are the original's for a mean and for nothing else; counts that are known to matter may be equal by chance.
     answered_by = "" if loss.scale == "weighted" else SAME_GRADIENTS
-    found = context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW, answered_by)
-    functions = unknown.names(context, loss)
+    fix = _weighed(context, node) if loss.scale in ("weighted", "sample") else _ROWS_OF_ALL
+    functions, cause = unknown.names(context, loss), doubts.cause(context, node, loss)
+    why += f"; what {unknown.listed(functions)} makes of the samples is not known" if functions and cause is None else ""
+    found = replace(context.manual(CODE, node, why, fix, obligations, Safety.REVIEW, answered_by), cause=cause)
     return replace(found, alternatives=((functions[0], "sum"),)) if answered_by and len(functions) == 1 else found
 
 
