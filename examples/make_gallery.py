@@ -25,6 +25,8 @@ SCRIPTS = {
     "segmentation": "gallery/segmentation.py",
     "contrastive learning": "gallery/contrastive.py",
     "diffusion": "gallery/diffusion.py",
+    "a model of transformers": "gallery/text_classifier.py",
+    "graphs": "gallery/graphs.py",
     "several modules": "guides/several_files/main.py",
     "a notebook": "guides/train.ipynb",
 }
