@@ -99,6 +99,14 @@ def test_readme_is_short_and_leads_to_every_guide() -> None:
     assert [guide.name for guide in GUIDES if f"examples/guides/{guide.name}" not in readme] == []
 
 
+def test_the_glossary_is_short_and_its_terms_are_in_use() -> None:
+    terms = re.findall(r"^\| (?!term)([a-z ]+) \|", (ROOT / "examples" / "guides" / "glossary.md").read_text(), flags=re.MULTILINE)
+    assert 0 < len(terms) <= 15
+    pages = "".join(page.read_text() for page in PAGES if page.stem != "glossary")
+    rules = "".join(path.read_text() for path in (ROOT / "ddpify" / "rules").rglob("*.py"))
+    assert [term for term in terms if term not in pages + rules] == []
+
+
 def test_readme_tests_as_continuous_integration_does() -> None:
     blocks = [command for command, _ in commands((ROOT / "README.md").read_text()) if "pytest" in command]
     assert len(blocks) == 1
