@@ -13,6 +13,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.fresh import assigned
 from ddpify.rules.loop.live_out import LiveOut
+from ddpify.rules.loop.sharded_parts import holds_rank_numbers
 
 
 def only_shown(context: Context, live: LiveOut) -> bool:
@@ -144,9 +145,8 @@ def _unbound(read: ast.expr, definition: ast.AST) -> bool:
 
 def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
     """Whether an object holds numbers that differ between ranks: they may be of any batch, unless one expression gave it all."""
-    run = context.facts.after
-    objs = (obj for obj in run.value(node).instances() if not isinstance(obj.node, (ast.ListComp, ast.DictComp)))
-    return any(context.from_sharded_data(value) for obj in objs for value in run.of(obj).values())
+    objs = (obj for obj in context.facts.after.value(node).instances() if not isinstance(obj.node, (ast.ListComp, ast.DictComp)))
+    return any(holds_rank_numbers(context, obj) for obj in objs)
 
 
 def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
