@@ -689,6 +689,67 @@ SCRIPTS: dict[str, Script] = {
                 optimizer.step()
         """,
     ),
+    "an optimizer around another one, which alone has the parameters": Script(
+        """
+        class Scaled(torch.optim.Optimizer):
+            def __init__(self, optimizer, trust=0.02):
+                self.optim, self.trust = optimizer, trust
+
+            @property
+            def param_groups(self):
+                return self.optim.param_groups
+
+            def zero_grad(self):
+                self.optim.zero_grad()
+
+            def step(self):
+                with torch.no_grad():
+                    for group in self.optim.param_groups:
+                        for p in group["params"]:
+                            if p.grad is not None:
+                                p.grad.data *= self.trust * torch.norm(p.data) / (torch.norm(p.grad.data) + 1e-8)
+                self.optim.step()
+
+        def optimizer_of(net):
+            groups = [{"params": [p for name, p in net.named_parameters() if not name.startswith("1")]}, {"params": net[1].parameters()}]
+            return Scaled(torch.optim.SGD(groups, lr=0.5))
+
+        net = nn.Sequential(nn.Linear(8, 6), nn.Linear(6, 2))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = optimizer_of(net)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "an optimizer around another one, whose parameters no loss trains": Script(
+        """
+        class Around(torch.optim.Optimizer):
+            def __init__(self, optimizer):
+                self.optim = optimizer
+
+            def zero_grad(self):
+                self.optim.zero_grad()
+
+            def step(self):
+                self.optim.step()
+
+        net = nn.Linear(8, 2)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer, second = torch.optim.SGD(net.parameters(), lr=0.5), Around(torch.optim.SGD(torch.load("others.pt"), lr=0.1))
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                second.step()
+        """,
+        told=("DDP201",),
+    ),
     "weights that a function draws in each layer, while the model trains": Script(
         """
         def spread(layer):

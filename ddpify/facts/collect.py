@@ -10,7 +10,7 @@ from ddpify.facts import batch_source, discarded, library, manual_batches, optio
 from ddpify.facts.assumed import AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
-from ddpify.facts.model import NOTHING, Call, Func, Loop, Method, New, Obj, Part, Value, join
+from ddpify.facts.model import NOTHING, Call, Func, Loop, Method, New, Obj, Part, Value, join, ordered
 from ddpify.facts.runs import Run, place_of, run, run_by
 from ddpify.facts.tree import Forest, Tree, arguments
 from ddpify.project import Project
@@ -361,10 +361,21 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
 
 
 def optimizer_parameters(facts: Facts, optimizer: New) -> Value:
-    """The parameters that an optimizer was given, at once and later."""
+    """The parameters that an optimizer was given, at once and later; of one that was given none, those of the optimizers it holds."""
     run = facts.before
-    added = [c.args for c in run.trace.calls if c.method == "add_param_group" and optimizer in c.receiver.objs]
-    return join([run.attribute(optimizer, "params"), *(a for args in added for a in args)])
+    held, seen = [optimizer], set[New]()
+    parameters = NOTHING
+    while held and not (run.parameters(parameters) or run.single_parameters(parameters)):
+        inner = held.pop()
+        if inner in seen:
+            continue
+        seen.add(inner)
+        added = [c.args for c in run.trace.calls if c.method == "add_param_group" and inner in c.receiver.objs]
+        parameters = join([parameters, run.attribute(inner, "params"), *(a for args in added for a in args)])
+        held += [
+            o for _, value in run.interpreter.memory.of(inner) for o in ordered(value.objs) if isinstance(o, New) and run.is_optimizer(o)
+        ]
+    return parameters
 
 
 # ---------------------------------------------------------------------------------------------------- where to wrap
