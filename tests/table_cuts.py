@@ -355,6 +355,55 @@ SCRIPTS: dict[str, Script] = {
             sgd.step()
 """,
     ),
+    "a function of the settings that draws batches for training and for an evaluation": Script(
+        """
+    from dataclasses import dataclass
+
+
+    @dataclass
+    class Settings:
+        batch_size: int = 6
+        device: str = "cpu"
+
+
+    def get_batch(split, cfg):
+        rows, kinds = (x[:32], y[:32]) if split == "train" else (x[32:], y[32:])
+        ix = torch.randint(len(rows), (cfg.batch_size,))
+        return torch.stack([rows[i] for i in ix]).to(cfg.device), torch.stack([kinds[i] for i in ix]).to(cfg.device)
+
+
+    def main():
+        cfg = Settings()
+        torch.manual_seed(0)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        @torch.no_grad()
+        def estimate():
+            losses = torch.zeros(5)
+            for k in range(5):
+                rows, kinds = get_batch("val", cfg)
+                losses[k] = F.cross_entropy(net(rows), kinds).item()
+            return losses.mean()
+
+        step = 0
+        while True:
+            if step % 5 == 0:
+                print(f"estimate {estimate():.4f}")
+            rows, kinds = get_batch("train", cfg)
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            step += 1
+            if step > 12:
+                break
+
+
+    main()
+""",
+        apart=("trajectory", "values"),
+    ),
     "evaluation in slices": Script(
         _NET
         + """

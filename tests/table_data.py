@@ -447,4 +447,43 @@ SCRIPTS |= {
     """,
         apart=("trajectory",),
     ),
+    "a batch of which what is a tensor is moved": Script(
+        """
+    class Rows(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return {"row": x[i], "kind": y[i], "name": f"row {i}"}
+
+
+    def moved(batch, device):
+        return {k: v.to(device) if torch.is_tensor(v) else v for k, v in batch.items()}
+
+
+    feed = DataLoader(Rows(), batch_size=4, shuffle=True)
+    check = DataLoader(Rows(), batch_size=8)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2).to(device)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        lost, right, seen = 0.0, 0, 0
+        for batch in feed:
+            batch = moved(batch, device)
+            loss = F.cross_entropy(net(batch["row"]), batch["kind"])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            lost += loss.item()
+        print(f"lost {lost / len(feed):.5f}")
+        with torch.no_grad():
+            for batch in check:
+                batch = {k: v.to(device, non_blocking=True) for k, v in batch.items() if k != "name"}
+                right += (net(batch["row"]).argmax(1) == batch["kind"]).sum().item()
+                seen += len(batch["kind"])
+        print(f"right {right / seen:.5f}")
+""",
+        same=("right",),
+    ),
 }

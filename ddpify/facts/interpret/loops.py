@@ -13,7 +13,7 @@ from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Origin, Tup, Value, join, just
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
-from ddpify.facts.tree import names_stored, same
+from ddpify.facts.tree import last_name, names_stored, same
 from ddpify.facts.writes import loop_carried
 from ddpify.placement.shape import Shape
 
@@ -245,9 +245,9 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
 
 
 def _moved(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value | None:
-    """`[part.to(device) for part in batch]`: a batch whose parts are somewhere else is the batch."""
+    """`[part.to(device) for part in batch]`: a batch whose parts are somewhere else is the batch, also with fewer of its keys."""
     first = node.generators[0]
-    if len(node.generators) > 1 or first.ifs or isinstance(node, ast.SetComp):
+    if len(node.generators) > 1 or isinstance(node, ast.SetComp):
         return None
     over, part, whole = first.iter, node.value if isinstance(node, ast.DictComp) else node.elt, first.target
     if isinstance(node, ast.DictComp):
@@ -255,12 +255,28 @@ def _moved(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
         if not items or not isinstance(whole, ast.Tuple) or len(whole.elts) != 2 or not same(node.key, whole.elts[0]):
             return None
         over, whole = over.func.value, whole.elts[1]  # type: ignore[attr-defined]
-    while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("to", "cuda", "cpu"):
-        part = part.func.value
-    if not isinstance(whole, ast.Name) or not same(part, whole) or isinstance(over, ast.Call):
+    if not isinstance(whole, ast.Name) or not _is_moved(part, whole) or isinstance(over, ast.Call):
+        return None
+    if first.ifs and (isinstance(node, ast.ListComp) or any(_reads(test, whole) for test in first.ifs)):
         return None
     batch = run.expression(over)
     return batch if not batch.objs and batch.scale == "sample" else None
+
+
+def _is_moved(part: ast.expr, whole: ast.Name) -> bool:
+    """Whether an expression is `whole` on any device: `part.to(device) if torch.is_tensor(part) else part`."""
+    if isinstance(part, ast.IfExp):
+        return _is_moved(part.body, whole) and _is_moved(part.orelse, whole)
+    while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("to", "cuda", "cpu"):
+        part = part.func.value
+    return same(part, whole)
+
+
+def _reads(test: ast.expr, whole: ast.Name) -> bool:
+    """Whether a test reads what `whole` holds, more than its kind."""
+    if isinstance(test, ast.Call) and last_name(test.func) in ("is_tensor", "isinstance", "hasattr"):
+        return False
+    return same(test, whole) or any(_reads(n, whole) for n in ast.iter_child_nodes(test) if isinstance(n, ast.expr))
 
 
 def per_sample(run: Interpreter, over: Value) -> bool:

@@ -199,10 +199,14 @@ def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)}
     if isinstance(size, ast.Attribute) and names == {"self"}:
         return _of_object(context, call, size.attr)
-    function = context.facts.tree_of(size).function(size)
-    if isinstance(size, ast.Name) and isinstance(function, ast.FunctionDef) and any(a.arg == size.id for a in function.args.args):
-        passed = _argument(context, call, function, size.id)
-        return context.source(passed) if passed is not None else ""
+    function, root = context.facts.tree_of(size).function(size), size
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(root, ast.Name) and isinstance(function, ast.FunctionDef) and any(a.arg == root.id for a in function.args.args):
+        passed = _argument(context, call, function, root.id)
+        if passed is None or not (root is size or isinstance(passed, (ast.Name, ast.Attribute))):
+            return ""
+        return context.source(passed) + context.source(size)[len(root.id) :]
     return context.source(size) if all(name in context.facts.after.of("__main__") for name in names) else ""
 
 
