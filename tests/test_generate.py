@@ -2,8 +2,10 @@
 
 import pytest
 from generate.compose import compose
+from generate.mutations import AT_ONCE, FAULTS, outcomes
 from generate.reduce import applied
 from generate.runner import Kind, Result, alike, examine
+from generate.variants import VARIANTS, variants
 
 SEEDS = range(20_000, 20_040)
 BAD = (Kind.SILENT, Kind.CRASH, Kind.INVALID)
@@ -47,3 +49,17 @@ def test_edits_of_the_reducer_take_statements_away() -> None:
 )
 def test_numbers_are_compared_but_for_rounding(a: str, b: str, same: bool) -> None:
     assert alike(a, b) is same
+
+
+def test_variants_are_scripts_of_their_own() -> None:
+    made = [(name, variant) for seed in range(20_000, 20_030) for name, variant in variants(compose(seed)).items()]
+    assert {name for name, _ in made} == set(VARIANTS)
+    for name, variant in made:
+        compile(variant.text, name, "exec")
+
+
+@pytest.mark.parametrize("title", ["the sampler does not shuffle", "guards are inverted"])
+def test_faults_in_rules_are_found(title: str) -> None:
+    fault = next(fault for fault in FAULTS if fault.title == title)
+    ends = outcomes(fault, [compose(seed) for seed in SEEDS[:AT_ONCE]], [], 3)
+    assert ends and set(ends) != {Kind.EQUAL}

@@ -88,6 +88,7 @@ class Generated:
     features: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     apart: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
 
 
 def compose(seed: int) -> Generated:

@@ -357,19 +357,19 @@ while inputs is not None:
     ),
     _loader(
         "loader that yields whole batches",
-        """
-class Batches(IterableDataset):
-    def __iter__(self):
-        features, labels = make_samples(num_train, 1)
-        for start in range(0, num_train, batch_size):
-            yield features[start:start + batch_size], labels[start:start + batch_size]
-
-
-train_loader = DataLoader(Batches(), batch_size=None)
-val_set = TensorDataset(*make_samples(num_val, 2))
-"""
+        "train_loader = DataLoader(Batches(num_train, batch_size), batch_size=None)\nval_set = TensorDataset(*make_samples(num_val, 2))\n"
         + _VAL,
         imports=("from torch.utils.data import DataLoader, IterableDataset, TensorDataset",),
+        definitions="""
+class Batches(IterableDataset):
+    def __init__(self, count, size):
+        self.count, self.size = count, size
+
+    def __iter__(self):
+        features, labels = make_samples(self.count, 1)
+        for start in range(0, self.count, self.size):
+            yield features[start:start + self.size], labels[start:start + self.size]
+""",
     ),
     _loader(
         "stream of samples",

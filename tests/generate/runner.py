@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+import torch
 from ranks import Case, Outcome, run_many
 
 import ddpify
@@ -28,6 +29,10 @@ class Kind(Enum):
     SILENT = "exit 0 and different"
     CRASH = "crash"
     INVALID = "the original itself is no fair script"
+
+
+_NOT_SHARED = ("every rank may train on the same inputs", "they cannot be divided among the ranks")
+"""What findings say of data that is left whole: where the ranks then train as the original did, each did all of its work."""
 
 
 @dataclass(frozen=True)
@@ -85,27 +90,40 @@ def examine(scripts: Sequence[Generated], ranks: int = 2, processes: int = 2, li
     results = {i: Result(s, c, *((Kind.CRASH, (c.error,)) if c.error else (Kind.ASKED, ()))) for i, (s, c) in pairs}
     for code in (0, 1) if asked else (0,):
         chosen = [i for i, c in enumerate(conversions) if not c.error and c.exit_code == code]
-        outcomes = run_many([_case(scripts[i], conversions[i]) for i in chosen], ranks, limit) if chosen else []
-        results |= {i: sorted_out(scripts[i], conversions[i], outcome) for i, outcome in zip(chosen, outcomes, strict=True)}
+        seen = judged([scripts[i] for i in chosen], [conversions[i] for i in chosen], ranks, limit) if chosen else []
+        results |= dict(zip(chosen, seen, strict=True))
     return [results[i] for i in range(len(scripts))]
+
+
+def judged(scripts: Sequence[Generated], conversions: Sequence[Converted], ranks: int, limit: float) -> list[Result]:
+    """What comes of conversions that are run beside their originals."""
+    outcomes = run_many([_case(s, c) for s, c in zip(scripts, conversions, strict=True)], ranks, limit)
+    return [sorted_out(s, c, outcome) for s, c, outcome in zip(scripts, conversions, outcomes, strict=True)]
 
 
 def _case(script: Generated, converted: Converted) -> Case:
     files: dict[str, str | bytes] = dict(script.files)
-    return Case(script.text, converted.code, (), files, dict(converted.modules))
+    return Case(script.text, converted.code, script.args, files, dict(converted.modules))
 
 
 def sorted_out(script: Generated, converted: Converted, outcome: Outcome) -> Result:
     """Which of the outcomes it is."""
     steps = outcome.single.steps
-    if outcome.single.error or not steps or bool((steps[0][1] == steps[-1][1]).all()):
+    if outcome.single.error or not steps or _rests([state for number, state in steps if number == steps[0][0]]):
         return Result(script, converted, Kind.INVALID, (outcome.single.error or "no step moves the parameters",))
     if not all(step.isfinite().all() for _, step in steps):
         return Result(script, converted, Kind.INVALID, ("the parameters become infinite",))
     problems = [text for text in (*outcome.problems(script.apart), *numbers(outcome)) if not rounding(text)]
     if converted.exit_code:
+        if any(said in text for said in _NOT_SHARED for text in converted.findings):
+            problems.append("shares: all ranks train on all samples")
         return Result(script, converted, Kind.ASKED if problems else Kind.FALSE_ALARM, tuple(problems))
     return Result(script, converted, Kind.SILENT if problems else Kind.EQUAL, tuple(problems))
+
+
+def _rests(states: Sequence[torch.Tensor]) -> bool:
+    """Whether no step moves the parameters."""
+    return bool((states[0] == states[-1]).all())
 
 
 def rounding(problem: str) -> bool:

@@ -201,6 +201,21 @@ optimizer.step()
         weight=0.5,
     ),
     _step(
+        "slope of the mean output",
+        """
+optimizer.zero_grad()
+inputs.requires_grad_(True)
+{forward}
+slope, = torch.autograd.grad(outputs.mean(), inputs, create_graph=True)
+loss = loss + 100 * (slope ** 2).sum(dim=1).mean()
+loss.backward()
+optimizer.step()
+""",
+        task="rows",
+        excludes=_named("ema several") | {"no gradient of inputs"},
+        weight=0.5,
+    ),
+    _step(
         "two backward calls",
         """
 optimizer.zero_grad()
