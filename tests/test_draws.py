@@ -171,3 +171,27 @@ def _seen(step: torch.Tensor) -> list[float]:
 
 def _parameters(step: torch.Tensor) -> torch.Tensor:
     return step[2:]
+
+
+CRITIC = """
+    maker, critic = nn.Linear(4, 8), nn.Linear(8, 1)
+    making, judging = torch.optim.SGD(maker.parameters(), lr=0.1), torch.optim.SGD(critic.parameters(), lr=0.1)
+    for epoch in range(3):
+        for i, (rows,) in enumerate(DataLoader(TensorDataset(x[:40]), batch_size=8, shuffle=True, drop_last=True)):
+            for _ in range(2):
+                judged = critic(maker(torch.randn(8, 4)).detach()).mean() - critic(rows).mean()
+                judging.zero_grad()
+                judged.backward()
+                judging.step()
+            made = -critic(maker(torch.randn(8, 4))).mean()
+            making.zero_grad()
+            made.backward()
+            making.step()
+            print("losses", judged.item(), made.item())
+"""
+
+
+def test_steps_on_one_batch_reduce_nothing_after_each_batch() -> None:
+    done = ddpify.convert(HEAD + textwrap.dedent(CRITIC))
+    assert done.exit_code == 0
+    assert "sum_over_ranks" not in done.code

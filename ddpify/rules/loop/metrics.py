@@ -20,7 +20,7 @@ from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.effects import effect, effects
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
-from ddpify.facts.tree import same
+from ddpify.facts.tree import last_name, same
 from ddpify.facts.writes import Batches
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -138,16 +138,27 @@ def _hidden(context: Context, loops: list[Batches]) -> Iterator[Finding]:
 
 
 def _loops(context: Context) -> Iterator[Batches]:
-    """The loops over shares of the data: those that train, and those that evaluate such loaders."""
-    for training in context.facts.loops:
-        if training.batch is not None and training.loaders and isinstance(training.batch.node, (ast.For, ast.AsyncFor, ast.While)):
-            yield training.batch.node
+    """The loops over shares of the data: those that train, and those that evaluate such loaders; no steps on one of their batches."""
+    found = dict.fromkeys(t.batch.node for t in context.facts.loops if t.batch is not None and t.loaders)
+    training = [node for node in found if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    steps = {node for node in training if any(up in found for up in context.facts.tree_of(node).ancestors(node))}
+    steps -= {node for node in steps if isinstance(node, ast.AsyncFor) or _deals_batches(context, node)}
+    yield from (node for node in training if node not in steps)
     run = context.facts.after
-    drawn = {call.loops[-1].node for source in context.facts.batch_sources for call in run.calls(source) if call.loops}
+    drawn = {call.loops[-1].node for source in context.facts.batch_sources for call in run.calls(source) if call.loops} - steps
     for node in context.facts.entry.of(ast.For):
         feeds = any(run.feeds(run.value(part)) for part in ast.walk(node.iter))
         if node in drawn or (feeds and run.value(node).batches() & context.sharded_loaders):
             yield node
+
+
+def _deals_batches(context: Context, loop: ast.AST) -> bool:
+    """Whether each pass of a loop has a batch of its own, rather than being one of several steps on the same one."""
+    run, known = context.facts.after, context.facts.batch_sources
+    cut = {call.loops[-1].node for source in known if known[source].kind != "draw" for call in run.calls(source) if call.loops}
+    feeds = isinstance(loop, ast.For) and any(run.feeds(run.value(part)) for part in ast.walk(loop.iter))
+    takes = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call))
+    return feeds or loop in cut or any(last_name(func) == "next" for func in takes)
 
 
 def _divisors(context: Context) -> Iterator[Change]:
