@@ -54,6 +54,61 @@ TOTAL = """
 
 """
 
+NET_OF_TWO_KINDS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(8, 8)
+        self.b = nn.Linear(8, 6)
+    def forward(self, x, is_feat=SETTING):
+        f = F.relu(self.a(x))
+        out = self.b(f)
+        if is_feat:
+            return [f], out
+        else:
+            return out
+
+class Meter:
+    def __init__(self):
+        self.sum = 0
+        self.count = 0
+    def update(self, val, n=1):
+        self.sum += val * n
+        self.count += n
+        self.avg = self.sum / self.count
+
+def accuracy(output, target, topk=(1,)):
+    with torch.no_grad():
+        maxk = max(topk)
+        batch_size = target.size(0)
+        _, pred = output.topk(maxk, 1, True, True)
+        pred = pred.t()
+        correct = pred.eq(target.view(1, -1).expand_as(pred))
+        res = []
+        for k in topk:
+            correct_k = correct[:k].contiguous().view(-1).float().sum(0, keepdim=True)
+            res.append(correct_k.mul_(100.0 / batch_size))
+        return res
+
+torch.manual_seed(0)
+model = Net()
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+labels = (x.sum(1) * 3).long().abs() % 6
+loader = DataLoader(TensorDataset(x, labels), batch_size=4, shuffle=True)
+for epoch in range(2):
+    top1, top5 = Meter(), Meter()
+    for a, b in loader:
+        output = model(a)
+        loss = F.cross_entropy(output, b)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        acc1, acc5 = accuracy(output, b, topk=(1, 5))
+        top1.update(acc1[0], a.size(0))
+        top5.update(acc5[0], a.size(0))
+    print("acc", round(float(top1.avg), 4), round(float(top5.avg), 4))
+"""
+
 SCRIPTS: dict[str, Script] = {
     "a meter whose average is in percent": Script(
         meter("100.0 * self.sum / self.count") + fit("share = Average()", SHARE, "share.avg"), same=("result",)
@@ -360,5 +415,14 @@ SCRIPTS |= {
             print(f"result {train(model, loader, optimizer):.6f}")
         """,
         same=("result",),
+    ),
+}
+
+SCRIPTS |= {
+    "the accuracy of a network that gives its features where a setting says so": Script(
+        NET_OF_TWO_KINDS.replace("SETTING", "False"), same=("acc",)
+    ),
+    "the accuracy of a network that gives its features where nobody can say": Script(
+        "import os\n" + NET_OF_TWO_KINDS.replace("SETTING", '"FEATURES" in os.environ'), same=("acc",)
     ),
 }

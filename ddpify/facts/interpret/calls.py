@@ -49,7 +49,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     """A call: its arguments, its record, and what it gives."""
     receiver = NOTHING
     if isinstance(node.func, ast.Attribute):
-        receiver = run.expression(node.func.value)
+        receiver = _with_attribute(run.expression(node.func.value), node.func.attr)
         func = read(run, receiver, node.func)
         run.note(node.func, func)
     else:
@@ -84,6 +84,20 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     call.last = seen.last = run.order
     seen.result = result
     return result
+
+
+def _with_attribute(value: Value, name: str) -> Value:
+    """What may be a tensor or several, as a network gives one or the other: the tensor, where only it has the method."""
+    several = {o for o in value.objs if isinstance(o, Tup) or (isinstance(o, New) and o.path == "list")}
+    if (
+        value.scale is None
+        or not several
+        or hasattr(list, name)
+        or hasattr(tuple, name)
+        or any(name in getattr(o, "names", ()) for o in several)
+    ):
+        return value
+    return Value(value.objs - several, value.origins, value.scale, value.shape)
 
 
 def _as_builtin(node: ast.Call, receiver: Value) -> str:

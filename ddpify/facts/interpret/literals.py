@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ddpify.facts.memory import Memory
 from ddpify.facts.model import (
     Lit,
     New,
@@ -23,6 +24,16 @@ def is_own(obj: Obj) -> bool:
 def is_number(value: Value) -> bool:
     """Whether a value is a number, or a tensor, that a batch has a part in."""
     return not value.objs and value.scale is not None
+
+
+def is_data(memory: Memory, value: Value) -> bool:
+    """Whether a value is a number or a tensor that a batch has a part in, or tuples and lists of such."""
+    if is_number(value):
+        return True
+    tuples = [o for o in value.objs if isinstance(o, Tup)]
+    lists = [o for o in value.objs if isinstance(o, New) and o.path == "list"]
+    entries = all(is_data(memory, v) for o in tuples for v in o.entries) and all(is_number(v) for o in lists for _, v in memory.of(o))
+    return bool(value.objs) and len(tuples) + len(lists) == len(value.objs) and entries
 
 
 def marked_as_sized(value: Value, node: ast.AST) -> Value:
