@@ -111,7 +111,7 @@ def _drawn(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     if name not in _DRAWS or kwargs.get("generator") is not None or any(isinstance(a, torch.Generator) for a in args):
         return call(*args, **kwargs)
     rows = len(_rows)
-    if rows and _scope is None and not any(isinstance(a, torch.nn.Parameter) for a in args):
+    if rows and _scope is None and not any(isinstance(a, torch.nn.Parameter) for a in (*args, *kwargs.values())):
         if name == "randperm" and args == (rows,):
             return _permuted(call, rows, kwargs)
         parts = _sliced(name, args, kwargs, rows)
