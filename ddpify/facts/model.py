@@ -244,6 +244,7 @@ class Value:
     origins: frozenset[Origin] = frozenset()
     scale: Scale | None = None
     shape: Shape | None = None  # of a tensor, as far as known
+    known: dict[str, frozenset[Any]] = field(init=False, repr=False, compare=False)  # what `of_kind` and `paths` found, which ask again often
 
     def __or__(self, other: Value) -> Value:
         if self is other or not (other.objs or other.origins or other.scale):
@@ -264,7 +265,21 @@ class Value:
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
-        return frozenset([o.of for o in self.origins if o.kind == kind]) if self.origins else frozenset()
+        if not self.origins:
+            return _NONE
+        known = self._known()
+        found = known.get(kind)
+        if found is None:
+            found = known[kind] = frozenset([o.of for o in self.origins if o.kind == kind])
+        return found
+
+    def _known(self) -> dict[str, frozenset[Any]]:
+        try:
+            return self.known
+        except AttributeError:
+            known: dict[str, frozenset[Any]] = {}
+            object.__setattr__(self, "known", known)
+            return known
 
     def batches(self) -> frozenset[Any]:
         """The loaders whose batches it may be, or hold as a tuple."""
@@ -277,10 +292,13 @@ class Value:
 
     def paths(self) -> frozenset[str]:
         """The paths of the library's functions, classes and modules that it may be."""
-        if len(self.objs) == 1:
-            (only,) = self.objs
-            return frozenset((only.path,)) if isinstance(only, Ext) else _NO_PATHS
-        return frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else _NO_PATHS
+        if not self.objs:
+            return _NONE
+        known = self._known()
+        found = known.get("")
+        if found is None:
+            found = known[""] = frozenset([o.path for o in self.objs if isinstance(o, Ext)])
+        return found
 
     def kinds(self) -> frozenset[str]:
         """The paths of the library's classes that it may be an instance of."""
@@ -295,7 +313,7 @@ class Value:
         return frozenset(o.node for o in self.objs if isinstance(o, Func))
 
 
-_NO_PATHS = frozenset[str]()
+_NONE = frozenset[Any]()
 
 
 def _either_scale(one: Scale | None, other: Scale | None) -> Scale | None:

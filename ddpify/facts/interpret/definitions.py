@@ -94,14 +94,15 @@ def evaluate_lambda(run: Interpreter, node: ast.Lambda) -> Value:
 
 def carry_out(run: Interpreter, func: Func, frame: Frame) -> None:
     """Run a function's body; what it does is known where it has run so before."""
-    if run.batch_sources or frame.local is None:
+    if frame.local is None:
         run_body(run, func, frame)
         return
     tests = () if run.loops else tuple(test for test, _ in run.tests)
     forward = run.is_module(func.owner) and getattr(func.node, "name", "") == "forward"
     stack = () if forward else run.stack
     key = func, stack, frame.owners, run.no_grad > 0, bool(run.loops), tests, run.deciding, _given_values(run, func.node, frame.local)
-    known: Outcomes = run.project.memo.setdefault(("outcomes", run.project.entry.tree), {})  # type: ignore[assignment]
+    made_by_hand = frozenset(run.batch_sources.items())
+    known: Outcomes = run.project.memo.setdefault(("outcomes", run.project.entry.tree, made_by_hand), {})  # type: ignore[assignment]
     outcome = find(run, known, key)
     if outcome is not None:
         outcome.repeat(run, frame)

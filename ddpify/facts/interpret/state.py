@@ -226,6 +226,7 @@ class Interpreter(ABC):
         """Let the innermost loop that runs be one over batches."""
         loop = next((loop for loop in reversed(self.loops) if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))), None)
         if loop is not None:
+            self.memory.doubt()  # where the loop is around the function that runs, another call of that feeds another loop
             mine = Value(frozenset(), frozenset(o for o in batch.origins if o.kind == "batch"))
             self.fed[loop.node] = self.fed.get(loop.node, NOTHING) | mine
             self.note(loop.node, self.fed[loop.node])
