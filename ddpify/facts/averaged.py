@@ -83,7 +83,7 @@ def unfit(facts: Facts) -> Iterator[TrainedModel]:
         if any(through_gradient_alone(loop, model) for loop in facts.loops):
             yield model
         within = training - wrap_places.made_in(run, model)
-        moved = any(moves(facts, c, model) and any(loop.node in within for loop in c.loops) for c in run.trace.calls)
+        moved = any(any(loop.node in within for loop in c.loops) and moves(facts, c, model) for c in run.trace.calls)
         if moved or _freed(facts, model, within) or any(is_used_beside(run, model, loop) for loop in facts.loops):
             yield model
 

@@ -244,7 +244,7 @@ class Value:
     origins: frozenset[Origin] = frozenset()
     scale: Scale | None = None
     shape: Shape | None = None  # of a tensor, as far as known
-    known: dict[str, frozenset[Any]] = field(init=False, repr=False, compare=False)  # what `of_kind` and `paths` found, which ask again often
+    known: dict[str, frozenset[Any]] = field(init=False, repr=False, compare=False)  # what `of_kind` and `paths` found
 
     def __or__(self, other: Value) -> Value:
         if self is other or not (other.objs or other.origins or other.scale):

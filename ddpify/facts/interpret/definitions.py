@@ -100,22 +100,22 @@ def carry_out(run: Interpreter, func: Func, frame: Frame) -> None:
     tests = () if run.loops else tuple(test for test, _ in run.tests)
     forward = run.is_module(func.owner) and getattr(func.node, "name", "") == "forward"
     stack = () if forward else run.stack
-    key = func, stack, frame.owners, run.no_grad > 0, bool(run.loops), tests, run.deciding, _given_values(run, func.node, frame.local)
-    made_by_hand = frozenset(run.batch_sources.items())
-    known: Outcomes = run.project.memo.setdefault(("outcomes", run.project.entry.tree, made_by_hand), {})  # type: ignore[assignment]
+    around = run.no_grad > 0, bool(run.loops), tests, run.deciding, frozenset(run.batch_sources.items())
+    key = func, stack, frame.owners, *around, _given_values(run, func.node, frame.local)
+    known: Outcomes = run.project.memo.setdefault(("outcomes", run.project.entry.tree), {})  # type: ignore[assignment]
     outcome = find(run, known, key)
     if outcome is not None:
         outcome.repeat(run, frame)
         return
-    around, start = run.memory.watch, lengths(run)
+    outer, start = run.memory.watch, lengths(run)
     run.memory.watch = recording = Recording(len(run.driven))
     run_body(run, func, frame)
-    run.memory.watch = around
+    run.memory.watch = outer
     if recording.sound and len(run.driven) == recording.driven and not run.trace.exhausted:
         recording.functions.add((func.node, func.made))
         keep(known, key, Outcome(run, frame, recording, start))
-    if isinstance(around, Recording):
-        around.add(recording)
+    if isinstance(outer, Recording):
+        outer.add(recording)
 
 
 def _given_values(run: Interpreter, function: ast.AST, local: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:

@@ -9,7 +9,7 @@ from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
 from ddpify.facts.collate import fills_up
 from ddpify.facts.collect import loss_of
-from ddpify.facts.model import Call, Class, Func, Lit, Method, New, Obj, Part, Tup, Value, join
+from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Method, New, Obj, Part, Tup, Value, join
 from ddpify.facts.runs import Run
 from ddpify.facts.tensors import uneven
 from ddpify.facts.tree import inside, last_name, same, structure, walked
@@ -218,10 +218,9 @@ def _may_vary_in_shape(context: Context, loss: Value) -> bool:
         if any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths()):
             return True
     for call in run.trace.calls:
-        if not context.from_sharded_data(call.result):
-            continue
-        longest = any(isinstance(o, Lit) and o.value in (True, "longest") for o in call.keywords.get("padding", Value()).objs)
-        if longest or any(p.endswith(("pad_packed_sequence", "pad_sequence")) for p in call.func.paths()):
+        longest = any(isinstance(o, Lit) and o.value in (True, "longest") for o in call.keywords.get("padding", NOTHING).objs)
+        padded = longest or any(p.endswith(("pad_packed_sequence", "pad_sequence")) for p in call.func.paths())
+        if padded and context.from_sharded_data(call.result):
             return True
     return False
 
@@ -237,10 +236,11 @@ def _coupling_calls(context: Context, backward: ast.Call, loss: Value) -> list[a
     out: dict[ast.Call, None] = {}
     ends = _loss_terms(context, backward)
     for call in run.trace.calls:
-        trained = any(v.of_kind("forward") & forwards for v in (*call.args, *call.keywords.values()))
         is_open = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
         grads = bool(call.func.paths() & {"torch.autograd.grad", "torch.autograd.backward"})  # of rows it was computed from: not of others
-        if trained and is_open and not grads and not call.no_grad and not _runs_model(context, call):
+        if call.no_grad or grads or not is_open or not any(v.of_kind("forward") & forwards for v in (*call.args, *call.keywords.values())):
+            continue
+        if not _runs_model(context, call):
             out[call.node] = None
     return list(out)
 

@@ -109,7 +109,7 @@ def _own_gradient(context: Context, call: Call) -> str:
 
 def _own_parameters(context: Context, call: Call, inside: bool) -> str:
     """What is wrong with a call that gives a trained model, or its gradients, numbers of this rank's; `inside` the training."""
-    own = _belongs(context, call.receiver)
+    own = call.method.endswith("_") and _belongs(context, call.receiver)
     if call.method.endswith("_") and (own or _is_gradient(context, call.node.func)):
         origins = {o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins}
         if inside and ({"random", "batch", "decided"} & origins or call.method in _DRAWN):
