@@ -45,3 +45,44 @@ def test_settings_and_parameters_are_no_modules(tmp_path: Path, norm: str, synce
     head = "from elsewhere import make_norm\n" if norm == "make_norm" else ""
     done = converted(Script(head + SCRIPT.format(norm=norm)), tmp_path)
     assert ("convert_sync_batchnorm" in done.code) is synced
+
+
+BANK = """
+net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+train = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+memory = DataLoader(TensorDataset(x, y), batch_size=4)
+test = DataLoader(TensorDataset(x, y), batch_size=4)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def fit():
+    net.train()
+    for rows, kinds in train:
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+
+
+for epoch in range(2):
+    fit()
+    net.eval()
+    bank, right = [], 0
+    for rows, _ in memory:
+        bank.append(net(rows).detach())
+    bank = torch.cat(bank)
+    {between}
+    for rows, kinds in test:
+        nearest = (net(rows) @ bank.t()).argmax(1)
+        right += (y[nearest] == kinds).sum().item()
+    print("right", right)
+"""
+
+
+@pytest.mark.parametrize(("between", "times"), [("bank = F.normalize(bank)", 1), ("fit()", 2)])
+def test_all_evaluation_after_an_epoch_uses_the_same_statistics(tmp_path: Path, between: str, times: int) -> None:
+    """Rank 0's statistics are given to the others before the first loop that uses them, and again after more training."""
+    done = converted(Script(BANK.format(between=between)), tmp_path)
+    assert "sum_over_ranks(right)" in done.code
+    assert done.code.count("broadcast(buffer") == times
+    assert done.code.index("broadcast(buffer") < done.code.index("in memory:")

@@ -159,7 +159,7 @@ def _others(context: Context) -> set[New]:
 
 def _loops(context: Context) -> Iterator[Change]:
     """Before a loop over sharded batches the model's buffers are broadcast; after it, the number of batches is summed."""
-    tree, names = context.tree, context.names
+    tree, names, given = context.tree, context.names, set[tuple[ast.For, str]]()
     for loop in tree.of(ast.For):
         loaders = context.facts.after.value(loop).batches() & context.sharded_evaluation
         if all(_is_sharded(context, o) for o in loaders):
@@ -167,7 +167,11 @@ def _loops(context: Context) -> Iterator[Change]:
         for model in normalised_models(context, loop) or ():
             why = "batch norm statistics differ between ranks after a step: all ranks evaluate with those of rank 0"
             text = f"for buffer in {model}.buffers():  # batch norm's statistics\n    {names['dist']}.broadcast(buffer, 0)"
-            yield Change(CODE, why, tree.shown, loop, (InsertBefore(loop, text),), (f"import torch.distributed as {names['dist']}",))
+            place = _first_to_run(context, model, loop)
+            if (place, model) in given:
+                continue
+            given.add((place, model))
+            yield Change(CODE, why, tree.shown, place, (InsertBefore(place, text),), (f"import torch.distributed as {names['dist']}",))
         lengths = list(_lengths(context, loop, loaders))
         if lengths:
             first = min((tree.statement(n) for n in lengths), key=lambda s: s.lineno)
@@ -176,6 +180,19 @@ def _loops(context: Context) -> Iterator[Change]:
             why = "len(loader) counts one rank's batches: the average is over the batches of all ranks"
             edits: tuple[Edit, ...] = (InsertAfter(loop, line, (name,)), *(Replace(n, str(name)) for n in lengths))
             yield Change(CODE, why, tree.shown, first, edits, needs=("sum_over_ranks",))
+
+
+def _first_to_run(context: Context, model: str, loop: ast.For) -> ast.For:
+    """The first loop of a block that runs a model as it is in `loop`: one that all ranks run whole, as for a memory bank, comes before."""
+    tree, first = context.tree, loop
+    before = tree.block(loop)[: tree.block(loop).index(loop)]
+    trained = {s for n in context.backwards if tree.placed(n) for s in tree.path(n)}
+    for statement in reversed(before):
+        if statement in trained:
+            break
+        if isinstance(statement, ast.For) and context.facts.after.value(statement).batches():
+            first = statement if model in (normalised_models(context, statement) or ()) else first
+    return first
 
 
 def sharded_loaders(context: Context) -> frozenset[New]:
