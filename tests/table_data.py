@@ -487,3 +487,53 @@ SCRIPTS |= {
         same=("right",),
     ),
 }
+
+_NAMED = """
+    class Rows(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return {"row": x[i], "kind": y[i], "name": f"row {i}"}
+
+
+    def moved(part, device):
+        if torch.is_tensor(part):
+            return part.to(device)
+        if isinstance(part, dict):
+            return {k: moved(v, device) for k, v in part.items()}
+        if isinstance(part, (list, tuple)):
+            return type(part)(moved(v, device) for v in part)
+        return part
+
+
+    feed = DataLoader(Rows(), batch_size=4, shuffle=True)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2).to(device)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        lost, right = 0.0, 0
+        for batch in feed:
+            MOVE
+            out = net(batch["row"])
+            loss = F.cross_entropy(out, batch["kind"])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            lost += loss.item() * batch["row"].size(0)
+        print(f"lost {lost / len(feed.dataset):.5f}")
+"""
+_MOVES = {
+    "by name and part": """for k, v in batch.items():
+                if isinstance(v, torch.Tensor):
+                    batch[k] = v.to(device)""",
+    "by the names that it has": """for k in batch.keys():
+                if k != "name":
+                    batch[k] = batch[k].to(device)""",
+    "by names in a list": """for k in list(batch.keys()):
+                batch[k] = batch[k].to(device) if hasattr(batch[k], "to") else batch[k]""",
+    "by a function that calls itself": "batch = moved(batch, device)",
+}
+
+SCRIPTS |= {f"a batch that is moved {how}": Script(_NAMED.replace("MOVE", move), same=("lost",)) for how, move in _MOVES.items()}

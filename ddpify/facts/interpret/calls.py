@@ -88,14 +88,9 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
 
 def _with_attribute(value: Value, name: str) -> Value:
     """What may be a tensor or several, as a network gives one or the other: the tensor, where only it has the method."""
-    several = {o for o in value.objs if isinstance(o, Tup) or (isinstance(o, New) and o.path == "list")}
-    if (
-        value.scale is None
-        or not several
-        or hasattr(list, name)
-        or hasattr(tuple, name)
-        or any(name in getattr(o, "names", ()) for o in several)
-    ):
+    several = {o for o in value.objs if isinstance(o, Tup) or (isinstance(o, New) and o.path in ("list", "dict"))}
+    kept = any(hasattr(kind, name) for kind in (tuple, list, dict)) or any(name in getattr(o, "names", ()) for o in several)
+    if value.scale is None or kept:
         return value
     return Value(value.objs - several, value.origins, value.scale, value.shape)
 

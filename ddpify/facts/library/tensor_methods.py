@@ -13,7 +13,7 @@ from ddpify.facts.library import flow, transformers
 from ddpify.facts.library.paths import FILLS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import in_parts
-from ddpify.facts.model import NOTHING, Call, Lit, Origin, Part, Value, origins_of
+from ddpify.facts.model import NOTHING, Call, Lit, Origin, Part, Tup, Value, just, origins_of
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -95,6 +95,17 @@ def _into_cells(use: Use) -> Value | None:
     return _no_rows(use) if use.event.now.scale is None and _all(use).scale in ("sample", "chosen") else None
 
 
+def _parts_by_name(use: Use) -> Value | None:
+    """`items()`, `keys()`, `values()` of a batch that has names: each part has the rows that the batch has."""
+    batch = use.event.now
+    if use.args or batch.scale != "sample" or batch.shape is None or batch.shape.several is False:
+        return None
+    parts = use.instance("list")
+    entry = {"items": just(Tup((NOTHING, batch))), "keys": NOTHING, "values": batch}[use.name]
+    use.run.set_attribute(parts, "[]", entry, True)
+    return just(parts)
+
+
 _OF_ANYTHING: dict[str, Rule] = {
     "copy_": _copied,
     **dict.fromkeys(("resize_", "resize_as_"), _resized),
@@ -103,6 +114,7 @@ _OF_ANYTHING: dict[str, Rule] = {
     "type_as": lambda use: use.event.now,
 }
 _OF_TENSORS: dict[str, Rule] = {
+    **dict.fromkeys(("items", "keys", "values"), _parts_by_name),
     **dict.fromkeys(("split", "chunk"), lambda use: in_parts(use, use.event.now)),
     "requires_grad_": _trained,
     "size": _size,
