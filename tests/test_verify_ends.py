@@ -187,6 +187,10 @@ Path("log.txt").write_text("new")
 Path("../beside/shared.txt").write_text("new")
 os.chmod("data/mode.txt", 0o600)
 Path("data/touched.txt").touch()
+os.chdir("results")
+Path("scores.txt").write_text("new")
+Path("more.txt").write_text("new")
+os.chdir("..")
 """
 
 
@@ -201,12 +205,12 @@ def test_nothing_of_the_users_is_written_to(alone: Path, monkeypatch: pytest.Mon
     import torch
 
     project = alone / "project"
-    for folder in ("checkpoints", "data/train", "data/old", "../beside"):
+    for folder in ("checkpoints", "data/train", "data/old", "results", "../beside"):
         (project / folder).mkdir(parents=True)
     torch.save({"weight": torch.ones(2)}, project / "checkpoints/last.pt")
     for name in ("data/train/labels.txt", "data/notes.txt", "data/size.bin", "data/old/a.txt", "log.txt", "../beside/shared.txt"):
         (project / name).write_text("of the user")
-    for name in ("data/mode.txt", "data/touched.txt"):
+    for name in ("data/mode.txt", "data/touched.txt", "results/scores.txt"):
         (project / name).write_text("of the user")
     monkeypatch.chdir(project)
     Path("train.py").write_text(_WRITES + _ORIGINAL)
@@ -218,6 +222,25 @@ def test_nothing_of_the_users_is_written_to(alone: Path, monkeypatch: pytest.Mon
     assert seen(verdict) == "all hold"
     assert "checkpoints/last.pt" in next(row.seen for row in verdict.rows if row.name == "writes")
     assert _files(alone) == before
+
+
+def test_a_script_from_another_folder_runs_in_a_copy_of_the_current_one(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (alone / "there").mkdir()
+    (alone / "here/runs").mkdir(parents=True)
+    monkeypatch.chdir(alone / "here")
+    here = 'open("rows.txt")\nopen("./log.txt", "a").write("more")\nopen("runs/new.txt", "w").write("new")\n'
+    Path("rows.txt").write_text("of the user")
+    Path("log.txt").write_text("of the user")
+    original, converted = alone / "there/train.py", alone / "there/train_ddp.py"
+    original.write_text(here + _ORIGINAL)
+    guarded = "if rank == 0:\n    " + here.replace("\n", "\n    ") + "pass\n"
+    converted.write_text(_CONVERTED.replace("torch.manual_seed(0)\n", guarded + "torch.manual_seed(0)\n").replace("HERE", "pass"))
+    before = _files(alone)
+    verdict = verify(original, converted, Setting(sys.executable, 2, 0, 300.0, False), "torchrun")
+    assert seen(verdict) == "all hold"
+    assert _files(alone) == before
+    written = next(row.seen for row in verdict.rows if row.name == "writes")
+    assert all(name in written for name in ("here/log.txt", "here/model.pt", "here/runs/new.txt"))
 
 
 # --- the command line -----------------------------------------------------------------------------------------------------

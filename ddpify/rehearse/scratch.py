@@ -25,11 +25,13 @@ class Scratch:
         real = [path.resolve() for path in (cwd, *(script.parent for script in scripts))]
         try:
             self._named = Path(os.path.commonpath(real))
-            self._root = Path(os.path.commonpath([*real, *(path.parent.resolve() for path in texts)]))
+            real += [path.parent.resolve() for path in texts]
+            self._root = Path(os.path.commonpath(real))
         except ValueError as error:  # on two drives
             raise DdpifyError("the script and the current folder are on different drives", _FROM_THERE) from error
         if len(self._root.parts) < 2:
             raise DdpifyError("the script and the current folder have nothing in common", _FROM_THERE)
+        self._needed = {folder for path in real for folder in (path, *path.parents)}
         above = [self._root, *self._root.parents][: _ABOVE + 1]
         above = [folder for folder in above if len(folder.parts) > 1]
         self._top = above[-1]
@@ -72,11 +74,11 @@ class Scratch:
                 (own / entry.name).symlink_to(entry.path)
 
     def _mirror(self, folder: Path) -> None:
-        """A folder with copies of its code and links to all else."""
+        """A folder with copies of its code and links to all else. What runs in a link runs in the user's folder: none where it is needed."""
         own = self.base / self._top.name / folder.relative_to(self._top)
         own.mkdir(parents=True, exist_ok=True)
         for entry in _entries(folder):
-            if entry.is_dir(follow_symlinks=False) and self._has_code(entry):
+            if entry.is_dir(follow_symlinks=False) and (Path(entry.path) in self._needed or self._has_code(entry)):
                 self._mirror(Path(entry.path))
             elif entry.name.endswith(_CODE) and entry.is_file():
                 shutil.copy2(entry.path, own / entry.name)

@@ -76,19 +76,23 @@ def _own_folder(link: Path) -> None:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _writes(path: Any, what: str) -> None:
+def _made_own(path: Any) -> str | None:
+    """A path that is the rehearsal's own from now on; None where there is nothing to tell."""
     global _busy
-    if _busy:
-        return
-    full = _own(path)
-    if full is None:
-        return
-    _busy = True
-    try:
-        _unlinked(full)
-    finally:
-        _busy = False
-    record.emit("write", path=full, what=what)
+    full = None if _busy else _own(path)
+    if full is not None:
+        _busy = True
+        try:
+            _unlinked(full)
+        finally:
+            _busy = False
+    return full
+
+
+def _writes(path: Any, what: str) -> None:
+    full = _made_own(path)
+    if full is not None:
+        record.emit("write", path=full, what=what)
 
 
 def _audit(event: str, args: tuple[Any, ...]) -> None:
@@ -99,6 +103,8 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
             _writes(path, "open")
     elif event in _CHANGES and (event not in _IN_FOLDERS or args[-1] == -1):
         _writes(args[_CHANGES[event]], event.partition(".")[2])
+    elif event == "os.chdir":
+        _made_own(args[0])  # in a link's folder, what is written would be the user's
 
 
 # --- checkpoints ----------------------------------------------------------------------------------------------------------
