@@ -74,7 +74,7 @@ class Scratch:
                 (own / entry.name).symlink_to(entry.path)
 
     def _mirror(self, folder: Path) -> None:
-        """A folder with copies of its code and links to all else. What runs in a link runs in the user's folder: none where it is needed."""
+        """A folder with copies of its code and links to all else. What is needed is no link: who runs in one runs in the user's."""
         own = self.base / self._top.name / folder.relative_to(self._top)
         own.mkdir(parents=True, exist_ok=True)
         for entry in _entries(folder):
