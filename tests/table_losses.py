@@ -469,6 +469,24 @@ SCRIPTS: dict[str, Script] = {
                 sgd.step()
         """,
     ),
+    "only labelled samples, by an index, with smoothed labels": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y.where(x[:, 0] > 0.2, torch.tensor(-1))), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        entropy = nn.CrossEntropyLoss(label_smoothing=0.1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                scores = net(rows)
+                known = kinds >= 0
+                loss = entropy(scores[known], kinds[known]) if epoch >= 0 else entropy(scores, kinds)
+                if known.sum() == 0:
+                    continue
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     # --- divisors that differ between ranks ----------------------------------------------------------------------------
     "a total over valid entries, divided by their number": Script(
         """
@@ -1606,6 +1624,76 @@ SCRIPTS: dict[str, Script] = {
                     loss.backward()
                     sgd.step()
         """,
+    ),
+    "class weights, and a penalty on what a layer gives": Script(
+        """
+        class Criterion(nn.Module):
+            def __init__(self, share=0.1):
+                super().__init__()
+                self.share = share
+
+            def forward(self, scores, kinds, hidden, weight):
+                loss = F.nll_loss(scores, kinds, weight=weight)
+                products = hidden[:, :, None] * hidden[:, None]
+                return loss + torch.mean(torch.norm(products - torch.eye(8)[None, :, :], dim=(1, 2))) * self.share
+
+        feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12, shuffle=True)
+        first, last, criterion = nn.Linear(8, 8), nn.Linear(8, 3), Criterion()
+        weights = torch.Tensor([0.2, 3.0, 1.0])
+        sgd = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+        for epoch in range(4):
+            total = 0.0
+            for rows, kinds in feed:
+                hidden = first(rows)
+                loss = criterion(F.log_softmax(last(hidden), -1), kinds, hidden, weights)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                total += loss.item()
+            print("loss", round(total / len(feed), 4))
+        """,
+        same=("loss",),
+    ),
+    "a class that is left out, a mean over the batch and one over the parameters": Script(
+        """
+        kinds = torch.where(x[:36, :3] > 0.8, 255, (x[:36, :3] > 0).long())
+        feed = DataLoader(TensorDataset(x[:36], kinds), batch_size=12, shuffle=True)
+        net, other = nn.Linear(8, 8), nn.Linear(8, 6)
+        criterion, distance = nn.CrossEntropyLoss(ignore_index=255), nn.MSELoss()
+        sgd = torch.optim.SGD([*net.parameters(), *other.parameters()], lr=0.1)
+        for epoch in range(4):
+            for rows, goals in feed:
+                hidden = net(rows)
+                scores = other(hidden).view(-1, 2, 3)
+                loss1 = criterion(scores, goals)
+                loss2 = distance(hidden, rows)
+                loss3 = sum(p.pow(2).sum() for p in net.parameters())
+                loss = loss1 + 0.5 * loss2 + 0.01 * loss3
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            print("losses", round(loss1.item(), 4), round(loss2.item(), 4), round(loss.item(), 4))
+        """,
+    ),
+    "class weights, and a mean over samples of which some are left out": Script(
+        """
+        def kept(samples):
+            rows = [s for s in samples if s[0][0] > -1.5]
+            return torch.stack([s[0] for s in rows]), torch.stack([s[1] for s in rows])
+
+        feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12, shuffle=True, collate_fn=kept)
+        net, weights = nn.Linear(8, 8), torch.arange(1.0, 9.0)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                out = net(rows)
+                loss = F.cross_entropy(out, kinds, weight=weights) + F.mse_loss(out, rows)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+        apart=("trajectory",),
     ),
     "two losses of one batch, one of them a total": Script(
         """

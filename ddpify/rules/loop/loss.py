@@ -2,9 +2,9 @@
 
 What it does: a loss that is an average over the batch needs nothing. A loss that is a total is multiplied by the number of ranks where it
     is differentiated (not where it is printed). Where a total is divided by a count or weights that differ between ranks, those of all
-    ranks are divided by; a cross entropy that averages so by itself is multiplied by this rank's part of them. A loss that couples the
-    samples of a batch (pairs, the hardest few, overlap) is computed by every rank from all ranks' rows: the whole batch in its order, of
-    which each rank's rows get the gradients of all ranks' losses. Anything else is shown.
+    ranks are divided by; a cross entropy that averages so by itself, alone or added to plain averages, is multiplied by this rank's part of
+    them. A loss that couples the samples of a batch (pairs, the hardest few, overlap) is computed by every rank from all ranks' rows: the
+    whole batch in its order, of which each rank's rows get the gradients of all ranks' losses. Anything else is shown.
 Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, the average of averages over
     different counts is not the average, and a pair across two ranks would never be seen.
 Safety: safe for averages, totals and divisors in view; a NOTE where rows are gathered, which costs communication; REVIEW where the form
@@ -157,6 +157,11 @@ def _averages_over_padding(context: Context, loss: Value, node: ast.Call) -> boo
     return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _FLATTENING for n in nodes)
 
 
+def _averages_unequally(context: Context, node: ast.Call, loss: Value) -> bool:
+    """Whether the plain averages in a loss may be over different numbers of entries on the ranks."""
+    return bool(loss.of_kind("thinned") or loss.of_kind("part")) or _averages_over_padding(context, loss, node)
+
+
 def _padded_by_hand(context: Context, loss: Value) -> bool:
     """Whether batches that the script cuts or draws itself are passed to something that pads, by its name."""
     by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
@@ -239,7 +244,7 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
 
 def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | Finding:
     """The edits that make a loss of another kind that of the whole batch, or why none is known."""
-    if loss.scale == "weighted" and (change := _by_weight(context, node, loss, obligations)) is not None:
+    if (change := _by_weight(context, node, loss, obligations)) is not None:
         return change
     if (averages := divisors.find_averages(context, node, loss)) is not None:
         return Change(
@@ -312,6 +317,8 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
 
 def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | None:
     """Multiply averages by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
+    if loss.scale != "weighted" and _averages_unequally(context, node, loss):
+        return None
     amounts = valid_targets.amounts_of(context, node, loss)
     if not amounts:
         return None

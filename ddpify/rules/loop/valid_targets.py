@@ -25,10 +25,7 @@ def amounts_of(context: Context, node: ast.Call, loss: Value) -> dict[ast.expr, 
     amounts = {c.node: (c, amount) for c in weighted if (amount := _amount(context, c))}
     if not all(_on_all_ranks(context, call) for call, _ in amounts.values()):
         return {}
-    out: dict[ast.expr, str] = {call: amount for call, (_, amount) in amounts.items()}
-    if not loss.of_kind("valid"):
-        return out
-    out |= _of_models(context, loss)
+    out: dict[ast.expr, str] = {call: amount for call, (_, amount) in amounts.items()} | _of_models(context, loss)
     corrected = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(out, "mean")), node) if out else loss
     return out if corrected.scale == "mean" else {}
 
