@@ -121,6 +121,18 @@ for kept in (torch.load("last.pt", weights_only=False)["model"], torch.load("net
 """,
         MAKE.replace("model = Net()", "model = nn.DataParallel(Net())"),
     ),
+    **{
+        f"a model that is in a DataParallel where {title}, saved as a whole": _script(
+            "",
+            'torch.save(model, "net.pt")',
+            """
+kept = torch.load("net.pt", weights_only=False)
+print("kind", type(kept).__name__, sorted(kept.state_dict()))
+""",
+            MAKE.replace("model = Net()", f"model = Net()\nparallel = {test}\nif parallel:\n    model = nn.DataParallel(model)"),
+        )
+        for title, test in {"a setting asks for it": "len(x) > 8", "there are several GPUs": "torch.cuda.device_count() > 1"}.items()
+    },
     "a DataParallel that is read back and trained on": replace(
         _script(
             "",

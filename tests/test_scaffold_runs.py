@@ -242,7 +242,9 @@ def test_settings_come_from_a_file(optional: Optional) -> None:
     plan = checkpoint(optional.top / "config")["plan"]
     assert (plan["batch_size"], plan["steps"], plan["ema"]) == (512, 2 * (4000 // 512), 0.5)
     wrong = optional.jobs["wrong"]
-    assert not wrong.ok and any("has unknown settings: batchsize" in log for log in wrong.logs), wrong.logs  # the first to end ends the other
+    assert not wrong.ok and any("has unknown settings: batchsize" in log for log in wrong.logs), (
+        wrong.logs
+    )  # the first to end ends the other
 
 
 def test_averaged_weights_are_validated_kept_and_resumed(optional: Optional) -> None:

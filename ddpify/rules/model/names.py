@@ -98,6 +98,9 @@ _READ = frozenset("state_dict load_state_dict get items keys values".split()) | 
 }  # what reads an object, and does not run it
 
 
+_SETTLED = frozenset(["len", "torch.cuda.is_available", "torch.cuda.device_count"])  # calls that answer alike wherever they stand
+
+
 _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 
 
@@ -137,10 +140,9 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     parent = tree.parent[node]
     saved = node in facts.pickled or (isinstance(parent, ast.Call) and "torch.save" in run.value(parent.func).paths())
     if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _in_unwrapped_branch(context, node):
-        if node not in copied and (wrapper := _saved_wrapper(context, node)):
+        if node not in copied and (written := _saved_wrapper(context, node)):
             why = "the file holds the model in a DataParallel, as the original wrote it; saving `.module` alone writes the plain model"
-            edit = Replace(node, f"{wrapper}({{0}}.module)", (node,))
-            yield Change(CODE, why, tree.shown, node, (edit,), level=Safety.NOTE)
+            yield Change(CODE, why, tree.shown, node, (Replace(node, written, (node,)),), level=Safety.NOTE)
             return
         why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
         yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=Safety.REVIEW)
@@ -158,23 +160,26 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
 
 
 def _saved_wrapper(context: Context, model: ast.expr) -> str:
-    """What the file of a save calls DataParallel, where the original saved one in any case and reads no whole model back; else empty."""
+    """The model inside `{0}` in a DataParallel where the original had one; empty where that cannot be told or a whole model is read back."""
     run, tree = context.facts.before, context.facts.tree_of(model)
-    wrappers, texts = run.value(model).objs, set[str]()
-    for obj in wrappers:
-        if not (isinstance(obj, New) and obj.path == library.DATAPARALLEL and isinstance(obj.node, ast.Call)):
-            return ""
-        texts.add(ast.unparse(obj.node.func) if context.facts.tree_of(obj.node) is tree else "")
+    wrappers = [o for o in run.value(model).instances() if o.path == library.DATAPARALLEL]
     calls = (call for call in run.trace.calls if call.method not in _READ)
     called = {_outermost(o) for call in calls for o in call.func.objs if isinstance(o, (New, Part))}
     called |= {_outermost(o) for m in context.facts.models for o in m.objs if isinstance(o, (New, Part))}
+    texts = {ast.unparse(o.node.func) if isinstance(o.node, ast.Call) and context.facts.tree_of(o.node) is tree else "" for o in wrappers}
     if any(isinstance(o, New) and o.path == "torch.load" for o in called) or len(texts) > 1:
         return ""
     (text,) = texts
     imported = {
         a.asname or a.name.partition(".")[0] for s in tree.root.body if isinstance(s, (ast.Import, ast.ImportFrom)) for a in s.names
     }
-    return text if text.partition(".")[0] in imported else ""
+    if text.partition(".")[0] not in imported:
+        return ""
+    written = f"{text}({{0}}.module)"
+    if len(wrappers) == len(run.value(model).objs):
+        return written
+    asked = _question(context, model)
+    return f"{written} if {ast.unparse(asked.test)} else {{0}}.module" if asked else ""
 
 
 def _outermost(obj: New | Part) -> object:
@@ -287,12 +292,16 @@ def _type_test(context: Context, kind: ast.expr) -> Iterator[Change]:
 def _optional(context: Context, node: ast.expr) -> tuple[bool, str]:
     """Whether the original wrapped a model only where a setting asked for it, and that question as it can be asked here again."""
     value = context.facts.before.value(node)
-    asked = optional_wraps.questions(context.facts, value)
-    if len(asked) == 1:
-        (up,) = asked
-        if not optional_wraps.of_devices(context.facts, up.test) and _readable(context, up, node):
-            return True, f"({ast.unparse(up.test)})" if isinstance(up.test, (ast.BoolOp, ast.IfExp)) else ast.unparse(up.test)
+    asked = _question(context, node)
+    if asked and not optional_wraps.of_devices(context.facts, asked.test):
+        return True, f"({ast.unparse(asked.test)})" if isinstance(asked.test, (ast.BoolOp, ast.IfExp)) else ast.unparse(asked.test)
     return optional_wraps.is_optional(context.facts, value), ""
+
+
+def _question(context: Context, node: ast.expr) -> ast.If | None:
+    """The one condition under which the original wrapped a model, if it can be asked here again."""
+    asked = optional_wraps.questions(context.facts, context.facts.before.value(node))
+    return next((up for up in asked if _readable(context, up, node)), None) if len(asked) == 1 else None
 
 
 def _keys_as_written(context: Context, model: ast.expr, test: str, loaded: ast.expr | None = None) -> Change:
@@ -314,7 +323,8 @@ def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
     there, here = tree.function(asked), tree.function(node)
     if context.facts.tree_of(asked) is not context.facts.tree_of(node):
         return False
-    if any(isinstance(n, ast.Call) and "len" not in context.facts.before.value(n.func).paths() for n in ast.walk(asked.test)):
+    calls = (n for n in ast.walk(asked.test) if isinstance(n, ast.Call))
+    if any(_SETTLED.isdisjoint(context.facts.before.value(call.func).paths()) for call in calls):
         return False
     file = list(ast.walk(context.facts.tree_of(node).root))
     stores = [structure(n) for n in file if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
