@@ -438,3 +438,51 @@ SCRIPTS["activations that hooks of all layers keep"] = Script(
     """,
     told=("DDP404",),
 )
+SCRIPTS["layers that are found by name and pruned by a method that prints"] = Script(
+    """
+    torch.manual_seed(0)
+
+
+    class Masked(nn.Linear):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            self.register_buffer("mask", torch.ones_like(self.weight))
+
+        def forward(self, rows):
+            return F.linear(rows, self.weight * self.mask, self.bias)
+
+        def prune(self, threshold):
+            self.mask.data = (self.weight.data.abs() >= threshold).float()
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = Masked(8, 8)
+            self.last = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.last(F.relu(self.first(rows)))
+
+        def prune_smallest(self, share):
+            for name, layer in self.named_modules():
+                if name == "first":
+                    threshold = layer.weight.data.std().item() * share
+                    print("threshold", name, f"{threshold:.5f}")
+                    layer.prune(threshold)
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        net.prune_smallest(0.5)
+    print("left", net.first.mask.sum().item())
+    """,
+    same=("threshold", "left"),
+)

@@ -226,11 +226,12 @@ class Effects:
         if call.method in ("train", "eval"):
             return any(self._outer(o, root) for o in call.receiver.objs)
         roots = [m for m in map(maker, call.receiver.objs) if m is not None]
-        dropped = isinstance(self.facts.tree_of(call.node).parent.get(call.node), ast.Expr)
-        if call.method not in rows.CHANGING and not (roots and dropped and call.node not in self.at):
+        dropped = isinstance(self.facts.tree_of(call.node).parent.get(call.node), ast.Expr) and call.node not in self.at
+        if call.method not in rows.CHANGING and not dropped:
             return False  # what is called for nothing it returns is called for what it does
         if not roots:
-            return call.method not in ("add", "update", "sort") and not call.receiver.objs and not self._is_local(func.value)
+            ambiguous = not dropped and call.method in ("add", "update", "sort")
+            return not ambiguous and not call.receiver.objs and not self._is_local(func.value)
         passive = rows.PASSIVE if call.method in rows.CHANGING else (*rows.PASSIVE, *rows.HANDLES)
         return any(self._outer(m, root) and not m.path.startswith(passive) and not is_writer(m) for m in roots)
 
@@ -241,14 +242,16 @@ class Effects:
         drawn = any(p.startswith(rows.DRAWN) for p in receiver.paths())
         return not drawn and any(not is_writer(maker(o)) and (maker(o) is None or self._outer(o, root)) for o in receiver.objs)
 
-    def _is_local(self, node: ast.expr) -> bool:
-        """Whether the name at the root of an expression is made by the function it stands in."""
+    def _is_local(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether the name at the root of an expression is made by the function it stands in, and is no element of something older."""
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
+        if not isinstance(node, ast.Name) or node.id in seen:
+            return isinstance(node, ast.Name)
         function = self.facts.tree_of(node).function(node)
-        return isinstance(node, ast.Name) and any(
-            isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store) for n in ast.walk(function)
-        )
+        bound = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)]
+        loops = [n for n in ast.walk(function) if isinstance(n, (ast.For, ast.AsyncFor)) and any(b in ast.walk(n.target) for b in bound)]
+        return bool(bound) and all(self._is_local(over, seen | {node.id}) for loop in loops for over in _iterated(loop.iter))
 
     def _functions(self, calls: Iterable[Call]) -> set[ast.AST]:
         """The project's functions that run in these calls."""
@@ -273,6 +276,13 @@ class Effects:
             and not any(isinstance(g, ast.Global) and name in g.names for g in ast.walk(tree.function(n)))
             for n in tree.nodes()
         )
+
+
+def _iterated(over: ast.expr) -> list[ast.expr]:
+    """What a loop takes its elements from, behind `enumerate(...)` and its like; nothing where they are written out or counted."""
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Name):
+        return [part for argument in over.args for part in _iterated(argument)]
+    return [over] if isinstance(over, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else []
 
 
 def _draws_or_communicates(path: str) -> bool:
