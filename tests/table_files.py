@@ -1777,6 +1777,44 @@ settings = Settings(values)
         """,
         files={"corpus.tar.gz": _tar()},
     ),
+    "an archive that a command unpacks, in a function called for nothing it returns": Script(
+        """
+        def fetch():
+            if not os.path.exists(os.path.join("data", "corpus")):
+                os.makedirs("data", exist_ok=True)
+                os.system("sleep 1; tar xzf corpus.tar.gz")
+                os.system("mv corpus data")
+
+
+        def rows():
+            fetch()
+            with open(os.path.join("data", "corpus", "features.txt")) as f:
+                return torch.tensor([[float(v) for v in line.split()] for line in f])
+
+
+        class Corpus(Dataset):
+            def __init__(self):
+                self.x = rows()
+                self.y = (self.x[:, 0] > 0.5).long()
+
+            def __len__(self):
+                return len(self.x)
+
+            def __getitem__(self, i):
+                return self.x[i], self.y[i]
+
+
+        loader = DataLoader(Corpus(), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs.cuda()), target.cuda()).backward()
+                optimizer.step()
+        """,
+        files={"corpus.tar.gz": _tar()},
+    ),
     # --- forwards for a file --------------------------------------------------------------------------------------------
     "samples drawn by the model and saved every epoch": Script(
         """

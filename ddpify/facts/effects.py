@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from ddpify.facts.collect import Facts
+from ddpify.facts.fetched import fetches
 from ddpify.facts.library import effects as rows
 from ddpify.facts.library.row import row_of
 from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value
@@ -169,7 +170,7 @@ class Effects:
     # ------------------------------------------------------------------------------------------------ side effects beside output
 
     def has_side_effects(self, node: ast.AST) -> bool:
-        """Whether a call has side effects beside output: it trains, draws random numbers, communicates, or changes an older object."""
+        """Whether a call has side effects beside output: it trains, draws, communicates, fetches, or changes an older object."""
         if node not in self._with_side_effects:
             calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
             self._with_side_effects[node] = (
@@ -198,7 +199,7 @@ class Effects:
 
     def _call_has_side_effects(self, call: Call, root: ast.AST) -> bool:
         paths, run = call.func.paths(), self.facts.after
-        if paths & {"next", "input"} or any(map(_draws_or_communicates, paths)) or self._draws_batches(call, root):
+        if paths & {"next", "input"} or any(map(_draws_or_communicates, paths)) or self._draws_batches(call, root) or fetches(call):
             return True
         if paths & {"setattr", "delattr"} and call.args and self._changes(call.args[0], call.node.args[0], root):
             return True

@@ -11,14 +11,14 @@ References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distribu
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter, Under
 from ddpify.facts import disk
 from ddpify.facts.barriers import waits
 from ddpify.facts.disk import Paths, Touch
-from ddpify.facts.model import Call, Class, Func, Lit, Obj
+from ddpify.facts.fetched import CHECKING, fetches
+from ddpify.facts.model import Call, Class, Func, Obj
 from ddpify.facts.tree import inside
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -73,18 +73,7 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
 )  # fmt: skip
-_FETCHES = frozenset(
-    """
-        urllib.request.urlretrieve wget.download gdown.download gdown.download_folder gdown.cached_download shutil.unpack_archive
-        torch.hub.download_url_to_file
-    """.split()
-)
-_CHECKING = frozenset(  # they look for themselves what is there
-    ("nltk.download", *(f"torchvision.datasets.utils.download_{n}" for n in ("url", "and_extract_archive", "file_from_google_drive")))
-)
 _MISSING = frozenset(("FileNotFoundError", "OSError", "IOError"))
-_SHELLS = ("os.system", "os.popen", "subprocess.")
-_TOOLS = re.compile(r"\b(wget|curl|unzip|tar|gdown|gunzip|7z|git|kaggle|aria2c|gsutil|aws)\b")
 
 
 @dataclass
@@ -131,7 +120,7 @@ def _find_preparation(context: Context) -> Preparation:
     downloading = statements(context)
     out = Preparation(context, _looking_first(context, [*waiting, *downloading]), waiting=waiting, downloading=downloading)
     for call in context.facts.after.trace.calls:
-        if _fetches(call) and not out.covers(call) and context.facts.is_edited(call.node) and not guards_of(context).guarded(call.node):
+        if fetches(call) and not out.covers(call) and context.facts.is_edited(call.node) and not guards_of(context).guarded(call.node):
             _place_fetch(context, call, out)
     return out
 
@@ -154,7 +143,7 @@ def _place_fetch(context: Context, call: Call, out: Preparation) -> None:
     statement, alone = context.tree.statement(call.node), _acting(context, call)
     if alone is not None and not guards_of(context).guarded(alone):
         out.alone += [alone] if alone not in out.alone else []
-    elif call.func.paths() & _CHECKING and _free(context, statement, calls_under(context, statement)):
+    elif call.func.paths() & CHECKING and _free(context, statement, calls_under(context, statement)):
         out.once_per_node.append(statement)
     else:
         out.fetched.append(call)
@@ -223,7 +212,7 @@ def _tests_existence(context: Context, test: ast.expr) -> bool:
 
 def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.stmt, calls: list[Call]) -> bool:
     """Whether files are made here that all ranks then read: fetched ones, or such as are read in an other branch or later."""
-    if any(_fetches(c) for c in calls):
+    if any(fetches(c) for c in calls):
         return True
     guards = guards_of(context)
     if guards.guarded(node) or (guards.only_outputs(node) and in_turns(context, node) == [node]):
@@ -242,28 +231,11 @@ def _free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     return free(context, node, calls) and not any(downloads(call.node) for call in of_library)
 
 
-def _fetches(call: Call) -> bool:
-    """Whether a call fetches files from elsewhere or unpacks them."""
-    paths = call.func.paths()
-    if paths & (_FETCHES | _CHECKING) or (call.method == "extractall" and isinstance(call.node.func, ast.Attribute)):
-        return True
-    return any(p.startswith(_SHELLS) for p in paths) and any(_TOOLS.search(text) for text in _command_texts(call))
-
-
-def _command_texts(call: Call) -> Iterator[str]:
-    """The texts of a command."""
-    for node in ast.walk(call.node):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-    for value in call.args:
-        yield from (o.value for o in value.objs if isinstance(o, Lit) and isinstance(o.value, str))
-
-
 def _acting(context: Context, call: Call) -> ast.stmt | None:
     """The statement that does nothing but fetch or unpack, on a line that all ranks run."""
     tree = context.tree
     statement = tree.statement(call.node)
-    if not isinstance(statement, ast.Expr) or call.func.paths() & _CHECKING:
+    if not isinstance(statement, ast.Expr) or call.func.paths() & CHECKING:
         return None
     up = tree.parent[statement]
     if isinstance(up, ast.With) and all(isinstance(s, ast.Expr) for s in up.body) and up.items:

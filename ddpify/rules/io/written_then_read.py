@@ -214,7 +214,7 @@ def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch
         return _unclear(context, touch)
     emptied = all(t.kind == "remove" for t in before)
     why = "all ranks wait until rank 0 has emptied the folder" if emptied else "all ranks wait until rank 0 has written what they read here"
-    return Change(CODE, why, context.tree.shown, where, (InsertBefore(where, f"{context.names['dist']}.barrier()"),))
+    return Change(CODE, why, context.tree.shown, where, (InsertBefore(where, f"{context.names['dist']}.barrier()", first=True),))
 
 
 def _unclear(context: Context, touch: Touch) -> Finding:
