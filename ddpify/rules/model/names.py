@@ -160,7 +160,7 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
 
 
 def _saved_wrapper(context: Context, model: ast.expr) -> str:
-    """The model inside `{0}` in a DataParallel where the original had one; empty where that cannot be told or a whole model is read back."""
+    """The model inside `{0}` in a DataParallel where the original had one; empty if that is not known or a whole model is read back."""
     run, tree = context.facts.before, context.facts.tree_of(model)
     wrappers = [o for o in run.value(model).instances() if o.path == library.DATAPARALLEL]
     calls = (call for call in run.trace.calls if call.method not in _READ)
