@@ -1,14 +1,14 @@
 """How the copies of a value that N ranks hold relate to the value that the original's one process has at the same point.
 
-The words are those of torch.distributed.tensor. Claims are ordered: `Replicate` claims most, `Unknown` nothing, and what two ways of
-computing a value have in common is their `join`. Reference: https://docs.pytorch.org/docs/stable/distributed.tensor.html
+The words are those of torch.distributed.tensor. Claims are ordered: `Replicate` claims most, `Unknown` nothing; what two ways of
+computing a value have in common is the placement of the values joined (`Value.__or__`). Reference: https://docs.pytorch.org/docs/stable/distributed.tensor.html
 """
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from ddpify.records import dataclass, replace
+from ddpify.records import dataclass
 
 Op = Literal["mean", "sum", "count", "weighted"]
 
@@ -50,21 +50,3 @@ class Unknown:
 
 Placement: TypeAlias = "Replicate | Shard | Partial | PerRank | Unknown"
 REPLICATE = Replicate()
-
-
-def join(one: Placement, other: Placement) -> Placement:
-    """What holds of a value that may be either: the least placement that claims no more than both."""
-    if one == other or isinstance(other, Replicate):
-        return one
-    if isinstance(one, Replicate):
-        return other
-    if isinstance(one, Unknown) or isinstance(other, Unknown):
-        whys = (p.why for p in (one, other) if isinstance(p, Unknown))
-        return Unknown(frozenset().union(*whys))
-    if isinstance(one, PerRank) and isinstance(other, PerRank):
-        return PerRank(one.why | other.why)
-    if isinstance(one, Shard) and isinstance(other, Shard):
-        return Shard(one.sources | other.sources, one.axis if one.axis == other.axis else None)
-    if isinstance(one, Partial) and isinstance(other, Partial) and one.op == other.op:
-        return replace(one, sources=one.sources | other.sources)
-    return Unknown()
