@@ -768,7 +768,7 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 optimizer.step()
         """,
-        told=("DDP201",),
+        apart=("trajectory",),
     ),
     "resumed before the wrap, from keys with the prefix of DataParallel": Script(
         """
@@ -988,3 +988,130 @@ _MORE = {
     "a penalty of all parameters, of which forward leaves some out": "loss = loss + 0.01 * sum(p.abs().sum() for p in net.parameters())",
 }
 SCRIPTS |= {title: Script(_BESIDE.replace("{more}", more)) for title, more in _MORE.items()}
+
+_RUNS = """
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(8, 6), nn.Linear(6, 2)])
+
+        def reset_parameters(self):
+            for layer in self.layers:
+                layer.reset_parameters()
+
+        def forward(self, rows):
+            return self.layers[1](self.layers[0](rows).tanh())
+
+
+    def fit(model, optimizer):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), kinds)
+            loss.backward()
+            optimizer.step()
+
+
+    def fresh(layer):
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, 0.0, 0.2)
+            layer.bias.data.zero_()
+
+
+    torch.manual_seed(3)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+    model = Twice()
+    for run in range(3):
+        model.reset_parameters()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            fit(model, optimizer)
+        with torch.no_grad():
+            print("run", run, f"{F.cross_entropy(model(x), y).item():.6f}")
+    """
+_RESET = "        model.reset_parameters()\n"
+
+SCRIPTS |= {
+    "a model that gets new weights before each run": Script(_RUNS, same=("run",)),
+    "a model whose layers get new weights by a function, before each run": Script(
+        _RUNS.replace(_RESET, "        model.apply(fresh)\n"), same=("run",)
+    ),
+    "a model that gets new weights in the function that trains it": Script(
+        _RUNS.replace(_RESET, "").replace(
+            "    def fit(model, optimizer):\n", "    def fit(model, optimizer):\n        model.apply(fresh)\n"
+        )
+    ),
+    "a model that gets new weights in the function that makes its optimizer and trains it": Script(
+        _RUNS[: _RUNS.index("    torch.manual_seed(3)")]
+        + """
+    def once(run, model):
+        model.reset_parameters()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            fit(model, optimizer)
+        with torch.no_grad():
+            print("run", run, f"{F.cross_entropy(model(x), y).item():.6f}")
+
+
+    torch.manual_seed(3)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+    model = Twice()
+    once("first", model)
+    for run in range(2):
+        once(run, model)
+    """,
+        same=("run",),
+    ),
+    "a layer that gets new weights when half is trained": Script(
+        _RUNS.replace(_RESET, "        if run == 1:\n            nn.init.uniform_(model.layers[1].weight, -0.1, 0.1)\n"), same=("run",)
+    ),
+    "a layer whose weights begin at nothing for each run": Script(
+        _RUNS.replace(_RESET, "        nn.init.zeros_(model.layers[1].weight)\n"), same=("run",)
+    ),
+    "a model whose layers get other parameters before each run": Script(
+        _RUNS.replace(_RESET, "        model.apply(fresh)\n").replace(
+            "nn.init.normal_(layer.weight, 0.0, 0.2)", "layer.weight = nn.Parameter(0.1 * torch.randn_like(layer.weight))"
+        ),
+        told=("DDP201",),
+    ),
+    "a layer that gets new weights where a rank's own batch asks for it": Script(
+        _RUNS.replace(_RESET, "").replace(
+            "optimizer.step()\n", "optimizer.step()\n            if rows[0, 0] > 2.0:\n                model.reset_parameters()\n"
+        ),
+        told=("DDP201",),
+    ),
+    "layers whose statistics rest in every second pass": Script(
+        """
+        def rest(model):
+            def _rest(layer):
+                if isinstance(layer, nn.BatchNorm1d):
+                    layer.kept = layer.momentum
+                    layer.momentum = 0
+
+            model.apply(_rest)
+
+
+        def go_on(model):
+            def _go_on(layer):
+                if isinstance(layer, nn.BatchNorm1d) and hasattr(layer, "kept"):
+                    layer.momentum = layer.kept
+
+            model.apply(_go_on)
+
+
+        model = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                go_on(model)
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                rest(model)
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        """,
+        apart=("trajectory",),
+    ),
+}

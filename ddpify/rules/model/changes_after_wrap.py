@@ -9,35 +9,32 @@ from ddpify.facts.averaged import through_gradient_alone
 from ddpify.facts.collect import first_order, loss_of
 from ddpify.facts.model import Call, Func, Lit, New, Part, Value
 from ddpify.facts.moved_saves import moved_saves
-from ddpify.facts.tree import last_name
 from ddpify.facts.wrap_places import made_in
-from ddpify.rules.base import Finding, Obligation
+from ddpify.rules.base import Change, Finding, Obligation
 from ddpify.rules.context import Context
-from ddpify.rules.model import hooks, late_layers
+from ddpify.rules.model import hooks, initialised_again, late_layers
 
 CODE = "DDP201"
 
 _DRAWN = frozenset(("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "trunc_normal_"))
-_ASKING = frozenset("isinstance issubclass hasattr getattr type len str print find startswith endswith lower train eval".split())
-_NUMBERS = frozenset("momentum inplace eps p negative_slope training track_running_stats".split())  # of layers, none a weight
 _FILLING = ("reset_parameters", "init_weights", "apply")
 
 
 _Report = tuple[ast.AST, str, str, tuple[Obligation, ...]]  # the place, what is wrong there, what to do, what it answers for
 
 _AVERAGE = "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size"
-_ALIKE = "give all ranks the same seed before it, or wrap the model again after it"
-_REINITIALISED = "the model is initialised again after it is wrapped: each rank would draw different weights"
+_REINITIALISED = "the model is initialised again after it is wrapped"
 _BY_OWN_NUMBERS = "a parameter or its gradient is changed by a value that differs between ranks: the ranks' parameters drift apart"
 
 
-def findings(context: Context) -> Iterator[Finding]:
-    """Writes to a wrapped model that its wrapper does not see, one finding for each place."""
+def findings(context: Context) -> Iterator[Change | Finding]:
+    """Writes to a wrapped model that its wrapper does not see, one finding for each place; new weights are those of rank 0."""
     facts = context.facts
     refilled = {node for m in facts.models for node in made_in(facts.before, m)}  # folds: a model is made and wrapped anew
     training = facts.training_loops - refilled
     yield from late_layers.findings(context, training)
     seen: set[ast.AST] = set()
+    again: list[ast.AST] = []
     for node, what, fix, discharges in (
         *_moved_or_initialised(context, training),
         *_changed_by_calls(context, training),
@@ -45,9 +42,12 @@ def findings(context: Context) -> Iterator[Finding]:
         *_stored_into(context, training),
         *_frozen(context, training),
     ):
-        if node not in seen:
-            seen.add(node)
+        if what == _REINITIALISED:
+            again.append(node)
+        elif node not in seen:
             yield context.manual(CODE, node, what, fix, discharges)
+        seen.add(node)
+    yield from initialised_again.broadcasts(context, again)
 
 
 def _moved_or_initialised(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
@@ -62,29 +62,7 @@ def _moved_or_initialised(context: Context, training: frozenset[ast.AST]) -> Ite
             )
             yield call.node, what, "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}", ()
         elif call.method == "apply" and (any(loop.node in training for loop in call.loops) or _trained_before(context, call)):
-            yield from [] if _only_settings(context, call) else [(call.node, _REINITIALISED, _ALIKE, ())]
-
-
-def _only_settings(context: Context, call: Call) -> bool:
-    """Whether `model.apply(function)` only asks what each layer is and sets its numbers: `layer.momentum = 0.1`, `layer.eval()`."""
-    todo = [o.node if isinstance(o, Func) else None for value in call.args[:1] for o in value.objs]
-    seen: set[ast.AST | None] = set()
-    while todo:
-        function = todo.pop()
-        if function is None:
-            return False
-        if function in seen:
-            continue
-        seen.add(function)
-        named = context.facts.tree_of(function).of(ast.FunctionDef)
-        for node in ast.walk(function):
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-                if not isinstance(node, ast.Attribute) or node.attr not in _NUMBERS:
-                    return False
-            elif isinstance(node, ast.Call) and last_name(node.func) not in _ASKING:
-                called = [n for n in named if isinstance(node.func, ast.Name) and n.name == node.func.id]
-                todo += called if len(called) == 1 else [None]
-    return bool(seen)
+            yield from [] if initialised_again.only_settings(context, call) else [(call.node, _REINITIALISED, "", ())]
 
 
 def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
@@ -93,7 +71,7 @@ def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterato
         inside = any(loop.node in training for loop in call.loops)
         message = _own_gradient(context, call) or _own_parameters(context, call, inside)
         if message:
-            yield call.node, message, _ALIKE if message == _REINITIALISED else _AVERAGE, ()
+            yield call.node, message, _AVERAGE, ()
 
 
 def _own_gradient(context: Context, call: Call) -> str:
@@ -118,7 +96,7 @@ def _own_parameters(context: Context, call: Call, inside: bool) -> str:
             return _REINITIALISED
     if any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
         return "a lazy layer has no parameters yet when the model is wrapped: DDP fails"
-    if call.method == "apply" and _only_settings(context, call):
+    if (call.method == "apply" and initialised_again.only_settings(context, call)) or initialised_again.draws_nothing(context, call):
         return ""
     if call.method in _FILLING or any(p.startswith("torch.nn.init.") for p in call.func.paths()):
         followed = bool(call.func.objs) and all(isinstance(o, Func) for o in call.func.objs)  # what it fills, it fills by calls of its own
