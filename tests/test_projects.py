@@ -259,3 +259,33 @@ def test_relative_imports_with_any_number_of_dots(tmp_path, dots, where) -> None
     done = ddpify.convert(script)
     assert "DDP901" not in {finding.code for finding in done.findings}
     assert "DistributedDataParallel(model" in done.code
+
+
+SEEDED = """\
+import random
+
+import torch
+
+
+def seed_worker(worker):
+    random.seed(7 + worker)
+
+
+def rows():
+    data = torch.utils.data.TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))
+    return torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, worker_init_fn=seed_worker)
+
+
+def unused(worker):
+    random.seed(7 + worker)
+"""
+
+
+def test_a_module_that_seeds_the_workers_of_a_loader(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    (tmp_path / "rows.py").write_text(SEEDED)
+    script.write_text("import torch\nfrom rows import rows\n\nloader = rows()\n" + "".join(TRAINING.splitlines(True)[2:]))
+    done = ddpify.convert(script)
+    changed = {module.path.name: module.code for module in done.edited}
+    assert not done.findings
+    assert changed["rows.py"].count("random.seed(7 + worker + 1000 * get_rank())") == 1

@@ -62,6 +62,7 @@ _ALONE = {  # what a function that asks other ranks does where there are none
 }
 # What is done where there is a process group, and left out else, since scripts that are not converted use the module, too.
 _IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))
+_IN_WORKERS = frozenset(("DDP104",))  # what is changed where no line of the script leads, but a loader's workers do
 _GROUP = re.compile(r"\.set_epoch\(|\bDistributedDataParallel\(")
 _WRAPPED = re.compile(r"^(\S+) = DistributedDataParallel\((.+?), (?:device_ids|delay_allreduce)=.*\n?\Z", re.M)
 _INSIDE = "{0}.module"
@@ -87,7 +88,8 @@ def by_file(context: Context, changes: Sequence[Change]) -> tuple[list[Change], 
     out: list[Change] = []
     visited, place = context.facts.after.trace.visited, _place(context, changes)
     for change in changes:
-        if change.edits and not any(context.facts.in_main(e.node) or context.tree.statement(e.node) in visited for e in change.edits):
+        used = any(context.facts.in_main(e.node) or context.tree.statement(e.node) in visited for e in change.edits)
+        if change.edits and not used and change.code not in _IN_WORKERS:
             continue  # a part of a module that this script does not use
         files = dict.fromkeys(context.facts.tree_of(e.node).name for e in change.edits)
         if all(file == "__main__" for file in files):
