@@ -40,9 +40,14 @@ for rows, kinds in feed:
 """
 
 
-@pytest.mark.parametrize(("norm", "synced"), [("nn.LayerNorm", False), ("nn.BatchNorm1d", True), ("make_norm", True)])
+LOADED = 'getattr(importlib.import_module("nets"), choice)'
+NORMS = [("nn.LayerNorm", False), ("nn.BatchNorm1d", True), ("make_norm", True), (LOADED, True), ("kinds.get(choice, nn.LayerNorm)", False)]
+
+
+@pytest.mark.parametrize(("norm", "synced"), NORMS)
 def test_settings_and_parameters_are_no_modules(tmp_path: Path, norm: str, synced: bool) -> None:
-    head = "from elsewhere import make_norm\n" if norm == "make_norm" else ""
+    head = "from elsewhere import make_norm\n" if norm == "make_norm" else "import importlib\nimport sys\n\nchoice = sys.argv[1]\n"
+    head += "kinds = {}\n"
     done = converted(Script(head + SCRIPT.format(norm=norm)), tmp_path)
     assert ("convert_sync_batchnorm" in done.code) is synced
 

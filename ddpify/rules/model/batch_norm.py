@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.model import Lit, New, Obj, Part
+from ddpify.facts.tree import calls_in
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 
@@ -41,7 +42,24 @@ def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
     if any(p.startswith(_NORMS) for c in within for p in c.func.paths()):
         return True
     models = {o for c in within for o in c.result.instances() if is_library_model(o)}
-    return any(_batch_normed(context, o) for o in models) or any(_may_be_normed(context, o) for o in _modules_of(context, model))
+    modules = [*_modules_of(context, model)]
+    return any(_batch_normed(context, o) for o in models) or any(_may_be_normed(context, o) or _runs_unknown(context, o) for o in modules)
+
+
+def _runs_unknown(context: Context, obj: New | Part) -> bool:
+    """Whether a module calls a part of its own that nothing is known of, as one that was made by a class named in the settings."""
+    if not isinstance(obj, New) or obj.cls is None:
+        return False
+    functions = (f for f in obj.cls.node.body if isinstance(f, ast.FunctionDef) and f.args.args)
+    called = {
+        c.func.attr
+        for f in functions
+        for c in calls_in(f)
+        if isinstance(c.func, ast.Attribute) and isinstance(c.func.value, ast.Name) and c.func.value.id == f.args.args[0].arg
+    }
+    run = context.facts.after
+    stored = (s.node.attr for s in run.trace.stores if isinstance(s.node, ast.Attribute) and obj in s.receiver.objs and not s.value.objs)
+    return any(name in called and not run.attribute(obj, name).objs for name in stored)
 
 
 def _may_be_normed(context: Context, obj: New | Part) -> bool:
