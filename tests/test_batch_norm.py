@@ -91,3 +91,34 @@ def test_all_evaluation_after_an_epoch_uses_the_same_statistics(tmp_path: Path, 
     assert "sum_over_ranks(right)" in done.code
     assert done.code.count("broadcast(buffer") == times
     assert done.code.index("broadcast(buffer") < done.code.index("in memory:")
+
+
+STATISTICS = """
+def statistics(loader, model):
+    model.{mode}()
+    for rows, _ in loader:
+        model(rows)
+
+
+net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+average = nn.Sequential(nn.Linear(8, 6), nn.{norm}(6), nn.Linear(6, 2))
+train = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in train:
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    for kept, now in zip(average.parameters(), net.parameters()):
+        kept.data.mul_(0.5).add_(now.data, alpha=0.5)
+    statistics(train, average)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "norm", "told"), [("train", "BatchNorm1d", True), ("eval", "BatchNorm1d", False), ("train", "LayerNorm", False)]
+)
+def test_statistics_of_a_network_that_is_not_trained(tmp_path: Path, mode: str, norm: str, told: bool) -> None:
+    done = converted(Script(STATISTICS.format(mode=mode, norm=norm)), tmp_path)
+    assert any("computes its statistics here" in finding.message for finding in done.findings) is told

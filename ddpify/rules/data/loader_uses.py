@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import NOTHING, Call
+from ddpify.facts.library.paths import COPIES
+from ddpify.facts.model import NOTHING, Call, Lit, New
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import CODE
 from ddpify.rules.data.stream import ITERABLE
+from ddpify.rules.model.batch_norm import any_holds_batch_norm
 
 _HARMLESS = tuple(
     """
@@ -35,12 +37,43 @@ def findings(context: Context) -> Iterator[Change | Finding]:
         why = f"`{ast.unparse(node.func)}` sees this rank's part of the data only"
         of_all = _global_batches(context, call) if call.func.paths() <= _STATISTICS else None
         yield of_all or context.manual(CODE, node, why, "give it a loader over all of the data", level=Safety.REVIEW)
+    yield from _statistics_of_a_share(context)
     for data in (o for loader in context.facts.loaders for o in run.attribute(loader, "dataset").instances()):
         methods = run.interpreter.find(data.cls, "__getitem__") if data.cls is not None else None
         for method in (getattr(func, "node", None) for func in (methods or NOTHING).objs):
             if isinstance(method, ast.FunctionDef) and len(method.args.args) > 1 and not _reads_index(method):
                 why = "this data set ignores the index it is asked for: a sampler cannot give each rank other samples"
                 yield context.manual(CODE, method, why, "draw the sample from the index, or from a generator seeded by rank")
+
+
+def _statistics_of_a_share(context: Context) -> Iterator[Finding]:
+    """Loops over training data that run a network which is not trained, in training mode: for its batch norm's statistics."""
+    run, loaders = context.facts.after, set(context.facts.loaders)
+    trained = {o for model in context.facts.models for o in model.objs}
+    for loop in context.tree.of(ast.For):
+        if loop in context.facts.training_loops or not run.value(loop).batches() & loaders:
+            continue
+        for call in (c for c in run.trace.calls if any(each.node is loop for each in c.loops)):
+            networks = {o for o in call.func.instances() if o not in trained and _is_network(context, o)}
+            copied = {o for o in networks if o.path in COPIES}
+            held = networks - copied | (trained if copied else set())
+            if networks and _in_training_mode(context, call) and any_holds_batch_norm(context, held):
+                why = "batch norm computes its statistics here from this rank's part of the data"
+                fix = "loop over a loader of all of the data, with batches as large as those of all ranks together"
+                yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
+                break
+
+
+def _is_network(context: Context, obj: New) -> bool:
+    return context.facts.after.interpreter.is_module(obj) or obj.path.startswith("torch.nn.") or obj.path in COPIES
+
+
+def _in_training_mode(context: Context, forward: Call) -> bool:
+    """Whether the network that a call runs was last put in training mode."""
+    modes = (c for name in ("train", "eval") for c in context.facts.after.calls_named(name) if c.receiver.objs & forward.func.objs)
+    last = max((c for c in modes if c.order < forward.order), key=lambda c: c.order, default=None)
+    off = last is not None and any(isinstance(o, Lit) and not o.value for v in last.args for o in v.objs)
+    return last is not None and last.method == "train" and not off
 
 
 def _global_batches(context: Context, call: Call) -> Change | None:
@@ -54,7 +87,10 @@ def _global_batches(context: Context, call: Call) -> Change | None:
     if loader is None or not instances <= set(context.facts.loaders) or not instances or other or not context.facts.is_edited(loader):
         return None
     same = ", ".join(f"{name}={{0}}.{name}" for name in ("num_workers", "collate_fn", "drop_last"))
-    text = f"DataLoader({{0}}.dataset, {{0}}.batch_size * {context.names['world_size']}, {same})"
+    asked = [k.value for o in instances if isinstance(o.node, ast.Call) for k in o.node.keywords if k.arg == "shuffle"]
+    shuffled = any(not isinstance(value, ast.Constant) or value.value for value in asked)
+    order = "shuffle=True, " if shuffled else ""  # one class after another, the batches would vary too little
+    text = f"DataLoader({{0}}.dataset, {{0}}.batch_size * {context.names['world_size']}, {order}{same})"
     why = "these statistics are computed over all of the data, in batches as large as those of all ranks together"
     imports = ("from torch.utils.data import DataLoader",)
     return Change(CODE, why, context.tree.shown, loader, (Replace(loader, text, (loader,)),), imports)

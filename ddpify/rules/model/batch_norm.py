@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
@@ -36,13 +36,18 @@ def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iter
 
 
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
-    """Whether batch norm layers may be inside the model: made within it or held by it, or it is, or holds, a library's model."""
-    makers = {o.node for o in model.objs if isinstance(o, New)}
+    """Whether batch norm layers may be inside a trained model."""
+    return any_holds_batch_norm(context, model.objs)
+
+
+def any_holds_batch_norm(context: Context, objs: Iterable[Obj]) -> bool:
+    """Whether batch norm layers may be inside modules: made within one or held by it, or it is, or holds, a library's model."""
+    makers = {o.node for o in objs if isinstance(o, New)}
     within = [c for c in context.facts.after.trace.calls if makers & set(c.stack)]
     if any(p.startswith(_NORMS) for c in within for p in c.func.paths()):
         return True
     models = {o for c in within for o in c.result.instances() if is_library_model(o)}
-    modules = [*_modules_of(context, model)]
+    modules = [*_modules_of(context, objs)]
     return any(_batch_normed(context, o) for o in models) or any(_may_be_normed(context, o) or _runs_unknown(context, o) for o in modules)
 
 
@@ -123,9 +128,9 @@ def _is_setting(context: Context, obj: Obj) -> bool:
     return root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools")
 
 
-def _modules_of(context: Context, model: TrainedModel) -> Iterator[New | Part]:
-    """A model and all modules within it; settings that it holds, what the standard library made, and parameters of a layer are none."""
-    todo, seen = list(model.objs), set[Obj]()
+def _modules_of(context: Context, objs: Iterable[Obj]) -> Iterator[New | Part]:
+    """Some modules and all modules within them; their settings, what the standard library made, and parameters of a layer are none."""
+    todo, seen = list(objs), set[Obj]()
     while todo:
         obj = todo.pop()
         parameter = isinstance(obj, Part) and isinstance(obj.of, New) and obj.of.path.startswith("torch.nn.")
