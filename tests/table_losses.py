@@ -2973,4 +2973,87 @@ class Machine(nn.Module):
                 for_maker.step()
         """,
     ),
+    "a buffer put beside itself for each sample, and constants in the shape of some of the rows": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("base", torch.eye(4, 3))
+                self.head, self.last = nn.Linear(8, 12), nn.Linear(17, 2)
+
+            def forward(self, rows):
+                base = self.base.repeat(rows.size(0), 1, 1)
+                own = self.head(rows).view(rows.size(0), 3, 4)
+                steps = rows[..., 1:] - rows[..., :-1]
+                steps = torch.cat([steps, torch.Tensor([0.5]).expand(steps[..., :1].shape)], -1)
+                met = torch.bmm(base, own).flatten(1)[:, :9]
+                return self.last(torch.cat((met, steps), 1))
+
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a buffer put side by side for each sample, of which each sample meets all": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("base", torch.ones(1, 2))
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, rows):
+                base = self.base.repeat(rows.size(0), 1)
+                return self.head(rows) @ base.sum(0)
+
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                loss = (net(rows) - kinds.float()).square().mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "one of two heads, of which only the project's own takes the kinds, too": Script(
+        """
+        class Head(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rows, self.kinds = nn.Linear(8, 2), nn.Embedding(2, 2)
+
+            def forward(self, rows, kinds):
+                return self.rows(rows) + self.kinds(kinds)
+
+        class Net(nn.Module):
+            def __init__(self, kind):
+                super().__init__()
+                self.kind = kind
+                if kind == "plain":
+                    self.head = nn.Linear(8, 2)
+                else:
+                    self.head = Head()
+
+            def forward(self, rows, kinds):
+                return self.head(rows) if self.kind == "plain" else self.head(rows, kinds)
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--kind", default="own")
+        net = Net(parser.parse_args().kind)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                loss = F.cross_entropy(net(rows, kinds), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
 }

@@ -4071,3 +4071,39 @@ SCRIPTS |= {
         'str(step) + " " + str((out.argmax(1) == target).sum().item())',
     )
 }
+SCRIPTS |= {
+    "some rows of the last batch beside what the model makes, in a list that is written out, in a file": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 8))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, _ in loader:
+                loss = F.mse_loss(net(rows), rows)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            with torch.no_grad():
+                made = net(torch.ones(2, 8))
+                torch.save(torch.cat([made, rows[:2]], dim=0), f"set{epoch}.pt")
+        """,
+        apart=("values",),
+    ),
+    "some rows of all batches, in a list that grows, in a file": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+        net = nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        kept = []
+        for epoch in range(2):
+            for rows, _ in loader:
+                loss = F.mse_loss(net(rows), rows)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                kept.append(net(rows).detach().std())
+        torch.save(torch.stack([kept[0], kept[-1]]), "kept.pt")
+        """,
+        told=("DDP404",),
+    ),
+}

@@ -48,6 +48,10 @@ _SIZES_ONLY = frozenset(
     "zeros_like ones_like full_like empty_like rand_like randn_like zero_ fill_ numel nelement new new_zeros new_ones new_full "
     "new_empty".split()
 )
+_OF_ONE = frozenset(
+    "Linear LazyLinear Identity Sequential Embedding Flatten Unflatten Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm "
+    "GroupNorm Dropout Dropout1d Dropout2d Dropout3d ReLU LeakyReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax".split()
+)
 _OF_SEVERAL = frozenset(("values", "indices"))
 
 
@@ -306,6 +310,12 @@ def module(
     if found is None:
         return None
     return value_of(run, COUPLED if name != "Identity" and _among_places(operands, named) else found, node, origins)
+
+
+def takes_one(instance: New) -> bool:
+    """Whether a module of torch.nn takes one tensor only: to call it with more fails."""
+    package, _, name = instance.path.rpartition(".")
+    return package == "torch.nn" and name in _OF_ONE
 
 
 def _set_up_as(run: Interpreter, instance: New, name: str) -> dict[str, Value]:

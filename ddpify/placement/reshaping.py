@@ -269,6 +269,9 @@ def repeated(use: Use) -> Result:
 def expanded(use: Use) -> Result:
     """`expand(...)`: dimensions of one entry become longer, and new ones stand in front."""
     x, sizes = use.get(0, "input"), _numbers(use, "size", "sizes")
+    as_rows = len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None
+    if as_rows and x.scale is None:
+        return expanded_as(use.over(x, Argument("sample", use.args[1].shape)))  # constant.expand(y.shape)
     if x.scale not in ROWS:
         return _spread(x, sizes)
     shape = shape_of(x)

@@ -179,6 +179,8 @@ def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keyword
     objs = [o for o in ordered(func.objs) if not (methods and isinstance(o, Part))]
     if len(objs) == 1 and not isinstance(objs[0], New):
         return invoke_one(run, call, objs[0], args, keywords)
+    if len(args) > 1 and not any(isinstance(a, ast.Starred) for a in call.node.args):
+        objs = [o for o in objs if not (isinstance(o, New) and tensors.takes_one(o))] or objs  # the others fail
     return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in _alternatives(run, objs)])
 
 

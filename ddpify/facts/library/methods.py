@@ -14,7 +14,7 @@ from ddpify.facts.library import containers, flow, paths
 from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
-from ddpify.facts.library.tensor_methods import call_tensor
+from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Origin, Part, Tup, Value, join, just
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     for rule in (of_class.get(name), _OF_ANY.get(name, of_class.get(""))):
         if rule is not None and (result := rule(use)) is not None:
             return result
-    if isinstance(obj, Part) and now.scale is not None and now.shape is not None and name in tensors.KNOWN:
+    if isinstance(obj, Part) and name in tensors.KNOWN and _is_tensor(use):
         return call_tensor(run, event, args, keywords)
     return _unknown(use)
 
@@ -194,6 +194,12 @@ def _rows_of_class(run: Interpreter, obj: object) -> Mapping[str, Rule]:
     if obj.cls is None:
         return _OF_CLASS.get(obj.path, {})
     return containers.ATTRIBUTE_DICT_METHODS if run.is_a(obj, *paths.DICTS) else {}
+
+
+def _is_tensor(use: Use) -> bool:
+    """Whether an attribute that no statement sets, as a buffer, is a tensor: it is known as one, or put beside itself for each sample."""
+    now = use.event.now
+    return (now.scale is not None and now.shape is not None) or (use.name in REPEATING and use.mixed.scale == "count")
 
 
 def _unknown(use: Use) -> Value:

@@ -145,6 +145,8 @@ def _unbound(read: ast.expr, definition: ast.AST) -> bool:
 
 def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
     """Whether an object holds numbers that differ between ranks: they may be of any batch, unless one expression gave it all."""
+    if isinstance(node, (ast.List, ast.Dict)) and isinstance(context.facts.tree_of(node).parent.get(node), (ast.Call, ast.keyword)):
+        return False  # written out as an argument: nothing else is put into it, and its entries are looked into themselves
     objs = (obj for obj in context.facts.after.value(node).instances() if not isinstance(obj.node, (ast.ListComp, ast.DictComp)))
     return any(holds_rank_numbers(context, obj) for obj in objs)
 
