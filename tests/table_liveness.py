@@ -636,3 +636,64 @@ SCRIPTS: dict[str, Script] = on_three(
     },
     rows=36,
 )
+
+_SEEN = """
+    def fit(model, optimizer, loader):
+        seen, steps, lost = 0, -1, 0.0
+        marks, losses = [], []
+        for epoch in range(3):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(rows), kinds)
+                loss.backward()
+                optimizer.step()
+                seen += rows.numel()
+                lost += loss.item() * len(rows)
+                steps += 1
+                if steps % 2 == 0:
+                    marks.append(seen)
+                    losses.append(loss.item())
+            print("epoch", epoch)
+        return marks, losses, 0
+
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=False, drop_last=True)
+    marks, losses, last = fit(model, optimizer, loader)
+    print("marks", marks)
+    print("losses", [f"{value:.6f}" for value in losses])
+    print("last", f"{last:.6f}")
+    """
+_RESET = _SEEN.replace(
+    "            for rows, kinds in loader:\n", "            seen, lost = 0, 0.0\n            for rows, kinds in loader:\n"
+)
+
+SCRIPTS |= {
+    "a count over all epochs that is put into a list at times": Script(_SEEN, same=("marks", "losses")),
+    "a count over all epochs that is put into a list at times, and returned": Script(
+        _SEEN.replace("losses, 0\n", "losses, seen\n"), same=("marks", "losses", "last")
+    ),
+    "a total over all epochs that is put into two lists": Script(
+        _SEEN.replace("marks.append(seen)", "marks.append(lost)\n                    losses.append(lost)").replace(
+            '"marks", marks', '"marks", [f"{value:.6f}" for value in marks]'
+        ),
+        same=("marks", "losses"),
+    ),
+    "a count of each epoch that is put into a list at times": Script(_RESET, same=("marks", "losses")),
+    "a total of each epoch that is put into a list at times, and shown after it": Script(
+        _RESET.replace("marks.append(seen)", "marks.append(lost)")
+        .replace('print("epoch", epoch)', 'print("epoch", epoch, f"{lost:.6f}", seen)')
+        .replace('"marks", marks', '"marks", [f"{value:.6f}" for value in marks]'),
+        same=("marks", "losses", "epoch"),
+    ),
+    "a count of what a rank's own batch chooses that is put into a list": Script(
+        _SEEN.replace(
+            "                seen += rows.numel()\n", "                if rows[0, 0] > 0.1:\n                    seen += rows.numel()\n"
+        ),
+        told=("DDP404",),
+    ),
+    "a largest count that is put into a list": Script(
+        _SEEN.replace("seen += rows.numel()", "seen = max(seen, rows[:, 0].sum().item())"), told=("DDP404",)
+    ),
+}

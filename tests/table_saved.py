@@ -246,3 +246,31 @@ for epoch in range(2):
         told=("DDP203",),
     ),
 }
+
+SCRIPTS |= {
+    "a checkpoint loaded where only functions call the device by its name": Script(
+        """
+        def fit(model, loader, device):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(3):
+                for rows, kinds in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(rows.to(device)), kinds.to(device)).backward()
+                    optimizer.step()
+
+
+        def main():
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            model = nn.Linear(8, 2).to(device)
+            fit(model, DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True), device)
+            return model
+
+
+        if __name__ == "__main__":
+            model = main()
+            torch.save(model.state_dict(), "last.pt")
+            model = nn.Linear(8, 2)
+            model.load_state_dict(torch.load("last.pt"))
+        """,
+    ),
+}

@@ -140,7 +140,7 @@ class Context:
         bound = [pair for up in self.tree.path(node) for s in self._earlier(up) for pair in _binding(s)]
         if not away and function is not self.tree.root:
             bound += self._bound_once()
-        parameters = {a.arg for a in walked(function) if isinstance(a, ast.arg)}
+        parameters = {a.arg for a in ast.walk(getattr(function, "args", ast.Pass())) if isinstance(a, ast.arg)}
         bound += [(n.id, n) for n in walked(function) if isinstance(n, ast.Name) and n.id in parameters]
         return next((name for name, value in bound if self._is_device(value)), "")
 

@@ -402,7 +402,7 @@ def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], lo
     groups = [(Safety.SAFE, why, [r for r in reductions if not r.doubt])]
     groups += [(Safety.REVIEW, r.doubt, [r]) for r in reductions if r.doubt]
     for level, reason, group in groups:
-        edits = [edit for r in group for edit in r.edits]
+        edits = list({(e.node, e.template) if isinstance(e, Replace) else e: e for r in group for e in r.edits}.values())
         lines = [textwrap.indent(line, "    ") if sampler else line for r in group for line in r.lines]
         edits += [InsertAfter(loop, "\n".join(header + lines))] if lines else []
         if edits:

@@ -12,16 +12,17 @@ from ddpify.facts.model import New, Tup, Value, just
 from ddpify.facts.writes import Batches, Write
 from ddpify.placement.lattice import PerRank, Unknown
 from ddpify.placement.values import CHOICE
+from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown, sizes_read
-from ddpify.rules.loop.live_out import LiveOut, of_same_batch, steered
+from ddpify.rules.loop.live_out import LiveOut, of_same_batch, places_of, steered, written
 from ddpify.rules.loop.meters import is_meter, meter
 from ddpify.rules.loop.reduced_objects import of_attributes, of_meter
 from ddpify.rules.loop.reduction import Reduction, Variable, carried_on, summed, sums, unknown
-from ddpify.rules.loop.sharded_parts import gather_edits, holds_rank_numbers, reduce_edits, sharded_parts
+from ddpify.rules.loop.sharded_parts import gather_edits, holds_rank_numbers, over_ranks, reduce_edits, sharded_parts
 
 _REDUCED = ("sum", "count", "total", "mean")
 
@@ -357,13 +358,36 @@ def _at_source(var: Variable) -> Reduction:
         if write.how == "last" and isinstance(write.added, ast.Constant):
             continue  # started anew inside the loop
         parts = sharded_parts(context, write.added, live.target) if write.added is not None else None
-        if not parts or write.how not in ("total", "entries", "rows", "last") or _decided_by_rows(var, write):
+        total = None if parts else _total_put_in(var, write)
+        if not (parts or total) or write.how not in ("total", "entries", "rows", "last") or _decided_by_rows(var, write):
             return carried_on(live)
-        edits, needs = reduce_edits(context, parts)
-        out.edits += edits
-        out.needs |= needs
+        if total is not None:
+            out.edits += total.edits
+            out.needs |= total.needs
+            out.replicates += total.replicates
+        elif parts:
+            edits, needs = reduce_edits(context, parts)
+            out.edits += edits
+            out.needs |= needs
         out.replicates.append((tree.statement(write.node), live.target))
     return out
+
+
+def _total_put_in(var: Variable, write: Write) -> Reduction | None:
+    """The reduction of a total that the same loop adds up and puts into a list: as it is read there, or where it is added to."""
+    context, loop, node = var.context, var.loop, write.added
+    if write.how != "entries" or not isinstance(node, (ast.Name, ast.Attribute)) or context.facts.after.value(node).scale != "total":
+        return None
+    group = next((g for g in written(context, loop) if context.facts.after.scopes.same(g[0].target, node)), [])
+    if not group or any(w.how != "total" for w in group):
+        return None
+    places = places_of(context, loop, group)
+    total = replace(var.live, target=group[0].target, writes=tuple(group), places=places, node=node, value=context.facts.after.value(node))
+    inner = replace(var, live=total)
+    if is_fresh(context, loop, total) and not _steers_total(inner):
+        return Reduction(edits=[over_ranks(context, node)], needs={"sum_over_ranks"})
+    reduction = _at_source(inner)
+    return None if reduction.problem else reduction
 
 
 def _decided_by_rows(var: Variable, write: Write) -> bool:
