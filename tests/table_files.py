@@ -3425,3 +3425,76 @@ SCRIPTS |= {
     )
     for title, module in RUN_MODULES.items()
 }
+_H5PY = """
+import os
+import pickle
+
+
+class File(dict):
+    def __init__(self, name, mode="r"):
+        self.name, self.mode = name, mode
+        if mode == "r":
+            with open(name, "rb") as f:
+                self.update(pickle.load(f))
+        else:
+            os.close(os.open(name + ".lock", os.O_CREAT | os.O_EXCL))
+
+    def create_dataset(self, name, data):
+        self[name] = data
+
+    def close(self):
+        if self.mode != "r":
+            with open(self.name, "wb") as f:
+                pickle.dump(dict(self), f)
+            os.remove(self.name + ".lock")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failed):
+        self.close()
+"""
+_STORED = """
+    import time
+
+    import h5py
+
+    {before}
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    {after}
+    """
+_READ = "with h5py.File('rows.h5') as f:\n        x = torch.tensor(f['x'])"
+SCRIPTS |= {
+    title: Script(_STORED.format(before=before, after=after), stand_ins={"h5py.py": _H5PY}, told=told)
+    for title, before, after, told in (
+        ("rows stored by h5py and read", f"with h5py.File('rows.h5', 'w') as f:\n        f['x'] = x.tolist()\n    {_READ}", "", ()),
+        (
+            "rows stored by h5py where they are not yet",
+            "if not os.path.exists('rows.h5'):\n        f = h5py.File('rows.h5', 'w')\n        time.sleep(0.5)\n"
+            f"        f['x'] = x.tolist()\n        f.close()\n    {_READ}",
+            "",
+            (),
+        ),
+        (
+            "weights stored by h5py",
+            "",
+            "f = h5py.File('weights.h5', mode='w')\n    f.create_dataset('bias', data=net.bias.tolist())\n"
+            "    f['weight'] = net.weight.tolist()\n    f.close()",
+            (),
+        ),
+        (
+            "rows read by h5py as if to change them",
+            "with h5py.File('rows.h5', 'a') as f:\n        rows = f.get('x', x)\n    x = rows",
+            "",
+            ("DDP501",),
+        ),
+    )
+}

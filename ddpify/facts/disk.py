@@ -10,7 +10,7 @@ from itertools import product
 from ddpify.facts import effects
 from ddpify.facts.collect import Facts
 from ddpify.facts.library import files
-from ddpify.facts.library.effects import OPENS
+from ddpify.facts.library.effects import OPENS, STORES
 from ddpify.facts.library.files import Kind
 from ddpify.facts.model import Call, Lit, New
 from ddpify.facts.runs import Run
@@ -50,6 +50,8 @@ def touches(call: Call) -> Iterator[Touch]:
             continue  # nobody reads it
         if path in OPENS:
             yield from _argument_touch(call, "write" if effects.writes(call) else "read", 0, "file")
+        if path in STORES:
+            yield from _argument_touch(call, "write" if effects.opened(path, call.node) else "read", 0, STORES[path].path)
         for row in files.FUNCTIONS.get(path, ()):
             yield from _argument_touch(call, *row)
     function = call.node.func

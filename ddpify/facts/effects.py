@@ -88,7 +88,7 @@ def _effect_of(path: str, call: Call) -> rows.Effect | None:
     """What a library's function does."""
     if path == "logging.basicConfig":
         return "file" if "filename" in call.keywords else None
-    if path.endswith(rows.WRITERS) or (path in rows.OPENS and writes(call)):
+    if path.endswith(rows.WRITERS) or (path in rows.OPENS and writes(call)) or opened(path, call.node):
         return "file"
     return row_of(rows.EFFECTS, path)
 
@@ -102,7 +102,11 @@ def maker(obj: Obj) -> New | None:
 
 def is_writer(obj: object) -> bool:
     """Whether an object writes an event file or talks to a board."""
-    return isinstance(obj, New) and (obj.path.endswith(rows.WRITERS) or obj.path in rows.SWITCHES or obj.path == "neptune.init")
+    if not isinstance(obj, New):
+        return False
+    return (
+        obj.path.endswith(rows.WRITERS) or obj.path in rows.SWITCHES or obj.path == "neptune.init" or opened(obj.path, obj.node) == "make"
+    )
 
 
 def writes(call: Call) -> bool:
@@ -111,6 +115,20 @@ def writes(call: Call) -> bool:
     if mode is None:
         return False
     return any(isinstance(o, Lit) and isinstance(o.value, str) and any(c in o.value for c in "wax+") for o in mode.objs)
+
+
+def opened(path: str, node: ast.AST) -> str:
+    """Whether a call opens a file of a library's own to "make" or to "change" it; a mode that is not written out counts as reading."""
+    opening = rows.STORES.get(path)
+    if opening is None or not isinstance(node, ast.Call):
+        return ""
+    mode = next((k.value for k in node.keywords if k.arg == opening.mode), None)
+    if mode is None and opening.position is not None and opening.position < len(node.args):
+        mode = node.args[opening.position]
+    if not opening.make + opening.change:
+        return "change" if mode is not None else ""
+    text = str(mode.value) if isinstance(mode, ast.Constant) else ""
+    return "make" if any(c in text for c in opening.make) else "change" if any(c in text for c in opening.change) else ""
 
 
 def of_run(facts: Facts) -> Effects:

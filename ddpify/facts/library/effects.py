@@ -7,7 +7,7 @@ known of what they are called on.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Effect = Literal["print", "file", "folder"]
 
@@ -43,6 +43,32 @@ EFFECTS: dict[str, Effect | None] = {
 OPENS = frozenset(  # they read or write by their mode
     "open io.open codecs.open gzip.open gzip.GzipFile bz2.open bz2.BZ2File lzma.open lzma.LZMAFile".split()
 )
+
+
+class Opening(NamedTuple):
+    """How a library opens a file of its own: what its path and its mode are called, where the mode is given, and which modes write.
+
+    Those that `make` the file give a handle that is only written to. Where no mode is listed, the argument says by itself that it writes.
+    """
+
+    path: str
+    mode: str
+    position: int | None
+    make: str = ""
+    change: str = ""
+
+
+STORES = {
+    "h5py.File": Opening("name", "mode", 1, "wx", "a+"),
+    "numpy.memmap": Opening("filename", "mode", 2, "", "w"),
+    "numpy.lib.format.open_memmap": Opening("filename", "mode", 1, "", "w"),
+    "zipfile.ZipFile": Opening("file", "mode", 1, "wx", "a"),
+    "tarfile.open": Opening("name", "mode", 1, "wx", "a"),
+    "shelve.open": Opening("filename", "flag", 1, "n", "wc"),
+    "pandas.HDFStore": Opening("path", "mode", 1, "w", "a+"),
+    "netCDF4.Dataset": Opening("filename", "mode", 1, "wx", "a+"),
+    "lmdb.open": Opening("path", "map_size", None),
+}
 
 # ------------------------------------------------------------------------------------------------ objects that write or show
 

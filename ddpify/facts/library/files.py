@@ -48,8 +48,6 @@ _FUNCTIONS = """
     read numpy.loadtxt 0 fname
     read numpy.genfromtxt 0 fname
     read numpy.fromfile 0 file
-    read numpy.memmap 0 filename
-    read h5py.File 0 name
     read librosa.load 0 path
     read soundfile.read 0 file
     read joblib.load 0 filename

@@ -103,6 +103,10 @@ class Preparation:
     def _within(self, call: Call, statements: set[ast.stmt]) -> bool:
         return any(up in statements for n in (*call.stack, call.node) for up in (n, *self.context.tree.ancestors(n)))
 
+    def holds(self, statement: ast.stmt) -> bool:
+        """Whether a statement is a part of one that prepares."""
+        return not {*self.once_per_node, *self.alone, *self.waiting}.isdisjoint(self.context.tree.ancestors(statement))
+
     def writes(self, statement: ast.stmt) -> bool:
         """Whether a statement writes files, and does so only where files are prepared."""
         run, effects = self.context.facts.after, guards_of(self.context).effects

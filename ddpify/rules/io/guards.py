@@ -147,7 +147,8 @@ def _guardable(guards: Guards, statement: ast.stmt) -> bool:
     empty = isinstance(statement, ast.Pass) or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
     if empty or not guards.only_outputs(statement) or guards.guarded(statement) or guards.done(statement):
         return False
-    return not prepare.preparation(guards.context).writes(statement)
+    prepared = prepare.preparation(guards.context)
+    return not prepared.writes(statement) and not (isinstance(statement, ast.Assign) and prepared.holds(statement))
 
 
 def _inside(context: Context, guards: Guards, statement: ast.stmt, header: str) -> Iterator[Change]:
@@ -240,4 +241,5 @@ def _handled(guards: Guards, node: ast.Call) -> bool:
         return True
     if makers and all(guards.context.facts.is_edited(m.node) and not guards.guarded(m.node) for m in makers):
         return True
-    return one_rank_ahead(guards.run, tree, node)
+    prepared = prepare.preparation(guards.context)
+    return one_rank_ahead(guards.run, tree, node) or all(prepared.covers(c) for c in guards.run.calls(node))

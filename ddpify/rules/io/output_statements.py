@@ -204,8 +204,8 @@ class Guards:
             return not self.required.any(statement.iter if isinstance(statement, ast.For) else statement.test) and all(
                 self._writes_in(s, block) for s in (*statement.body, *statement.orelse)
             )
-        if isinstance(statement, ast.Assign):  # writer = csv.writer(f)
-            names = all(isinstance(n, (ast.Name, ast.Tuple)) for n in statement.targets)
+        if isinstance(statement, ast.Assign):  # writer = csv.writer(f), f["rows"] = rows
+            names = all(isinstance(n, (ast.Name, ast.Tuple)) or _element_of(n, handles) for n in statement.targets)
             return names and not self.required.any(statement.value)
         return self.only_outputs(statement)
 
@@ -213,3 +213,8 @@ class Guards:
         """Whether a name that the block binds is read outside it."""
         own = inside(statement)
         return any(use not in own for name in names_stored(statement) for use in self.run.definitions.touches(name))
+
+
+def _element_of(node: ast.expr, names: set[str]) -> bool:
+    """Whether an expression is an element of what has one of these names."""
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in names

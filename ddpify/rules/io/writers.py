@@ -19,6 +19,7 @@ from ddpify.facts.model import Call, Class, Func, New
 from ddpify.facts.tree import Tree, is_none, names_read, outer_names
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import prepare
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.output_statements import Guards
 
@@ -130,7 +131,7 @@ def _makers(context: Context, guards: Guards) -> dict[ast.expr, set[New]]:
     loaded = {o for (owner, _), value in run.memory.items() if run.is_loader(owner) for o in value.instances()}  # what all ranks need
     for call in context.calls():
         for obj in call.result.instances():
-            if not guards.effects.is_writer(obj) or guards.guarded(call.node) or obj in loaded:
+            if not guards.effects.is_writer(obj) or guards.guarded(call.node) or obj in loaded or prepare.preparation(context).covers(call):
                 continue
             inside = [n for n in obj.stack if context.facts.is_edited(n)]
             if obj.node is call.node or (
