@@ -406,7 +406,11 @@ def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:
     from ddpify.launchers import spawn
 
     try:
-        return replace(done, code=spawn.moved(done.code, done.source.newline, asked, done.source.text))
+        code, late = spawn.moved(done.code, done.source.newline, asked, done.source.text)
+        place, why = _lines(done.original, done.code), "mp.spawn's processes see the GPUs that were visible when they started"
+        fix = "choose them in the shell: CUDA_VISIBLE_DEVICES=0,1 python ..."
+        notes = [Finding("DDP106", Safety.NOTE, why, done.shown, place(line), 1, fix) for line in late]
+        return replace(done, code=code, findings=(*done.findings, *notes))
     except spawn.Immovable as error:
         line = _lines(done.original, done.code)(error.line)
         why = f"not moved under mp.spawn, start it with torchrun: {error.reason}"

@@ -219,5 +219,7 @@ def test_devices_are_chosen_before_the_processes_start() -> None:
     assert 'os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu\n    mp.spawn(worker, args=(args,)' in parent
     assert "    global args, best\n    args = parsed_args\n    init_distributed(process)\n" in worker
     late = spawned(GLOBALS.replace("    args = parser", '    print("start")\n    args = parser'))
-    assert late.exit_code == 1
-    assert "the devices are chosen here" in late.findings[0].message
+    assert late.exit_code == 0
+    assert '    if "WORLD_SIZE" not in os.environ:\n        os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu\n' in late.code
+    (note,) = [f for f in late.findings if f.code == "DDP106"]
+    assert "visible when they started" in note.message and 'os.environ["CUDA' in GLOBALS.splitlines()[note.line - 2]

@@ -78,6 +78,24 @@ SCRIPTS = {
         parser.add_argument("--epochs", type=int, default=2)
         add(parser)
         """,
+    "a variable of a comprehension that a loop binds, too": """
+        numbers = {name: i for i, name in enumerate(sizes)}
+        for i, name in enumerate(numbers):
+            sizes[name] = 4 * (i + 1)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--epochs", type=int, default=2)
+        parser.add_argument("--arch", default="small", choices=sorted(numbers))
+        """,
+    "arguments that are copied before the training": """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--epochs", type=int, default=2)
+        parser.add_argument("--arch", default="small")
+        args = parser.parse_args()
+        state = {k: v for k, v in args._get_kwargs()}
+        assert state["arch"] in sizes
+        if len(state) > 1:
+            parser = parser
+        """,
     "a default that is changed below what reads it": """
         settings = {"epochs": 2}
         parser = argparse.ArgumentParser()
@@ -87,10 +105,43 @@ SCRIPTS = {
         """,
 }
 
+LOOSE = """
+try:
+    import random
+    from collections import OrderedDict
+except ImportError:
+    raise
 
-@pytest.mark.parametrize("title", SCRIPTS)
+if len(x) > 8:
+    feed = DataLoader(TensorDataset(x, y), batch_size=4)
+net = nn.Linear(8, 2)
+nn.init.constant_(net.weight, 0.1)
+nn.init.constant_(net.bias, 0.1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    total = 0.0
+    for rows, labels in feed:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(rows), labels)
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(rows)
+        width = rows.shape[1]
+    print(f"epoch {epoch} {width}: {total / len(feed.dataset):.5f}")
+"""
+WHOLE = {title: HEAD + textwrap.dedent(text) + MAIN for title, text in SCRIPTS.items()} | {
+    "names that some paths bind": HEAD + LOOSE,
+    "imports in a try": "try:\n"
+    + textwrap.indent(HEAD[: HEAD.index("\nx = ")], "    ")
+    + "\nexcept ImportError:\n    raise\n"
+    + HEAD[HEAD.index("\nx = ") :]
+    + LOOSE,
+}
+
+
+@pytest.mark.parametrize("title", WHOLE)
 def test_the_ranks_do_what_the_one_process_did(title: str, tmp_path: Path) -> None:
-    text = HEAD + textwrap.dedent(SCRIPTS[title]) + MAIN
+    text = WHOLE[title]
     done = ddpify.convert(text, Options("spawn"))
     assert (done.exit_code, "mp.spawn(" in done.code) == (0, True), [f.message for f in done.findings]
     outputs = []

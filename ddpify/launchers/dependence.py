@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from ddpify.launchers.pure import Purity
+from ddpify.launchers.pure import READS, Purity
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BUILTINS = frozenset(dir(builtins)) - {"next", "setattr", "delattr", "exec", "eval"}
@@ -78,7 +78,7 @@ class Dependence:
     def _changed_by(self, call: ast.Call) -> Iterator[str]:
         """What a call may change: the object whose method it is, and what it is given, unless it is known to leave that alone."""
         path = self.pure.path(call.func)
-        if isinstance(call.func, ast.Attribute):
+        if isinstance(call.func, ast.Attribute) and call.func.attr not in READS:
             yield from self._object_name(call.func.value)
         known = path in _BUILTINS or (path.partition(".")[0] in _LIBRARIES and not path.endswith(_IN_PLACE))
         if not known and not self.pure.calls(call):

@@ -14,11 +14,12 @@ _BUILTINS = frozenset(
     "repr reversed round set slice sorted str sum tuple type vars zip".split()
 )
 _USING = frozenset("all any dict frozenset list max min set sorted sum tuple".split())  # what they are given is used up
-_METHODS = frozenset(
-    "split rsplit strip lstrip rstrip lower upper title replace format join append extend items keys values get copy index count sort "
-    "startswith endswith update pop setdefault isdigit islower isupper isalpha isidentifier partition rpartition splitlines removeprefix "
-    "removesuffix zfill as_posix".split()
-)
+READS = frozenset(
+    "split rsplit strip lstrip rstrip lower upper title replace format join items keys values get copy index count "
+    "startswith endswith isdigit islower isupper isalpha isidentifier partition rpartition splitlines removeprefix "
+    "removesuffix zfill as_posix _get_kwargs _get_args".split()
+)  # methods that leave their object as it is
+_METHODS = READS | frozenset("append extend sort update pop setdefault".split())
 _CALLS = re.compile(
     r"(torch\.(device|cuda\.is_available|cuda\.device_count|nn\.\w*Loss|nn\.(modules\.)?loss\.\w+|Size|finfo)|os\.(getcwd|getenv|cpu_count)"
     r"|os\.environ\.get|os\.path\.(join|basename|dirname|abspath|realpath|expanduser|splitext|normpath)|pathlib\.\w+|math\.\w+|re\.compile"

@@ -138,10 +138,14 @@ class _Layout:
         return [line if first + i in self.inside_strings or not line.strip() else by + line for i, line in enumerate(lines)]
 
 
-def moved(text: str, newline: str = "\n", asked: Spawned | None = None, original: str = "") -> str:
-    """The script under mp.spawn, indented as `original` is. Raises Immovable where it cannot be taken apart."""
+def moved(text: str, newline: str = "\n", asked: Spawned | None = None, original: str = "") -> tuple[str, list[int]]:
+    """The script under mp.spawn, indented as `original` is, and the lines of `text` where a process would choose its devices too late.
+
+    Raises Immovable where it cannot be taken apart.
+    """
     layout = _Layout(text, newline, original or text)
-    return _with_start(_Move(layout, asked or Spawned()).run(), newline, layout.unit)
+    out, late = _chosen_by_parent(_Move(layout, asked or Spawned()).run(), layout)
+    return _with_start(out, newline, layout.unit), late
 
 
 class _Move:
@@ -681,8 +685,18 @@ def _roots(nodes: Sequence[ast.stmt]) -> set[str]:
     return out | _bound(nodes)
 
 
-def _names(nodes: Sequence[ast.AST]) -> set[str]:
-    return {n.id for s in nodes for n in ast.walk(s) if isinstance(n, ast.Name)}
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names in nodes, without the variables of comprehensions."""
+    out: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            out.add(node.id)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+            out |= _names([node.generators[0].iter]) | (_names(ast.iter_child_nodes(node)) - own)
+        else:
+            out |= _names(ast.iter_child_nodes(node))
+    return out
 
 
 def _used(blocks: Iterable[Sequence[ast.stmt]]) -> set[str]:
@@ -720,6 +734,26 @@ def _at_definition(node: ast.stmt) -> set[str]:
     return _names([*parts, *([node.returns] if node.returns else [])])
 
 
+def _chosen_by_parent(text: str, layout: _Layout) -> tuple[str, list[int]]:
+    """The script in which no started process chooses its devices: it sees the parent's; and the lines of `layout` where it would have."""
+    tree, lines = ast.parse(text), split_lines(text)
+    functions = [f for f in tree.body if isinstance(f, _DEFINITIONS) and "mp.spawn(" not in ast.unparse(f)]
+    chosen = [n for f in functions for n in ast.walk(f) if isinstance(n, ast.Assign) and _chooses_what_is_seen(n)]
+    for node in sorted(chosen, key=lambda n: -n.lineno):
+        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        indent = lines[first][: node.col_offset]
+        if indent.strip():
+            raise Immovable(node.lineno, "the devices are chosen on a line with other statements", "give it a line of its own")
+        environ = ast.unparse(node.targets[0].value)  # type: ignore[attr-defined]
+        lines[first:last] = [
+            f'{indent}if "WORLD_SIZE" not in {environ}:{layout.newline}',
+            *(layout.unit + line for line in lines[first:last]),
+        ]
+    texts = {ast.unparse(n) for n in chosen}
+    late = [n.lineno for n in ast.walk(layout.tree) if isinstance(n, ast.Assign) and ast.unparse(n) in texts]
+    return "".join(lines), sorted(late)
+
+
 def _prove(text: str, before: ast.Module) -> None:
     """Raise Immovable where a name of the result is bound nowhere, though it was before."""
     try:
@@ -730,11 +764,6 @@ def _prove(text: str, before: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("input", "breakpoint"):
             raise Immovable(node.lineno, f"{node.func.id}() cannot ask in a process without a terminal", "take the value as an argument")
-        if isinstance(node, ast.FunctionDef) and "mp.spawn(" not in ast.unparse(node) and "CUDA_VISIBLE_DEVICES" in ast.unparse(node):
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Assign) and re.fullmatch(r".*environ\['CUDA_VISIBLE_DEVICES'\]", ast.unparse(inner.targets[0])):
-                    why = "the devices are chosen here, in each process, after it has joined the group"
-                    raise Immovable(inner.lineno, why, "choose them where the arguments are parsed")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec":
             raise Immovable(node.lineno, "exec() binds names that a function would not see", "bind them by name")
     if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree)):
@@ -759,12 +788,12 @@ def _with_start(text: str, newline: str, unit: str) -> str:
     have = {a.asname or a.name for n in tree.body if isinstance(n, ast.Import) for a in n.names}
     wanted = {"socket": "import socket", "mp": "import torch.multiprocessing as mp"}
     anchors = {"socket": ("os", "sys", "argparse"), "mp": ("dist", "torch")}
+    plain = [n for n in tree.body if isinstance(n, ast.Import)]
+    other = [n for n in tree.body if not isinstance(n, _DEFINITIONS) and any(isinstance(i, ast.Import) for i in ast.walk(n))]
     for name, line in wanted.items():
         if name not in have:
-            at = next(
-                n for a in anchors[name] for n in tree.body if isinstance(n, ast.Import) and any(a == (x.asname or x.name) for x in n.names)
-            )
-            lines[(at.end_lineno or 0) - 1] += line + newline
+            named = (n for a in anchors[name] for n in plain if any(a == (x.asname or x.name) for x in n.names))
+            lines[(next(named, (plain or other)[-1]).end_lineno or 0) - 1] += line + newline
     text = "".join(lines)
     block = (template_dir() / "runtime" / "prepare_spawn.py").read_text(encoding="utf-8")
     block = block.replace("    ", unit).replace("\n", newline)
