@@ -1,9 +1,9 @@
 """Move a distributed script to the launcher that is asked for.
 
 What it does: a script that is complete is changed only where it meets its launcher. From torch.distributed.launch to torchrun, the local
-    rank's argument gets the environment's value for its default. From mp.spawn, the worker is called with the launcher's local rank, and
-    the process group takes rank, size and address from the environment. To torch.distributed.launch, the parser accepts the local
-    rank; to mp.spawn, see DDP106.
+    rank's argument gets the environment's value for its default, and without a launcher keeps its own. From mp.spawn, the worker is
+    called with the launcher's local rank, and the process group takes rank, size and address from the environment. To
+    torch.distributed.launch, the parser accepts the local rank; to mp.spawn, see DDP106.
 Why: torchrun passes no argument, torch.distributed.launch passes one that not every parser knows, and mp.spawn sets no environment.
 Safety: what one machine does stays as it was. A script that computes ranks in its own way is left alone, and the line is named.
 References: https://docs.pytorch.org/docs/stable/elastic/run.html#transitioning-from-torch-distributed-launch-to-torchrun
@@ -50,10 +50,31 @@ EXAMPLES: tuple[Example, ...] = (
     Example("no launcher is asked for", _LAUNCHED),
     Example("the launcher that it has", _SPAWNED, options=Options(launcher="spawn")),
     Example("a script without a process group", "import torch\nmodel = torch.nn.Linear(8, 1)\n", options=Options(launcher="launch")),
+    *(
+        Example(
+            f"a local rank that {word} gives",
+            _LAUNCHED.replace("import argparse\n", "import argparse\nimport os\n").replace("default=0", f'default={word}("LOCAL_RANK", 0)'),
+            options=Options(launcher="torchrun"),
+        )
+        for word in ("os.getenv", "os.environ.get")
+    ),
     Example(
         "from torch.distributed.launch to torchrun",
         _LAUNCHED,
         '    parser.add_argument("--local_rank", type=int, default=int(os.environ.get("LOCAL_RANK", 0)))\n',
+        options=Options(launcher="torchrun"),
+    ),
+    Example(
+        "a script that runs without a launcher, too",
+        _LAUNCHED.replace("default=0", "default=-1"),
+        '    parser.add_argument("--local_rank", type=int, default=int(os.environ.get("LOCAL_RANK", -1)))\n',
+        options=Options(launcher="torchrun"),
+    ),
+    Example(
+        "a local rank without a default",
+        _LAUNCHED.replace(", default=0", ""),
+        '    parser.add_argument("--local_rank", type=int, '
+        'default=int(os.environ["LOCAL_RANK"]) if "LOCAL_RANK" in os.environ else None)\n',
         options=Options(launcher="torchrun"),
     ),
     Example(
@@ -64,7 +85,8 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )
 _WHY = "the launcher gives the rank, the number of processes and where they meet"
-_LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
+_LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", {0}))'
+_LOCAL_RANK_OR_NONE = 'int(os.environ["LOCAL_RANK"]) if "LOCAL_RANK" in os.environ else None'
 _ENVIRONMENT = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK")
 
 
@@ -108,7 +130,8 @@ def move(project: Project, asked: Launcher) -> Move | None:
     elif asked != "launch":
         away = next((file for file in project.files.values() if _passed(file)), None)
         if away is not None:
-            obstacle = _Obstacle(_passed(away)[0], "the local rank is declared here", f"give it default={_LOCAL_RANK}")
+            call = _passed(away)[0]
+            obstacle = _Obstacle(call, "the local rank is declared here", f"give it default={_local_rank(call)}")
             return _not_moved(result, away, obstacle)
         result.changes += map(partial(_from_environment, entry), _passed(entry))
     if old == "spawn" or asked != "spawn":
@@ -124,8 +147,18 @@ def move(project: Project, asked: Launcher) -> Move | None:
 
 def _from_environment(file: SourceFile, call: ast.Call) -> Change:
     """An argument for the local rank takes its default from the environment."""
-    edits = (SetArgument(call, "default", _LOCAL_RANK), DropArgument(call, "required"))
+    edits = (SetArgument(call, "default", _local_rank(call)), DropArgument(call, "required"))
     return Change(CODE, "torchrun passes no argument but the environment", file.shown, call, edits, ("import os",))
+
+
+def _local_rank(call: ast.Call) -> str:
+    """What an argument for the local rank is by default: what the environment says; without a launcher, what it was."""
+    given, required = argument(call, None, "default"), argument(call, None, "required")
+    if required is not None and given is None:
+        return _LOCAL_RANK.format(0)
+    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+        return _LOCAL_RANK_OR_NONE
+    return _LOCAL_RANK.format(ast.unparse(given))
 
 
 class _Obstacle(Exception):
@@ -165,7 +198,7 @@ def _passed(file: SourceFile) -> list[ast.Call]:
     """The declarations of a local rank that comes as an argument, and is read."""
     calls = local_rank.known(file.standing)
     read = {n.attr for n in ast.walk(file.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
-    return [c for c in calls if not any(last_name(n) == "environ" for n in ast.walk(c)) and _destination(c) in read]
+    return [c for c in calls if not any(last_name(n) in ("environ", "getenv") for n in ast.walk(c)) and _destination(c) in read]
 
 
 def _destination(call: ast.Call) -> str:
