@@ -256,7 +256,7 @@ class Graph(types.SimpleNamespace):
 class Reader(nn.Module):
     def __init__(self):
         super().__init__()
-        self.of_node, self.of_graph = nn.Linear(2, 6), nn.Linear(6, 2)
+        self.of_node, self.of_graph = {of_node}, nn.Linear(6, 2)
 
     def forward(self, data):
         nodes = self.of_node(data.x).relu()
@@ -282,10 +282,22 @@ for epoch in range(3):
     print("graphs", epoch, round(total / len(graphs), 6), right)
 """
 _LIBRARY = {"torch_geometric/__init__.py": "", "torch_geometric/loader.py": _GRAPHS, "torch_geometric/nn.py": _POOLING}
-_POOLED = {"pooled": "global_mean_pool(nodes, data.batch)", "loss": "F.cross_entropy(scores, data.y)", "of": ""}
-_OF_NODES = {"pooled": "nodes", "loss": "F.cross_entropy(scores, data.y[data.batch])", "of": "[: data.num_graphs]"}
+_POOLED = {
+    "of_node": "nn.Linear(2, 6)",
+    "pooled": "global_mean_pool(nodes, data.batch)",
+    "loss": "F.cross_entropy(scores, data.y)",
+    "of": "",
+}
+_NORMED = {**_POOLED, "of_node": "nn.Sequential(nn.Linear(2, 6), nn.BatchNorm1d(6).eval())"}
+_OF_NODES = {
+    "of_node": "nn.Linear(2, 6)",
+    "pooled": "nodes",
+    "loss": "F.cross_entropy(scores, data.y[data.batch])",
+    "of": "[: data.num_graphs]",
+}
 _OF_GRAPHS = {
     "graphs that are classified as a whole": Script(_WITH_GRAPHS.format(**_POOLED), ("graphs",), stand_ins=_LIBRARY),
+    "graphs that are classified as a whole, their nodes normed": Script(_WITH_GRAPHS.format(**_NORMED), ("graphs",), stand_ins=_LIBRARY),
     "graphs whose nodes are classified": Script(_WITH_GRAPHS.format(**_OF_NODES), told=("DDP402",), stand_ins=_LIBRARY),
 }
 _SHARED_BY_HAND = {

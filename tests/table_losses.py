@@ -3056,4 +3056,54 @@ class Machine(nn.Module):
                 sgd.step()
         """,
     ),
+    "pooling that remembers where the largest entries were, noise filled into a tensor of a size, and a norm of chosen rows": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.down = nn.MaxPool1d(2, 2, 0, 1, True)
+                self.up = nn.MaxUnpool1d(2, 2)
+                self.norm, self.last = nn.BatchNorm1d(8), nn.Linear(8, 2)
+                self.norm.eval()
+
+            def forward(self, rows, kinds):
+                least, where = self.down(rows.unsqueeze(1))
+                rows = self.up(least, where).squeeze(1)
+                noise = torch.FloatTensor(rows.size()).normal_() * 0
+                some = self.norm(rows[kinds > 0])
+                return self.last(noise + rows + 1), self.last(some.relu())
+
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                scores, of_some = net(rows, kinds)
+                loss = F.cross_entropy(scores, kinds) + of_some.square().mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
+    "a norm of chosen rows by the mean of all of them": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.last = nn.Linear(8, 2)
+
+            def forward(self, rows, kinds):
+                some = rows[kinds > 0]
+                return self.last(some - some.mean(0))
+
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                loss = net(rows, kinds).square().mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
 }

@@ -28,6 +28,22 @@ def layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:
     return Result("sample", shape.resized() if ndim is None else Shape(None, ndim, 0, shape.sure))
 
 
+def max_pool(ndims: tuple[int, ...], at: int, use: Use) -> Result:
+    """Pooling; `return_indices`, which stands `at` this place where it has no name, gives where each largest entry was, too."""
+    found, both = layer(ndims, None, use), use.get(at, "return_indices")
+    if both is MISSING or both.literal is False or found.shape is None:
+        return found
+    return found._replace(shape=found.shape._replace(several=True)) if both.literal is True else NO_CLAIM
+
+
+def normed(ndims: tuple[int, ...], use: Use) -> Result:
+    """Batch norm as a module: as other layers; rows of which ranks have different numbers, as nodes of graphs, are normed as such."""
+    x = use.get(0, "input")
+    if x.scale == "chosen" and shape_of(x).axis == 0:
+        return Result("chosen", shape_of(x).resized()) if use.proves(shape_of(x), min(ndims)) else NO_CLAIM
+    return layer(ndims, None, use)
+
+
 def patches(ndim: int, out: int, use: Use) -> Result:
     """`unfold` and `fold` of images: with one dimension fewer, they take a single image."""
     x = use.get(0, "input")

@@ -42,10 +42,13 @@ _CONVOLUTIONS: dict[str, Rule] = {
     f"conv{'_transpose' if t else ''}{n}d": partial(weighted_layer, (n + 2,), None) for n in (1, 2, 3) for t in (0, 1)
 }
 _POOLS: dict[str, Rule] = {
-    f"{how}_pool{n}d": partial(layer, (n + 1, n + 2), None)
-    for how in ("max", "avg", "lp", "adaptive_avg", "adaptive_max")
-    for n in (1, 2, 3)
-    if (how, n) != ("lp", 3)
+    **{
+        f"{how}pool{n}d": partial(layer, (n + 1, n + 2), None)
+        for how in ("avg_", "lp_", "adaptive_avg_", "max_un")
+        for n in (1, 2, 3)
+        if (how, n) != ("lp_", 3)
+    },
+    **{f"{how}_pool{n}d": partial(layers.max_pool, (n + 1, n + 2), at) for how, at in (("max", 6), ("adaptive_max", 2)) for n in (1, 2, 3)},
 }
 _NORMS = dict.fromkeys(("instance_norm", "group_norm", "local_response_norm"), partial(layer, (2, 3, 4, 5), None))
 _IMAGES: dict[str, Rule] = {
@@ -224,6 +227,7 @@ _LOSS_MODULES = """
     CosineEmbeddingLoss:cosine_embedding_loss CTCLoss:ctc_loss
 """.split()
 _BY_DIM = "Softmax:softmax LogSoftmax:log_softmax Softmin:softmin GLU:glu CosineSimilarity:cosine_similarity".split()
+_POOLED = {"Max": "kernel_size stride padding dilation return_indices ceil_mode", "AdaptiveMax": "output_size return_indices"}
 _RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
 
 MODULES: dict[str, tuple[Rule, tuple[str, ...], dict[str, Argument]]] = {
@@ -231,15 +235,18 @@ MODULES: dict[str, tuple[Rule, tuple[str, ...], dict[str, Argument]]] = {
     **{name: _module(rule, "dim") for name, _, rule in (pair.partition(":") for pair in _BY_DIM)},
     **{f"{kind}{n}d": _module(f"conv{'_transpose' * ('T' in kind)}{n}d") for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3)},
     **{
-        f"{kind}Pool{n}d": _module(f"{kind[:-3].lower()}_{kind[-3:].lower()}_pool{n}d" if kind[:-3] else f"{kind.lower()}_pool{n}d")
+        f"{kind}Pool{n}d": _module(
+            f"{kind[:-3].lower()}_{kind[-3:].lower()}_pool{n}d" if kind[:-3] else f"{kind.lower()}_pool{n}d", _POOLED.get(kind, "")
+        )
         for kind in ("Max", "Avg", "AdaptiveMax", "AdaptiveAvg")
         for n in (1, 2, 3)
     },
-    **{f"BatchNorm{n}d": _module(partial(layer, ((2, 3), (4,), (5,))[n - 1], None)) for n in (1, 2, 3)},
+    **{f"MaxUnpool{n}d": _module(f"max_unpool{n}d") for n in (1, 2, 3)},
+    **{f"BatchNorm{n}d": _module(partial(layers.normed, ((2, 3), (4,), (5,))[n - 1])) for n in (1, 2, 3)},
     **{f"InstanceNorm{n}d": _module(partial(layers.instance_norm, n + 2)) for n in (1, 2, 3)},
     **{f"{how}Pad{n}d": _module(partial(of_last, dims=n)) for how in ("Zero", "Constant", "Reflection", "Replication") for n in (1, 2, 3)},
     **{f"Dropout{n}d": _module("dropout") for n in (1, 2, 3)},
-    "SyncBatchNorm": _module(partial(layer, (2, 3, 4, 5), None)),
+    "SyncBatchNorm": _module(partial(layers.normed, (2, 3, 4, 5))),
     "GroupNorm": _module("group_norm"),
     "LocalResponseNorm": _module("local_response_norm"),
     "LayerNorm": _module("layer_norm", "normalized_shape"),

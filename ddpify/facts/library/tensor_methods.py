@@ -57,7 +57,8 @@ def _is_trained(value: Value) -> bool:
 def _filled(use: Use) -> Value:
     """`x.normal_()`."""
     given = _all(use)
-    return Value(frozenset(), given.origins | flow.drawn("torch", use.node), use.event.now.scale or given.scale)
+    shape = use.event.now.shape.resized() if use.event.now.shape is not None else None
+    return Value(frozenset(), given.origins | flow.drawn("torch", use.node), use.event.now.scale or given.scale, shape)
 
 
 def _hooked(use: Use) -> None:
