@@ -3498,3 +3498,75 @@ SCRIPTS |= {
         ),
     )
 }
+
+_ASKED = """
+    from tensorboardX import SummaryWriter
+
+
+    def prepare(folder):
+        os.makedirs(folder, exist_ok=True)
+        if len(folder) > 1:
+            writer = SummaryWriter(folder)
+        else:
+            writer = None
+        return folder, writer
+
+
+    class Errors:
+        def __call__(self, found, wanted):
+            return sum(f != w for f, w in zip(found, wanted)) / len(wanted)
+
+
+    def check(model, loader, writer, step):
+        found, wanted = [], []
+        model.eval()
+        with torch.no_grad():
+            for rows, kinds in loader:
+                found += model(rows).argmax(1).tolist()
+                wanted += kinds.tolist()
+        if writer:
+            errors = Errors()
+            rate = errors(found, wanted)
+            writer.add_scalar("errors", rate, step)
+            rate = 1 - rate
+            if step > 1:
+                writer.add_scalar("right", rate, step)
+        print("checked", len(found))
+
+
+    folder, writer = prepare("log")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    test_loader = DataLoader(TensorDataset(x, y), batch_size=4)
+    for epoch in range(3):
+        model.train()
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        check(model, test_loader, writer, epoch)
+        if epoch > 0 and writer is not None:
+            size = sum(p.abs().sum().item() for p in model.parameters())
+            writer.add_scalar("size", size, epoch)
+    if writer is not None:
+        writer.close()
+    """
+
+SCRIPTS |= {
+    "numbers that are computed only where there is a writer": Script(
+        _ASKED, same=("checked",), stand_ins={"tensorboardX.py": TENSORBOARDX}
+    ),
+    "a step that is made only where there is a writer": Script(
+        _ASKED.replace("            size = sum(", "            optimizer.step()\n            size = sum("),
+        stand_ins={"tensorboardX.py": TENSORBOARDX},
+        told=("DDP505",),
+    ),
+    "a number computed only where there is a writer, that is read without one": Script(
+        _ASKED.replace("    for epoch in range(3):", "    size = 0.0\n    for epoch in range(3):").replace(
+            "        check(model", "        optimizer.param_groups[0]['lr'] = 0.1 / (1 + size)\n        check(model"
+        ),
+        stand_ins={"tensorboardX.py": TENSORBOARDX},
+        told=("DDP505",),
+    ),
+}

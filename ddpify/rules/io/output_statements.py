@@ -179,7 +179,7 @@ class Guards:
                 return free and self._only_output_inside(statement)
             case ast.With():
                 opens = all(map(self._opens, statement.items))
-                return opens and all(self._writes_in(s, statement) for s in statement.body) and not self._read_outside(statement)
+                return opens and all(self._writes_in(s, statement) for s in statement.body) and not self.read_outside(statement, statement)
         return isinstance(statement, ast.Pass)
 
     def _only_output_inside(self, statement: ast.If | ast.For) -> bool:
@@ -209,9 +209,9 @@ class Guards:
             return names and not self.required.any(statement.value)
         return self.only_outputs(statement)
 
-    def _read_outside(self, statement: ast.With) -> bool:
-        """Whether a name that the block binds is read outside it."""
-        own = inside(statement)
+    def read_outside(self, statement: ast.stmt, block: ast.stmt) -> bool:
+        """Whether a name that a statement binds is read outside a block."""
+        own = inside(block)
         return any(use not in own for name in names_stored(statement) for use in self.run.definitions.touches(name))
 
 

@@ -235,7 +235,7 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
     """Whether a use of a writer is guarded, or only passes it on; assignments of what its calls give go to `wins`."""
     tree = context.facts.tree_of(use)
     parent = tree.parent[use]
-    if _passed_on(context, use, parent, tree.parent.get(parent)):
+    if _passed_on(context, use, parent, tree.parent.get(parent)) or _asks_if_there(guards, tree, use):
         return True
     if tree not in context.tree.trees:
         if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
@@ -290,6 +290,36 @@ def _is_created_on_demand(context: Context, guards: Guards, use: ast.expr) -> bo
     return branch.test is test and not branch.orelse and bool(creations) and all(guards.only_outputs(s) for s in others)
 
 
+def _asks_if_there(guards: Guards, tree: Tree, use: ast.expr) -> bool:
+    """Whether a use only asks if there is a writer, before what rank 0 alone may do: `if writer is not None:`."""
+    if tree not in guards.context.tree.trees:
+        return False
+    test: ast.AST = use
+    match tree.parent[use]:
+        case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[other]) as test if left is use and is_none(other):
+            pass
+        case _:
+            test = use
+    while isinstance(tree.parent[test], ast.BoolOp) and isinstance(tree.parent[test].op, ast.And):  # type: ignore[attr-defined]
+        test = tree.parent[test]
+    branch = tree.parent[test]
+    if not isinstance(branch, ast.If) or branch.test is not test or branch.orelse or guards.required.any(test):
+        return False
+    return all(_of_rank_zero(guards, s, branch) for s in branch.body)
+
+
+def _of_rank_zero(guards: Guards, statement: ast.stmt, branch: ast.If) -> bool:
+    """Whether rank 0 alone may run a statement of a branch: it is output, or computes what only the branch reads."""
+    if guards.only_outputs(statement):
+        return True
+    if isinstance(statement, ast.If):
+        own = (*statement.body, *statement.orelse)
+        return not guards.required.any(statement.test) and all(_of_rank_zero(guards, s, branch) for s in own)
+    if not isinstance(statement, ast.Assign) or not all(isinstance(n, (ast.Name, ast.Tuple)) for n in statement.targets):
+        return False
+    return not guards.required.any(statement.value) and not guards.read_outside(statement, branch)
+
+
 def _within(context: Context, use: ast.Name, obj: New) -> bool:
     """Whether a name stands in the class of an object (its `self`), or in a function that the object is made in: that is its own affair."""
     tree = context.facts.tree_of(use)
@@ -304,6 +334,8 @@ def _passed_on(context: Context, use: ast.expr, parent: ast.AST, above: ast.AST 
     if isinstance(call, ast.Call) and call.func is not use:
         called = context.facts.after.value(call.func).objs
         return bool(called) and all(isinstance(o, (Func, Class)) for o in called)
+    if isinstance(parent, ast.Tuple) and isinstance(above, (ast.Assign, ast.Return)):
+        return above.value is parent  # whoever takes it apart has the writer by a name again
     return isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return)) and getattr(parent, "value", None) is use
 
 
