@@ -426,3 +426,40 @@ SCRIPTS |= {
         "import os\n" + NET_OF_TWO_KINDS.replace("SETTING", '"FEATURES" in os.environ'), same=("acc",)
     ),
 }
+
+_AT_ONCE = """
+    class Average:
+        def __init__(self):
+            self.reset()
+
+        def reset(self):
+            self.avg, self.sum, self.count = [0] * 3
+
+        def update(self, value, count=1):
+            self.count += count
+            self.sum += value * count
+            self.avg = self.sum / self.count
+
+
+    def fit(model, loader, optimizer):
+        average = Average()
+        for rows, kinds in loader:
+            loss = F.cross_entropy(model(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            average.update(loss.item(), rows.size(0))
+        return average
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        print(f"result {fit(model, loader, optimizer).avg:.6f}")
+    """
+
+SCRIPTS |= {
+    "an average whose numbers begin at zero all at once": Script(_AT_ONCE, same=("result",)),
+    "an average whose numbers begin at one all at once": Script(_AT_ONCE.replace("[0] * 3", "[1] * 3"), told=("DDP404",)),
+}

@@ -37,6 +37,8 @@ def assigned(tree: Tree, target: ast.expr) -> ast.expr | None:
     if isinstance(up, (ast.Tuple, ast.List)):
         statement = tree.parent.get(up)
         value = statement.value if isinstance(statement, ast.Assign) else None
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, (ast.List, ast.Tuple)):
+            return value.left.elts[0] if len(value.left.elts) == 1 else None  # a, b = [0] * 2
         return value.elts[up.elts.index(target)] if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(up.elts) else None
     return up.value if isinstance(up, (ast.Assign, ast.AnnAssign)) else None
 
