@@ -3570,3 +3570,24 @@ SCRIPTS |= {
         told=("DDP505",),
     ),
 }
+SCRIPTS["a bar in a file that counts the samples of each batch"] = Script(
+    """
+    from tqdm import tqdm
+
+    from fit import fit
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        with tqdm(total=80) as bar:
+            fit(net, loader, optimizer, bar)
+            print("seen", bar.n)
+    """,
+    same=("seen",),
+    files={
+        "fit.py": "import torch.nn.functional as F\n\n\ndef fit(net, loader, optimizer, bar):\n    for rows, kinds in loader:\n"
+        "        loss = F.cross_entropy(net(rows), kinds)\n        optimizer.zero_grad()\n        loss.backward()\n"
+        "        optimizer.step()\n        bar.update(2 * len(rows))\n"
+    },
+)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertBefore, Replace, Under
 from ddpify.facts.barriers import one_rank_ahead
-from ddpify.facts.effects import maker, only_draws
+from ddpify.facts.effects import maker, only_draws, opened
 from ddpify.facts.library import NO_RETURN
 from ddpify.facts.tree import calls_in
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -230,6 +230,8 @@ def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iter
             continue
         why = f"every rank {'prints this' if kind == 'print' else 'does this'} ({ast.unparse(call.node.func)})"
         fix = f"move what all ranks need out of it, and guard the rest with `if {context.names['rank']} == 0:`"
+        if any(opened(path, call.node) == "change" for path in call.func.paths()):
+            fix = "open it for reading where nothing is written to it, and write it on rank 0 alone"
         yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
 
 

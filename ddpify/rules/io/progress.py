@@ -1,7 +1,7 @@
 """One progress bar.
 
 What it does: `tqdm(...)`, `rich`'s and `alive_progress`'s bars get `disable=rank != 0`, beside the condition that the script gives itself;
-    the bars of the package `progress` are drawn to nowhere on other ranks.
+    the bars of the package `progress` are drawn to nowhere on other ranks. A bar that is moved on by a rank's samples counts those of all.
 Why: N bars write over each other.
 Safety: safe; a disabled bar's methods do nothing. REVIEW for a bar that cannot be disabled.
 References: https://tqdm.github.io/docs/tqdm/
@@ -12,7 +12,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import SetArgument
+from ddpify.edits import Replace, SetArgument
+from ddpify.facts.effects import is_bar, maker
 from ddpify.facts.library.effects import BARS_TO_A_FILE, BARS_WITH_SWITCH, BARS_WITHOUT_SWITCH
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -41,6 +42,13 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         "a list with a bar's name",
         "tqdm_bars = [range(9)]\n",
+        frame="end",
+    ),
+    Example(
+        "a bar that is moved on by one for each batch",
+        "bar = tqdm(total=9, disable=True)\n"
+        "for item in range(9):\n"
+        "    bar.update()\n",
         frame="end",
     ),
     Example(
@@ -74,7 +82,23 @@ EXAMPLES: tuple[Example, ...] = (
         "    value = item\n",
         frame="end",
     ),
+    Example(
+        "a bar that is moved on by the samples of each batch",
+        "bar = tqdm(total=len(train_set))\n"
+        "for x, y in loader:\n"
+        "    update(x, y)\n"
+        "    bar.update(len(x))\n",
+        "bar = tqdm(total=len(train_set), disable=rank != 0)\n"
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in loader:\n"
+        "    update(x, y)\n"
+        "    bar.update(len(x) * world_size)\n",
+        frame="batches",
+    ),
 )  # fmt: skip
+
+_ADVANCING = {"update": (0, ("n", "advance")), "advance": (1, ("advance",))}  # of bars: where they are told by how much
+_LOOSE = (ast.BinOp, ast.IfExp, ast.BoolOp, ast.Lambda, ast.NamedExpr, ast.Compare, ast.UnaryOp)
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -99,6 +123,24 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             elif not _disabled(context, given) and not _drawn_by_output(context, node):
                 edit = SetArgument(node, "disable", *_condition(given, rank))
                 yield _shown_by_rank_zero(tree, node, edit)
+    yield from _counted(context)
+
+
+def _counted(context: Context) -> Iterator[Change]:
+    """The samples of one rank that a bar is moved on by are those of all ranks."""
+    seen: set[ast.AST] = set()
+    for call in context.calls():
+        if call.node in seen or call.method not in _ADVANCING or not any(map(is_bar, map(maker, call.receiver.objs))):
+            continue
+        seen.add(call.node)
+        position, names = _ADVANCING[call.method]
+        steps = next((given for name in names if (given := argument(call.node, position, name)) is not None), None)
+        value = context.facts.after.value(steps) if steps is not None else None
+        if steps is None or value is None or value.of_kind("world") or getattr(context.placement(value), "op", "") != "count":
+            continue
+        text = f"({{0}}) * {context.names['world_size']}" if isinstance(steps, _LOOSE) else f"{{0}} * {context.names['world_size']}"
+        why = "the bar counts the samples of all ranks; rank 0 has only its part of each batch"
+        yield Change(CODE, why, context.tree.shown, steps, (Replace(steps, text, (steps,)),), without="the bar stops before its end")
 
 
 def _shown_by_rank_zero(tree: Tree, node: ast.Call, edit: SetArgument, imports: tuple[str, ...] = ()) -> Change:
