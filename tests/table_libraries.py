@@ -226,7 +226,9 @@ class Graphs(types.SimpleNamespace):
 def _side_by_side(graphs):
     sizes = [len(g.x) for g in graphs]
     numbers = torch.repeat_interleave(torch.arange(len(graphs)), torch.tensor(sizes))
-    return Graphs(x=torch.cat([g.x for g in graphs]), y=torch.cat([g.y for g in graphs]), batch=numbers, num_graphs=len(graphs))
+    first = torch.cat([sum(sizes[:i]) + torch.arange(n - 1) for i, n in enumerate(sizes)])
+    rows = {"x": torch.cat([g.x for g in graphs]), "y": torch.cat([g.y for g in graphs])}
+    return Graphs(**rows, edge_index=torch.stack([first, first + 1]), batch=numbers, num_graphs=len(graphs))
 
 
 class DataLoader(torch.utils.data.DataLoader):
@@ -241,12 +243,37 @@ def global_mean_pool(x, batch, size=None):
     n = int(batch.max()) + 1
     total = torch.zeros(n, x.size(1), dtype=x.dtype).index_add(0, batch, x)
     return total / torch.bincount(batch, minlength=n).unsqueeze(1)
+
+
+class MessagePassing(torch.nn.Module):
+    def __init__(self, aggr="add"):
+        super().__init__()
+
+    def propagate(self, edge_index, x):
+        return torch.zeros_like(x).index_add(0, edge_index[1], self.message(x[edge_index[0]]))
+
+
+class PairNorm(torch.nn.Module):
+    def forward(self, x):
+        return x - x.mean(0)
 """
 _WITH_GRAPHS = """
 import types
 
 from torch_geometric.loader import DataLoader
-from torch_geometric.nn import global_mean_pool
+from torch_geometric.nn import MessagePassing, PairNorm, global_mean_pool
+
+
+class Along(MessagePassing):
+    def __init__(self):
+        super().__init__(aggr="add")
+        self.mix = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6).eval(), nn.ReLU())
+
+    def forward(self, x, edge_index):
+        return self.mix(x + self.propagate(edge_index, x=x))
+
+    def message(self, x_j):
+        return {told}
 
 
 class Graph(types.SimpleNamespace):
@@ -257,9 +284,11 @@ class Reader(nn.Module):
     def __init__(self):
         super().__init__()
         self.of_node, self.of_graph = {of_node}, nn.Linear(6, 2)
+        {more}
 
     def forward(self, data):
         nodes = self.of_node(data.x).relu()
+        {then}
         return self.of_graph({pooled})
 
 
@@ -287,17 +316,29 @@ _POOLED = {
     "pooled": "global_mean_pool(nodes, data.batch)",
     "loss": "F.cross_entropy(scores, data.y)",
     "of": "",
+    "told": "x_j.relu()",
+    "more": "",
+    "then": "",
 }
-_NORMED = {**_POOLED, "of_node": "nn.Sequential(nn.Linear(2, 6), nn.BatchNorm1d(6).eval())"}
-_OF_NODES = {
-    "of_node": "nn.Linear(2, 6)",
-    "pooled": "nodes",
-    "loss": "F.cross_entropy(scores, data.y[data.batch])",
-    "of": "[: data.num_graphs]",
-}
+_NORMED = _POOLED | {"of_node": "nn.Sequential(nn.Linear(2, 6), nn.BatchNorm1d(6).eval())"}
+_ALONG = _POOLED | {"more": "self.along = Along()", "then": "nodes = self.along(nodes, data.edge_index)"}
+_MET = _ALONG | {"told": "x_j - x_j.mean(0)"}
+_ELSEWHERE = _ALONG | {"then": "nodes = self.along(nodes, torch.stack([torch.zeros(2).long(), torch.arange(2)]))"}
+_PAIRED = _POOLED | {"more": "self.norm = PairNorm()", "then": "nodes = self.norm(nodes)"}
+_OF_NODES = _POOLED | {"pooled": "nodes", "loss": "F.cross_entropy(scores, data.y[data.batch])", "of": "[: data.num_graphs]"}
 _OF_GRAPHS = {
     "graphs that are classified as a whole": Script(_WITH_GRAPHS.format(**_POOLED), ("graphs",), stand_ins=_LIBRARY),
     "graphs that are classified as a whole, their nodes normed": Script(_WITH_GRAPHS.format(**_NORMED), ("graphs",), stand_ins=_LIBRARY),
+    "graphs whose nodes are told along edges": Script(_WITH_GRAPHS.format(**_ALONG), ("graphs",), stand_ins=_LIBRARY),
+    "graphs whose nodes are told what is left of a mean over all nodes": Script(
+        _WITH_GRAPHS.format(**_MET), told=("DDP402",), stand_ins=_LIBRARY
+    ),
+    "graphs whose nodes are told along edges that join them all": Script(
+        _WITH_GRAPHS.format(**_ELSEWHERE), told=("DDP402",), stand_ins=_LIBRARY
+    ),
+    "graphs whose nodes a layer of the library norms by one another": Script(
+        _WITH_GRAPHS.format(**_PAIRED), told=("DDP402",), stand_ins=_LIBRARY
+    ),
     "graphs whose nodes are classified": Script(_WITH_GRAPHS.format(**_OF_NODES), told=("DDP402",), stand_ins=_LIBRARY),
 }
 _SHARED_BY_HAND = {

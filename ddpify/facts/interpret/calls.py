@@ -299,6 +299,8 @@ def _of_copy(run: Interpreter, obj: New, call: Call, args: list[Value], keywords
 
 def _of_library(run: Interpreter, obj: New, call: Call, args: list[Value], keywords: dict[str, Value], flow: Value) -> Value | None:
     """What a module of torch gives, or modules one after another; None of what has no row."""
+    if (along := library.graph_layer(run, obj, args, keywords)) is not None:
+        return along
     if obj.path != library.SEQUENTIAL or not args:
         return tensors.module(run, obj, call.node, args, keywords, flow.origins)
     return in_a_row(run, obj, call, args[0])

@@ -326,7 +326,8 @@ class Interpreter(ABC):
         if not isinstance(obj, New) or obj.cls is None:
             return False
         if obj.cls not in self.modules:
-            self.modules[obj.cls] = any(b.startswith("torch.nn.") or b.endswith((".Module", "Model")) for b in self.library_bases(obj.cls))
+            ends = (".Module", "Model", ".MessagePassing")
+            self.modules[obj.cls] = any(b.startswith("torch.nn.") or b.endswith(ends) for b in self.library_bases(obj.cls))
         return self.modules[obj.cls]
 
     @property

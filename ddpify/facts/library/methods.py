@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ddpify.facts import named, tensors
-from ddpify.facts.library import containers, flow, paths
+from ddpify.facts.library import containers, flow, paths, torch_geometric
 from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
@@ -193,6 +193,8 @@ def _rows_of_class(run: Interpreter, obj: object) -> Mapping[str, Rule]:
         return {}
     if obj.cls is None:
         return _OF_CLASS.get(obj.path, {})
+    if run.is_a(obj, *torch_geometric.MESSAGE_PASSING):
+        return torch_geometric.METHODS
     return containers.ATTRIBUTE_DICT_METHODS if run.is_a(obj, *paths.DICTS) else {}
 
 

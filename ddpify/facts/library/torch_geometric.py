@@ -1,19 +1,31 @@
-"""What batches of graphs hold, which lie side by side in one large graph, and pooling over each. Checked on torch_geometric 2.8.1."""
+"""What batches of graphs hold, which lie side by side in one large graph, layers along their edges, and pooling over each graph.
+
+Checked on torch_geometric 2.8.1.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts.library import paths
+from ddpify.facts.library import flow, paths
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import New, Origin, Value
+from ddpify.facts.model import NOTHING, Func, New, Origin, Value, join
 from ddpify.placement.shape import Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
 _OF_NODES = ("x", "pos", "z", "edge_index", "edge_attr", "edge_weight")  # rows of nodes or edges, of which graphs have different numbers
+_LAYERS = frozenset(
+    f"torch_geometric.nn.{home}{name}"
+    for home in ("", "conv.")
+    for name in """
+        GCNConv SAGEConv GATConv GATv2Conv GraphConv ChebConv TAGConv SGConv TransformerConv ResGatedGraphConv GINConv GINEConv
+    """.split()
+)
+MESSAGE_PASSING = tuple(f"torch_geometric.nn.{home}MessagePassing" for home in ("", "conv.", "conv.message_passing."))
 
 
 def batch_of_graphs(run: Interpreter, loader: New) -> Value | None:
@@ -24,6 +36,8 @@ def batch_of_graphs(run: Interpreter, loader: New) -> Value | None:
     graphs = run.objects.new("torch_geometric.data.Batch", loader.node, loader.stack)
     for name in _OF_NODES:
         run.memory[graphs, name] = Value(frozenset(), origins, "chosen", Shape(loader.node, several=None))
+    edges = run.memory[graphs, "edge_index"]
+    run.memory[graphs, "edge_index"] = Value(edges.objs, origins | {Origin("edges", loader)}, edges.scale, edges.shape)
     run.memory[graphs, "batch"] = Value(frozenset(), origins | {Origin("graph", loader)}, "chosen", Shape(None, 1))
     run.memory[graphs, "y"] = Value(frozenset(), origins, "sample", Shape(loader.node, several=None))
     for name in ("num_graphs", "batch_size"):
@@ -34,13 +48,68 @@ def batch_of_graphs(run: Interpreter, loader: New) -> Value | None:
 
 def _pooled(use: Use) -> Value | None:
     """A row for each graph, of those of its nodes."""
-    nodes, graph = use.argument(0, "x"), use.argument(1, "batch")
+    nodes, graph, origins = use.argument(0, "x"), use.argument(1, "batch"), _without_marks(use.mixed)
     if nodes.scale != "chosen" or not graph.of_kind("graph") or not nodes.batches() >= graph.of_kind("graph"):
-        return None
+        return Value(frozenset(), origins, "other") if origins else None
     call_arguments(use)
-    return Value(frozenset(), frozenset(o for o in use.mixed.origins if o.kind != "graph"), "sample", Shape(None, 2))
+    return Value(frozenset(), origins, "sample", Shape(None, 2))
 
 
+def _without_marks(given: Value) -> frozenset[Origin]:
+    """What something is made of that no longer tells which nodes belong together."""
+    return frozenset(o for o in given.origins if o.kind not in ("graph", "edges"))
+
+
+def _along_edges(nodes: Value, edges: Value, others: Sequence[Value]) -> bool:
+    """Whether rows of nodes meet along the edges of their batch's own graphs only."""
+    known = nodes.scale == edges.scale == "chosen" and bool(edges.of_kind("edges")) and edges.of_kind("edges") <= nodes.batches()
+    return known and all(v.scale in (None, "chosen") for v in others)
+
+
+def layer(run: Interpreter, obj: New, args: Sequence[Value], keywords: Mapping[str, Value]) -> Value | None:
+    """What a layer of the library gives for nodes and the edges between them: a row for each node; None of what is not known."""
+    if obj.path not in _LAYERS:
+        return None
+    given = [*args, *keywords.values()]
+    nodes = args[0] if args else keywords.get("x", NOTHING)
+    edges = args[1] if len(args) > 1 else keywords.get("edge_index", NOTHING)
+    own = any(o.cls is not None for _, v in run.memory.of(obj) for o in v.instances())  # as the `nn` of a GINConv
+    if own or not _along_edges(nodes, edges, given):
+        return None
+    return Value(frozenset(), _without_marks(flow.mixed(given, {})), "chosen", Shape(None, 2))
+
+
+def _propagated(use: Use) -> Value | None:
+    """`self.propagate(edge_index, x=x)`: what nodes are told along edges, by the script's own `message` and `update`."""
+    edges, run, of = use.argument(0, "edge_index"), use.run, use.of
+    given = {k: v for k, v in use.keywords.items() if k not in ("edge_index", "size")}
+    if not isinstance(of, New) or of.cls is None or not use.mixed.scale:
+        return None
+    nodes, unknown = given.get("x", NOTHING), Value(frozenset(), use.mixed.origins, "other")
+    other = any(run.find(of.cls, name) is not None for name in ("aggregate", "message_and_aggregate"))
+    if other or not _along_edges(nodes, edges, [*given.values()]):
+        return unknown
+    told = nodes
+    for name, more in (("message", {"index": edges}), ("update", {})):
+        found = run.find(of.cls, name) or NOTHING
+        parts = [_called(use, f, {**given, **more}, told, name == "update") for f in found.objs if isinstance(f, Func)]
+        told = join(parts) if parts else told
+        if told.scale != "chosen":
+            return unknown
+    return Value(frozenset(), told.origins | _without_marks(use.mixed), "chosen", told.shape)
+
+
+def _called(use: Use, function: Func, given: Mapping[str, Value], told: Value, after: bool) -> Value:
+    """What `message(x_i, x_j, weight)` gives for the rows of each edge's ends, or `update(told, x)`."""
+    names = [p.arg for p in function.node.args.args[1:]]
+    first = {names[0]: told} if names and after else {}
+    ends = {n: given[n[:-2]] for n in names if n.endswith(("_i", "_j")) and n[:-2] in given}
+    unknown = {n: Value(frozenset(), told.origins, "other") for n in names}
+    values = {**unknown, **{n: given[n] for n in names if n in given}, **ends, **first}
+    return use.run.call_function(use.run.objects.bound(function, use.of, function.cls), use.node, [], values)
+
+
+METHODS: dict[str, Rule] = {"propagate": _propagated}
 ROWS: dict[str, Rule] = {
     f"torch_geometric.nn.{home}global_{how}_pool": _pooled for home in ("", "pool.", "glob.") for how in ("mean", "add", "max", "sum")
 }
