@@ -176,3 +176,12 @@ BLOCKS = {
 def test_a_block_is_ordered_by_what_it_does_and_not_by_its_name(tmp_path: Path, head: str, block: str, ordered: bool) -> None:
     done = _convert(tmp_path, "", head, f'with {block}:\n    status = os.system("touch made.txt")')
     assert any(f.code == "DDP501" and "os.system" in f.message for f in done.findings) is not ordered
+
+
+@pytest.mark.parametrize(("last", "alone"), [("plt.close(fig)", True), ("torch.manual_seed(int(fig.get_dpi()))", False)])
+def test_a_figure_is_made_where_it_is_drawn_on_and_closed(tmp_path: Path, last: str, alone: bool) -> None:
+    head = "import os\nimport matplotlib.pyplot as plt"
+    draws = f'fig = plt.figure()\nif not os.path.exists("out"):\n    os.makedirs("out")\nplt.savefig("out/last.png")\n{last}'
+    lines = _convert(tmp_path, "", head, draws).code.splitlines()
+    made = next(i for i, line in enumerate(lines) if line.strip() == "fig = plt.figure()")
+    assert (lines[made - 1].strip() == "if rank == 0:") is alone

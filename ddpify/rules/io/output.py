@@ -55,7 +55,7 @@ def _mutes(guards: Guards, call: ast.AST, functions: set[ast.FunctionDef]) -> bo
 
 
 def prepared(guards: Guards, body: list[ast.stmt]) -> set[ast.stmt]:
-    """Assignments of a body that only make ready what is then drawn (`fig = plt.figure()`): every read is output right behind them."""
+    """Assignments of a body that only make ready what is then drawn (`fig = plt.figure()`): every read is output behind them."""
     found = {s for s in body if _readies(guards, s)}
     while True:
         kept = {s for s in found if _read_by_output(guards, s, body, found)}
@@ -89,9 +89,8 @@ def _read_by_output(guards: Guards, statement: ast.stmt, body: list[ast.stmt], f
         if n.id not in names:
             continue
         at = next((s for s in tree.path(n) if s in body), None)
-        if at is None or tree.function(n) is not scope:
+        if at is None or tree.function(n) is not scope or body.index(at) <= body.index(statement):
             return False
-        run = body[body.index(statement) + 1 : body.index(at) + 1] if body.index(at) > body.index(statement) else []
-        if not run or not all(s in found or guards.only_outputs(s) for s in run):
+        if at not in found and not guards.only_outputs(at):
             return False
     return True
