@@ -1115,3 +1115,46 @@ SCRIPTS |= {
         apart=("trajectory",),
     ),
 }
+
+SCRIPTS |= {
+    "a model of a kind that a setting names, where one kind is not written yet": Script(
+        """
+        class Plain(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.layer = nn.Linear(size, 2)
+
+            def forward(self, rows):
+                return self.layer(rows)
+
+
+        class Deep(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.first, self.last = nn.Linear(size, 4), nn.Linear(4, 2)
+
+            def forward(self, rows):
+                return self.last(self.first(rows).tanh())
+
+
+        class Row(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+
+
+        kinds = {"rows": {"plain": Plain, "row": Row}, "more": {"deep": Deep}}
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--kind", default="plain")
+        parser.add_argument("--data", default="rows")
+        args = parser.parse_args()
+        model = kinds[args.data][args.kind](8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+        """,
+    ),
+}

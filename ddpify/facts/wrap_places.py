@@ -372,7 +372,17 @@ def _saved(run: Run, obj: New) -> bool:
 def is_all(run: Run, value: Value, model: TrainedModel) -> bool:
     """Whether a value is the model and nothing else."""
     objs = run.unwrap(value)
-    return bool(objs & model.objs) and all(o in model.objs or isinstance(o, (Part, Lit, Method)) for o in objs)
+    return bool(objs & model.objs) and all(o in model.objs or isinstance(o, (Part, Lit, Method)) or _instead(run, o, model) for o in objs)
+
+
+def _instead(run: Run, obj: Obj, model: TrainedModel) -> bool:
+    """Whether an object is made instead of the model, by the same call of what is chosen: `kinds[args.kind](...)`."""
+    if not isinstance(obj, New) or not run.interpreter.is_module(obj):
+        return False
+    made = frozenset((obj.node, *obj.stack))
+    for other in model.objs:
+        made &= frozenset((other.node, *other.stack)) if isinstance(other, New) else frozenset()
+    return any(isinstance(n, ast.Call) and len(run.value(n.func).objs) > 1 for n in made)
 
 
 def container_kind(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
