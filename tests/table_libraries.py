@@ -253,6 +253,10 @@ class MessagePassing(torch.nn.Module):
         return torch.zeros_like(x).index_add(0, edge_index[1], self.message(x[edge_index[0]]))
 
 
+def global_sort_pool(x, batch, k):
+    return global_mean_pool(x - x.mean(0), batch)
+
+
 class PairNorm(torch.nn.Module):
     def forward(self, x):
         return x - x.mean(0)
@@ -261,7 +265,7 @@ _WITH_GRAPHS = """
 import types
 
 from torch_geometric.loader import DataLoader
-from torch_geometric.nn import MessagePassing, PairNorm, global_mean_pool
+from torch_geometric.nn import MessagePassing, PairNorm, global_mean_pool, global_sort_pool
 
 
 class Along(MessagePassing):
@@ -325,6 +329,7 @@ _ALONG = _POOLED | {"more": "self.along = Along()", "then": "nodes = self.along(
 _MET = _ALONG | {"told": "x_j - x_j.mean(0)"}
 _ELSEWHERE = _ALONG | {"then": "nodes = self.along(nodes, torch.stack([torch.zeros(2).long(), torch.arange(2)]))"}
 _PAIRED = _POOLED | {"more": "self.norm = PairNorm()", "then": "nodes = self.norm(nodes)"}
+_SORTED = _POOLED | {"pooled": "global_sort_pool(nodes, data.batch, 1)"}
 _OF_NODES = _POOLED | {"pooled": "nodes", "loss": "F.cross_entropy(scores, data.y[data.batch])", "of": "[: data.num_graphs]"}
 _OF_GRAPHS = {
     "graphs that are classified as a whole": Script(_WITH_GRAPHS.format(**_POOLED), ("graphs",), stand_ins=_LIBRARY),
@@ -338,6 +343,9 @@ _OF_GRAPHS = {
     ),
     "graphs whose nodes a layer of the library norms by one another": Script(
         _WITH_GRAPHS.format(**_PAIRED), told=("DDP402",), stand_ins=_LIBRARY
+    ),
+    "graphs that are pooled by a function of the library that is not known": Script(
+        _WITH_GRAPHS.format(**_SORTED), told=("DDP402",), stand_ins=_LIBRARY
     ),
     "graphs whose nodes are classified": Script(_WITH_GRAPHS.format(**_OF_NODES), told=("DDP402",), stand_ins=_LIBRARY),
 }

@@ -50,9 +50,15 @@ def _pooled(use: Use) -> Value | None:
     """A row for each graph, of those of its nodes."""
     nodes, graph, origins = use.argument(0, "x"), use.argument(1, "batch"), _without_marks(use.mixed)
     if nodes.scale != "chosen" or not graph.of_kind("graph") or not nodes.batches() >= graph.of_kind("graph"):
-        return Value(frozenset(), origins, "other") if origins else None
+        return None
     call_arguments(use)
     return Value(frozenset(), origins, "sample", Shape(None, 2))
+
+
+def _unfollowed(use: Use) -> Value | None:
+    """A function of nodes and edges that has no row: it may join those of different graphs."""
+    function = use.name[:1].islower() and use.mixed.scale is not None
+    return Value(frozenset(), _without_marks(use.mixed), "other") if function else None
 
 
 def _without_marks(given: Value) -> frozenset[Origin]:
@@ -111,5 +117,6 @@ def _called(use: Use, function: Func, given: Mapping[str, Value], told: Value, a
 
 METHODS: dict[str, Rule] = {"propagate": _propagated}
 ROWS: dict[str, Rule] = {
-    f"torch_geometric.nn.{home}global_{how}_pool": _pooled for home in ("", "pool.", "glob.") for how in ("mean", "add", "max", "sum")
+    **dict.fromkeys("torch_geometric.nn torch_geometric.utils torch_scatter torch_cluster torch_sparse".split(), _unfollowed),
+    **{f"torch_geometric.nn.{home}global_{how}_pool": _pooled for home in ("", "pool.", "glob.") for how in ("mean", "add", "max", "sum")},
 }
