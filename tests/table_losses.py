@@ -3106,4 +3106,21 @@ class Machine(nn.Module):
         """,
         told=("DDP402",),
     ),
+    "a function of a package of what is left of a mean over all rows": Script(
+        """
+        from somelib import mixing
+
+        net, last = nn.Linear(8, 8), nn.Linear(8, 2)
+        sgd = torch.optim.SGD([*net.parameters(), *last.parameters()], lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                seen = net(rows)
+                loss = F.mse_loss(last(mixing(seen - seen.mean(0)))[:, 0], kinds.float())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+        stand_ins={"somelib.py": "def mixing(rows):\n    return rows\n"},
+    ),
 }

@@ -46,7 +46,8 @@ def uncalled(use: Use) -> Value:
     construct(use.run, obj, use.args, use.keywords)
     given = use.mixed
     kept = frozenset(o for o in given.origins if o.kind in _KEPT_BY_OBJECTS)
-    return Value(frozenset((obj,)), kept, given.scale if given.scale == "sample" else None)
+    followed = given.scale == "sample" or (given.scale == "other" and use.name[:1].islower() and bool(given.of_kind("batch")))
+    return Value(frozenset((obj,)), kept, given.scale if followed else None)  # a function of what is not known is not, either
 
 
 def called_later(use: Use) -> Value:
