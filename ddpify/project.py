@@ -186,7 +186,9 @@ class Project:
             (package,) = tops
             root = self.root_of(names[0]) if names else next(r for r in self.roots if (r / self.package.replace(".", "/")) == folder)
             return root / package, package
-        roots = [self.root_of(name) for name in names]
+        roots = list(dict.fromkeys(self.root_of(name) for name in names))
+        if len(roots) > 1 and not self.package:  # Python looks beside the entry from the start, in other folders once the script says so
+            return folder, ""
         return next((root for root in roots if root != folder), folder), ""
 
     def is_ours(self, name: str) -> bool:

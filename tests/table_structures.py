@@ -1868,6 +1868,32 @@ for name in sorted(os.listdir(os.path.dirname(__file__))):
         + STEPS.replace("F.cross_entropy(model(rows), labels)", "criterion(model(rows), labels)"),
         files={**THREE, "zoo/plain.py": OF_AN_OPTION},
     ),
+    "modules beside the script and in a folder that it adds to its path later": Script(
+        HEADER
+        + """
+    import importlib
+    import sys
+
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "zoo"))
+    from plain import get_loss, get_model
+
+    loader = DataLoader(Waves(), batch_size=6, shuffle=True)
+    model = get_model(2)
+    criterion = get_loss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+        + STEPS.replace("F.cross_entropy(model(rows), labels)", "criterion(model(rows), labels)"),
+        files={
+            **THREE,
+            "rows.py": "from tqdm import tqdm\n\n"
+            + ROWS.replace(
+                'def __init__(self, part="train"):\n', 'def __init__(self, part="train"):\n        self.seen = list(tqdm(range(3)))\n'
+            ),
+            "zoo/plain.py": OF_AN_OPTION.replace("labels)\n", "labels, weight=torch.tensor([0.25, 1.0]))\n").replace(
+                "import torch.nn as nn", "import torch\nimport torch.nn as nn"
+            ),
+        },
+    ),
     "a module with the network that is one of an option's choices": Script(
         HEADER
         + """

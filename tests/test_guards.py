@@ -185,3 +185,11 @@ def test_a_figure_is_made_where_it_is_drawn_on_and_closed(tmp_path: Path, last: 
     lines = _convert(tmp_path, "", head, draws).code.splitlines()
     made = next(i for i, line in enumerate(lines) if line.strip() == "fig = plt.figure()")
     assert (lines[made - 1].strip() == "if rank == 0:") is alone
+
+
+def test_a_function_that_prints_beside_what_it_returns_is_asked_to_on_rank_zero(tmp_path: Path) -> None:
+    head = "from thop import profile\nflops, params = profile(nn.Linear(8, 1), inputs=(torch.ones(1, 8),){})\n"
+    (path := tmp_path / "train.py").write_text(SCRIPT.format(head=head.format(""), each="pass"))
+    assert "(torch.ones(1, 8),), verbose=rank == 0)" in ddpify.convert(path).code
+    path.write_text(SCRIPT.format(head=head.format(", verbose=False"), each="pass"))
+    assert "(torch.ones(1, 8),), verbose=False)" in ddpify.convert(path).code

@@ -81,6 +81,10 @@ SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do
     "comet_ml.Experiment": ("disabled", "True"),
     "comet_ml.OfflineExperiment": ("disabled", "True"),
 }
+TALKERS = {  # what prints beside what it returns, and the argument that asks for it
+    "thop.profile": "verbose",
+    "ptflops.get_model_complexity_info": "print_per_layer_stat",
+}
 DRAWN = ("matplotlib.", "seaborn.")
 LOGGERS = ("logging.getLogger", "loguru.logger")
 BARS = ("tqdm.", "progress.", "progressbar.", "rich.progress.", "alive_progress.", "fastprogress.", "pkbar.", "enlighten.")

@@ -14,13 +14,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, InsertBefore, Replace, Under
+from ddpify.edits import Edit, InsertBefore, Replace, SetArgument, Under
 from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.effects import maker, only_draws, opened
 from ddpify.facts.library import NO_RETURN
+from ddpify.facts.library.effects import TALKERS
 from ddpify.facts.tree import calls_in
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
-from ddpify.rules.context import Context
+from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
 from ddpify.rules.io import all_rank_calls, output, stored_losses, unedited_modules
 from ddpify.rules.io.guarded import guards_of
@@ -122,6 +123,20 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _unguarded(context, guards, [c.node for c in guarding if isinstance(c, Change)])
     yield from stored_losses.averaged(context, [c for c in guarding if isinstance(c, Change)])
     yield from unedited_modules.silenced(context, guards)
+    yield from _asked_to_print(context, guards)
+
+
+def _asked_to_print(context: Context, guards: Guards) -> Iterator[Change]:
+    """The calls of the libraries' functions that all ranks run, and that print only if an argument says so."""
+    rank = context.names["rank"]
+    for node, name in {c.node: TALKERS[p] for c in context.calls() for p in c.func.paths() & TALKERS.keys()}.items():
+        given = argument(node, None, name)
+        off = isinstance(given, ast.Constant) and not given.value
+        if off or any(k.arg is None for k in node.keywords) or guards.guarded(node) or (given is not None and context.asks_for_rank(given)):
+            continue
+        holes = () if given is None or isinstance(given, ast.Constant) else (given,)
+        edit = SetArgument(node, name, f"{rank} == 0 and {{0}}" if holes else f"{rank} == 0", holes)
+        yield Change(CODE, _WHY, context.facts.tree_of(node).shown, node, (edit,), without="every rank prints or logs this")
 
 
 def _block(context: Context, guards: Guards, body: list[ast.stmt], header: str) -> Iterator[Change]:
