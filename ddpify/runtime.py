@@ -37,6 +37,7 @@ HELPERS: dict[str, Helper] = {
         ("per_rank", "workers_per_rank"),
         ("from torch.utils.data.distributed import DistributedSampler",),
     ),
+    "sampler_of_rank_zero": Helper((None,), True),
     "rank_sampler": Helper((None,)),
     "rank_batch_sampler": Helper((None,)),
     "endless_rank_sampler": Helper((None,)),

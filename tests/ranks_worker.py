@@ -107,7 +107,7 @@ class Stream:
 def _own_iter(iterate):
     def iterated(sampler):
         sampler._turn = getattr(sampler, "_turn", -1) + 1
-        stream, done = Stream(sampler._turn), object()
+        stream, done = Stream(sampler._turn + 1000 * int(os.environ.get("RANK", 0))), object()
         with stream:
             drawn = iter(iterate(sampler))
         while True:
@@ -151,6 +151,10 @@ def _init(loader, *args, **kwargs):
             continue
         if kind.__name__ in ("RankSampler", "RankBatchSampler", "EndlessRankSampler", "EndlessRankBatchSampler"):
             kind.__iter__ = _noted_iter(kind.__iter__)
+            inner = getattr(given, "sampler", None) or getattr(given, "batches", None)
+            own = type(getattr(inner, "sampler", None))
+            if type(inner).__name__ == "SamplerOfRankZero" and hasattr(own, "__iter__") and not hasattr(own.__iter__, "of_tests"):
+                own.__iter__ = _own_iter(own.__iter__)
         elif not IS_RANK:
             kind.__iter__ = _own_iter(kind.__iter__)
 

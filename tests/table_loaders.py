@@ -194,6 +194,108 @@ SCRIPTS: dict[str, Script] = {
         optimizer.step()
 """,
     ),
+    "an own sampler that never ends and draws by numpy": Script(
+        """
+    import numpy as np
+
+    def forever(n):
+        i, order = 0, np.random.permutation(n)
+        while True:
+            yield order[i]
+            i += 1
+            if i >= n:
+                i, order = 0, np.random.permutation(n)
+
+    class Endless(torch.utils.data.Sampler):
+        def __init__(self, data):
+            self.number = len(data)
+
+        def __iter__(self):
+            return iter(forever(self.number))
+
+        def __len__(self):
+            return 2 ** 31
+
+    np.random.seed(4)
+    data = TensorDataset(x, y)
+    stream = iter(DataLoader(data, batch_size=6, sampler=Endless(data)))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(40):
+        rows, kinds = next(stream)
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows), kinds).backward()
+        optimizer.step()
+""",
+    ),
+    "an own batch sampler that never ends and draws by random": Script(
+        """
+    import random
+
+    class Batches(torch.utils.data.Sampler):
+        def __iter__(self):
+            while True:
+                yield random.sample(range(44), 6)
+
+    random.seed(4)
+    stream = iter(DataLoader(TensorDataset(x, y), batch_sampler=Batches()))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(20):
+        rows, kinds = next(stream)
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows), kinds).backward()
+        optimizer.step()
+""",
+    ),
+    "an own sampler that no seed makes alike, in a thread": Script(
+        """
+    import numpy as np
+    from prefetch_generator import BackgroundGenerator
+
+    class Fresh(torch.utils.data.Sampler):
+        def __iter__(self):
+            np.random.seed()
+            return iter(np.random.permutation(36))
+
+        def __len__(self):
+            return 36
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, sampler=Fresh())
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for rows, kinds in BackgroundGenerator(loader):
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows), kinds).backward()
+        optimizer.step()
+""",
+        told=("DDP301",),
+    ),
+    "a sampler without an end beside options": Script(
+        """
+    class Order(torch.utils.data.Sampler):
+        def __iter__(self):
+            while True:
+                yield from torch.randperm(44).tolist()
+
+    class Endless:
+        def __init__(self, data, **options):
+            self.loader = DataLoader(data, sampler=Order(), **options)
+            self.batches = iter(self.loader)
+
+        def next(self):
+            return next(self.batches)
+
+    batches = Endless(TensorDataset(x, y), batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(20):
+        rows, kinds = batches.next()
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows), kinds).backward()
+        optimizer.step()
+""",
+    ),
     "an own sampler that slices a stream without an end": Script(
         """
     import itertools
@@ -297,7 +399,7 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(rows), kinds).backward()
             optimizer.step()
 """,
-        told=("DDP301",),
+        apart=("trajectory",),  # its order differs from run to run
     ),
     # ------------------------------------------------------------------------------------------ batch samplers
     "torch's batch sampler over a random sampler": Script(

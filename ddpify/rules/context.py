@@ -41,6 +41,7 @@ NAMES = {
     "sum_over_ranks": ("sum_over_ranks", "ddp_sum"),
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
+    "sampler_of_rank_zero": ("SamplerOfRankZero", "DDPSamplerOfRankZero"),
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "rank_batch_sampler": ("RankBatchSampler", "DDPRankBatchSampler"),
     "endless_rank_sampler": ("EndlessRankSampler", "DDPEndlessRankSampler"),

@@ -36,7 +36,7 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in samplers) else "rank_batch_sampler"
     forks, imports = sampler.forks(context, value)
     divided, needs = site.divided()
-    share = Replace(expression, f"{site.name(key)}({{0}})", (expression,))
+    share = Replace(expression, f"{site.name(key)}({sampler.alike(context, value)})", (expression,))
     reads = sampler.inner_reads(site, "batch_sampler", "batches")
     return site.change([*divided, share, *reads], (key, *needs, *forks), imports, _SHARES, Safety.NOTE)
 
@@ -71,5 +71,6 @@ def _share_of_inner(context: Context, node: ast.AST) -> tuple[list[Edit], list[s
         return None
     keeps = isinstance(drop, ast.Constant) and drop.value is False
     dropping = "" if keeps else f", drop_last={escaped(context.source(drop))}"
+    alike = sampler.alike(context, context.facts.after.value(inner))
     share, needs = context.divided(size)
-    return [Replace(inner, f"{context.names['rank_sampler']}({{0}}{dropping})", (inner,)), *share], list(needs)
+    return [Replace(inner, f"{context.names['rank_sampler']}({alike}{dropping})", (inner,)), *share], list(needs)

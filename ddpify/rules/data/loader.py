@@ -2,13 +2,13 @@
 
 What it does: the DataLoader of a training loop gets a DistributedSampler that shuffles as the loader did, a per-rank batch size and
     its share of the workers. Options passed as `**options` are turned into this rank's by one call. A sampler or batch sampler that the
-    script gives it is drawn alike by all ranks, each of which takes its share: of the order, or of each batch. Of an iterable data set
-    each rank takes every N-th sample. A loader that is only evaluated is another rule's (DDP304); where one call makes both
-    kinds, it goes by the phase or parameter that tells them apart.
+    script gives it is drawn alike by all ranks, or by rank 0 for all where no seed makes it alike; each rank takes its share: of the
+    order, or of each batch. Of an iterable data set each rank takes every N-th sample. A loader that is only evaluated is another
+    rule's (DDP304); where one call makes both kinds, it goes by the phase or parameter that tells them apart.
 Why: without the sampler all ranks train on the same samples; with the batch size left, the global batch is N times the original's.
     `DistributedSampler` shuffles unless told not to, and must drop the tail itself where the loader drops it.
 Safety: safe for map-style data with default batching; NOTE where a batch or the end of a stream may repeat samples. MANUAL for samplers
-    that no seed makes the same on all ranks or that learn while training, for those that compose batches for a loss that compares samples,
+    that learn while training or that rank 0 would draw for all in a thread, those that compose batches for a loss that compares samples,
     for iterable data sets that draw at random or that each worker reads whole, and for batches of one sample or made by the data set.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
 """
@@ -59,13 +59,17 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
-        "a sampler that no seed makes the same on all ranks, which is shown",
+        "a sampler that rank 0 would draw for all, beside a thread, which is shown",
+        "import threading\n"
+        "\n"
+        "\n"
         "class Fresh(torch.utils.data.Sampler):\n"
         "    def __iter__(self):\n"
         "        np.random.seed()\n"
         "        return iter(np.random.permutation(640))\n"
         "\n"
         "\n"
+        "threading.Thread(target=len, args=([],)).start()\n"
         "loader = DataLoader(train_set, batch_size=32, sampler=Fresh())\n",
         frame="data",
     ),

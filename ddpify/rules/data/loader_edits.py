@@ -76,7 +76,7 @@ def _shared_or_own(site: LoaderCall, dataset: ast.expr, expression: ast.expr, sa
     name, edits, needs = _named(site, dataset)
     divided, more = site.divided()
     forks, imports = sampler.forks(site.context, samplers)
-    ours = f"{site.name('rank_sampler')}({text}{site.dropping()})"
+    ours = f"{site.name('rank_sampler')}({sampler.alike(site.context, samplers).format(text)}{site.dropping()})"
     own = _distributed(site, name, shuffle is not None and (site.is_(shuffle, True) or _is_missing(shuffle, expression)))
     edits += [SetArgument(site.node, "sampler", f"{ours} if {text} is not None else {own}", position=POSITIONS["sampler"]), *divided]
     edits += [DropArgument(site.node, "shuffle")] if shuffle is not None else []
@@ -171,19 +171,25 @@ def _options(site: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     samplers = _options_value(site, spread)
     if len(node.args) > 1 or site.only or samplers is None or site.spread != [spread]:
         return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
-    imports, shared = site.imports, tuple[str, ...]()
+    imports, shared, outer = site.imports, tuple[str, ...](), "{0}"
     if samplers.objs or samplers.origins:
+        own, piece = site.given("sampler"), sampler.key(context, samplers)
+        endless = piece != "rank_sampler" and own is not None
         problem = sampler.differing_draws(site, samplers)
-        if problem or sampler.key(context, samplers) != "rank_sampler":
+        if problem or (not endless and (piece != "rank_sampler" or sampler.by_rank_zero(context, samplers))):
             return site.refuse(
                 problem or "the loader's arguments are not written out here, so that no sampler can be added", at=spread.value
             )
         forks, more = sampler.forks(context, samplers)
-        imports, shared = (*imports, *more), (*forks, "rank_sampler", "sharded:sampler")
+        imports, shared = (*imports, *more), (*forks, piece, *(() if endless else ("sharded:sampler",)))
+        if endless and own is not None:
+            outer = f"dict({{0}}, sampler={site.name(piece)}({sampler.alike(context, samplers).format(site.source(own))}))"
     beside = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
-    inner = "dict({0}, " + ", ".join(f"{k.arg}={escaped(ast.unparse(k.value))}" for k in beside) + ")" if beside else "{0}"
     edits += [DropArgument(node, str(k.arg)) for k in beside]
-    edits.append(Replace(spread.value, f"{context.names['sharded']}({escaped(name)}, {inner})", (spread.value,)))
+    beside = [k for k in beside if k.arg != "sampler" or outer == "{0}"]
+    inner = "dict({0}, " + ", ".join(f"{k.arg}={escaped(ast.unparse(k.value))}" for k in beside) + ")" if beside else "{0}"
+    text = outer.replace("{0}", f"{context.names['sharded']}({escaped(name)}, {inner})")
+    edits.append(Replace(spread.value, text, (spread.value,)))
     wanted = "per_rank" if context.options.batch_size == "global" else "sharded:whole"
     return site.change(edits, (wanted, *needs, "sharded", *shared), imports)
 

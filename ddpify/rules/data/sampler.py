@@ -24,6 +24,7 @@ _LAZY = {  # the argument that they go through
     **dict.fromkeys(("iter", "enumerate", *(f"itertools.{n}" for n in ("chain", "chain.from_iterable", "islice"))), 0),
     **dict.fromkeys(("map", "filter", "itertools.starmap"), 1),
 }
+_IN_THREADS = frozenset(("threading.Thread", "prefetch_generator.BackgroundGenerator", "concurrent.futures.ThreadPoolExecutor"))
 _ROOTS = {"numpy": "import numpy as np", "random": "import random"}
 
 
@@ -38,7 +39,7 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
         return finding
     divided, needs = site.divided()
     piece, (more, imports) = key(context, value), forks(context, value)
-    share = f"{site.name(piece)}({{0}}{site.dropping() if piece == 'rank_sampler' else ''})"
+    share = f"{site.name(piece)}({alike(context, value)}{site.dropping() if piece == 'rank_sampler' else ''})"
     share += f" if {site.when} else {{0}}" if site.when else ""
     edits: list[Edit] = [Replace(expression, share, (expression,)), *divided, *inner_reads(site, "sampler", "sampler")]
     return site.change(edits, (piece, *needs, *more), imports)
@@ -55,18 +56,28 @@ def differing_draws(site: LoaderCall, value: Value) -> str:
         return "this sampler draws by values of each rank's own samples: the ranks' orders would differ, and samples be missed"
     if any(o.cls is not None or o.path == "generator" for o in samplers) and _compares_samples(site):
         return "this sampler may put certain samples together in a batch, which the loss may need: the ranks would separate them"
-    drawn = draws.of(context, samplers)
-    roots = sorted(drawn.generators & _ROOTS.keys())
-    if drawn.unshared:
-        return "this sampler cannot be seeded: the ranks would draw different orders, so that samples are missed and repeated"
-    if roots and any(endless(context, o) for o in samplers):
-        return "this sampler never ends and shares its random generator with the training: the ranks' orders would drift apart"
-    unnamed = [root for root in roots if draws.generator_name(context, root) is None]
-    return f"this sampler draws from `{unnamed[0]}`, which has no name in this file" if unnamed else ""
+    if by_rank_zero(context, value) and any(_IN_THREADS & call.func.paths() for call in context.facts.after.trace.calls):
+        return "rank 0 must draw for all ranks here, since no seed does, and a thread may go through the loader: the ranks could hang"
+    return ""
+
+
+def by_rank_zero(context: Context, value: Value) -> bool:
+    """Whether all ranks take what a sampler draws on rank 0: no seed, set when it starts, lets all of them draw alike."""
+    drawn = draws.of(context, value.instances())
+    roots = drawn.generators & _ROOTS.keys()
+    unnamed = any(draws.generator_name(context, root) is None for root in roots)
+    return bool(drawn.unshared) or unnamed or (bool(roots) and any(endless(context, o) for o in value.instances()))
+
+
+def alike(context: Context, value: Value) -> str:
+    """The template of what draws alike on all ranks, of a sampler: itself, or what it draws on rank 0."""
+    return f"{context.names['sampler_of_rank_zero']}({{0}})" if by_rank_zero(context, value) else "{0}"
 
 
 def forks(context: Context, value: Value) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The generators that a sampler draws from, as the runtime block needs them to let all ranks draw alike, and their imports."""
+    """What the runtime block needs to let all ranks draw alike, such as the generators that a sampler draws from, and their imports."""
+    if by_rank_zero(context, value):
+        return ("sampler_of_rank_zero",), ()
     roots = sorted(draws.of(context, value.instances()).generators & _ROOTS.keys())
     imports = tuple(_ROOTS[root] for root in roots if not draws.bound(context, root))
     return tuple(f"fork:{root}:{draws.generator_name(context, root)}" for root in roots), imports
