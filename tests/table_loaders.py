@@ -909,6 +909,40 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """),
     # ------------------------------------------------------------------------------------------ around loaders
+    "a mean weighted by the length of targets that a prefetcher may leave None": Script(
+        """
+    class Feed:
+        def __init__(self, loader):
+            self.it = iter(loader)
+            self.ahead()
+        def ahead(self):
+            try:
+                self.rows, self.kinds = next(self.it)
+            except StopIteration:
+                self.rows, self.kinds = None, None
+        def next(self):
+            batch = self.rows, self.kinds
+            self.ahead()
+            return batch
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        total = 0.0
+        feed = Feed(loader)
+        rows, kinds = feed.next()
+        while rows is not None:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), kinds)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(kinds)
+            rows, kinds = feed.next()
+        print("loss", round(total / len(loader.dataset), 4))
+""",
+        same=("loss",),
+    ),
     "a prefetcher's class": Script("""
     class Prefetcher:
         def __init__(self, loader):
