@@ -16,7 +16,8 @@ MARK = "# <- here"
 
 SCRIPTS = {
     # --- data -----------------------------------------------------------------------------------------------------------
-    "batches drawn by a sampler of the script's own": """
+    "batches drawn by a sampler of the script's own, beside a thread": """
+        import threading
         import time
 
         import torch
@@ -33,6 +34,7 @@ SCRIPTS = {
                 return iter(torch.randperm(160, generator=own).repeat_interleave(2).tolist())
 
         x, y = torch.randn(320, 8), torch.randint(0, 2, (320,))
+        threading.Thread(target=print, args=("started",)).start()
         loader = DataLoader(TensorDataset(x, y), batch_size=32, sampler=Pairs())  # <- here
         model = nn.Linear(8, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
