@@ -29,6 +29,7 @@ import torch
 WORKER = Path(__file__).with_name("ranks_worker.py")
 GROUP_JOBS = 100  # scripts that one group of processes runs: gloo leaves a few threads behind for each, which slow the next ones down
 START_LIMIT = 180.0  # seconds for the processes to import torch
+ATTEMPTS = 5  # gloo may abort a process after its work, and a launcher then ends the others within theirs (pytorch#190489)
 
 
 @dataclass
@@ -157,7 +158,16 @@ def run_alone(case: Case, limit: float = 90.0) -> Outcome:
 def launch(script: Path, args: Sequence[str] = (), nproc: int = 2, limit: float = 120.0) -> subprocess.CompletedProcess:
     """Runs a script in its folder under torchrun, as a user would, with nothing patched."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}", script.name, *args]
-    return subprocess.run(command, cwd=script.parent, env=_environ(), capture_output=True, text=True, timeout=limit)
+    return run_unless_aborted(command, script.parent, _environ(), limit)
+
+
+def run_unless_aborted(command: Sequence[str], folder: Path, env: dict[str, str], limit: float) -> subprocess.CompletedProcess:
+    """Runs a command that starts ranks, again where gloo aborted one of them; at the last attempt such an end counts, too."""
+    for _ in range(ATTEMPTS):
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=limit)
+        if "SIGABRT" not in done.stderr:
+            break
+    return done
 
 
 # --- processes --------------------------------------------------------------------------------------------------------

@@ -142,5 +142,5 @@ def test_it_runs_under_torchrun_as_a_user_runs_it(name: str, tmp_path: Path) -> 
     script = tmp_path / "train_ddp.py"
     script.write_text(converted(name))
     done = launch(script)
-    assert done.returncode == 0 or "exitcode  : -6" in done.stderr, done.stderr  # gloo may abort after the work (pytorch#190489)
+    assert done.returncode == 0 or "SIGABRT" in done.stderr, done.stderr
     assert len(whole(done.stdout, name)) == COUNT[name]

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from ranks import run_unless_aborted
 from terminal import Terminal
 
 ROOT = Path(__file__).parents[1]
@@ -64,9 +65,8 @@ def test_the_commands_of_a_page_work(page: Path, bin_folder: Path, tmp_path: Pat
         if command.startswith("ddpify review") and "--html" not in command:
             assert reviewed(command, tmp_path, environment) == code, command
             continue
-        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400)
-        aborted = "exitcode  : -6" in done.stderr  # gloo may abort after the work (pytorch#190489)
-        assert done.returncode == code or aborted, f"{command}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        done = run_unless_aborted(["bash", "-c", command], tmp_path, environment, limit=400)
+        assert done.returncode == code or "SIGABRT" in done.stderr, f"{command}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
 
 
 def reviewed(command: str, folder: Path, environment: dict[str, str]) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from ranks import run_unless_aborted
 from test_systems import environment
 
 import ddpify
@@ -23,16 +24,13 @@ def moved(old: str, new: str) -> ddpify.Conversion:
 
 
 def train(folder: Path, text: str, launcher: str) -> tuple[str, dict[str, torch.Tensor]]:
-    """What a script prints and saves on two processes; gloo may abort a process that has done its work (pytorch#190489)."""
+    """What a script prints and saves on two processes."""
     folder.mkdir()
     (folder / "train.py").write_text(text)
     module = {"launch": ["-m", "torch.distributed.launch"], "torchrun": ["-m", "torch.distributed.run"], "spawn": []}[launcher]
     command = [sys.executable, *module, *(["--standalone", "--nproc-per-node=2"] if module else []), "train.py"]
-    for _ in range(3):
-        env = environment(WORLD_SIZE="2") if launcher == "spawn" else environment()
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=180)
-        if "SIGABRT" not in done.stderr:
-            break
+    env = environment(WORLD_SIZE="2") if launcher == "spawn" else environment()
+    done = run_unless_aborted(command, folder, env, limit=180)
     assert done.returncode == 0 or "SIGABRT" in done.stderr, done.stderr
     return done.stdout, torch.load(folder / "line.pt")
 

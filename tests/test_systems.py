@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from ranks import Case, Outcome, launch, run_many
+from ranks import Case, Outcome, launch, run_many, run_unless_aborted
 
 import ddpify
 from ddpify import Options
@@ -98,13 +98,8 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def run(script: Path, *args: str, **more: str) -> subprocess.CompletedProcess:
-    """Run a script in its folder as `python script`; gloo may abort a process that has done its work (pytorch#190489)."""
-    for _ in range(3):
-        command = [sys.executable, script.name, *args]
-        done = subprocess.run(command, cwd=script.parent, env=environment(**more), capture_output=True, text=True, timeout=180)
-        if "SIGABRT" not in done.stderr:
-            return done
-    return done
+    """Run a script in its folder as `python script`."""
+    return run_unless_aborted([sys.executable, script.name, *args], script.parent, environment(**more), limit=180)
 
 
 @pytest.mark.parametrize("title", SPAWNED)
