@@ -162,11 +162,19 @@ def launch(script: Path, args: Sequence[str] = (), nproc: int = 2, limit: float 
 
 
 def run_unless_aborted(command: Sequence[str], folder: Path, env: dict[str, str], limit: float) -> subprocess.CompletedProcess:
-    """Runs a command that starts ranks, again where gloo aborted one of them; at the last attempt such an end counts, too."""
-    for _ in range(ATTEMPTS):
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=limit)
-        if "SIGABRT" not in done.stderr:
-            break
+    """Runs a command that starts ranks, again where gloo aborted one of them; at the last attempt such an end counts, too.
+
+    Each attempt finds the folder as the first one did: a checkpoint that an aborted one left would be resumed from.
+    """
+    with tempfile.TemporaryDirectory(prefix="before-") as before:
+        shutil.copytree(folder, before, symlinks=True, dirs_exist_ok=True)
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                shutil.rmtree(folder)
+                shutil.copytree(before, folder, symlinks=True)
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=limit)
+            if "SIGABRT" not in done.stderr:
+                break
     return done
 
 
