@@ -20,16 +20,29 @@ WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
 RUNS = [(title, ranks) for title in WHOLE for ranks in SCRIPTS[title].ranks]
 
 
+class Conversions(dict[str, Conversion]):
+    """The conversions of the scripts, each made when it is first asked for."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self.folders = folders
+
+    def __missing__(self, title: str) -> Conversion:
+        self[title] = converted(SCRIPTS[title], self.folders.mktemp("script"))
+        return self[title]
+
+
 @pytest.fixture(scope="module")
 def conversions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conversion]:
-    return {title: converted(script, tmp_path_factory.mktemp("script")) for title, script in SCRIPTS.items()}
+    return Conversions(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
-def outcomes(conversions: dict[str, Conversion]) -> dict[tuple[str, int], Outcome]:
+def outcomes(request: pytest.FixtureRequest, conversions: dict[str, Conversion]) -> dict[tuple[str, int], Outcome]:
+    params = [item.callspec.params for item in request.session.items if "outcomes" in getattr(item, "fixturenames", ())]
+    asked = {(p["title"], p["ranks"]) for p in params if {"title", "ranks"} <= p.keys()}
     out: dict[tuple[str, int], Outcome] = {}
-    for ranks in sorted({ranks for _, ranks in RUNS}):
-        titles = [title for title, n in RUNS if n == ranks]
+    for ranks in sorted({ranks for _, ranks in asked}):
+        titles = [title for title, n in RUNS if n == ranks and (title, n) in asked]
         scripts = {title: SCRIPTS[title] for title in titles}
         cases = [
             Case(text(s), conversions[title].code, s.args, s.files | s.stand_ins, modules(conversions[title]))
