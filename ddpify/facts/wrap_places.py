@@ -8,6 +8,7 @@ from itertools import islice
 
 from ddpify.facts import library, pickled
 from ddpify.facts.collect import Facts, TrainedModel, first_order, training_calls
+from ddpify.facts.interpret.settings import excluded
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value
 from ddpify.facts.runs import Run, run, run_by
 from ddpify.facts.tree import Tree, arguments, own_nodes, same, structure
@@ -376,9 +377,12 @@ def is_all(run: Run, value: Value, model: TrainedModel) -> bool:
 
 
 def _instead(run: Run, obj: Obj, model: TrainedModel) -> bool:
-    """Whether an object is made instead of the model, by the same call of what is chosen: `kinds[args.kind](...)`."""
+    """Whether an object is made instead of the model: where a setting has another value, or by the same call of what is chosen."""
     if not isinstance(obj, New) or not run.interpreter.is_module(obj):
         return False
+    under = run.interpreter.made_under
+    if all(excluded(under.get(obj, frozenset()), under.get(other, frozenset())) for other in model.objs):
+        return True
     made = frozenset((obj.node, *obj.stack))
     for other in model.objs:
         made &= frozenset((other.node, *other.stack)) if isinstance(other, New) else frozenset()

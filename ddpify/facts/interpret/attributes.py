@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.facts import library, named, tensors
 from ddpify.facts.interpret.literals import decorator_names
+from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
     NOTHING,
@@ -42,6 +43,7 @@ def read(run: Interpreter, base: Value, node: ast.Attribute) -> Value:
     run.access = node
     value = attribute(run, base, node.attr)
     run.access = None
+    value = possible(run, value)
     run.events.append((Kind.READ, node, base, value))
     return value
 
@@ -67,7 +69,7 @@ def opened(run: Interpreter, objs: Iterable[Obj]) -> Iterator[Obj]:
             continue
         seen.add(obj)
         inner = run.memory.get((obj, "module"), NOTHING) if isinstance(obj, New) and obj.path in library.WRAPPERS else NOTHING
-        held = [o for o in ordered(inner.objs) if isinstance(o, (New, Part))]
+        held = [o for o in ordered(possible(run, inner).objs) if isinstance(o, (New, Part))]
         todo += held[::-1]
         if not held:
             yield obj

@@ -7,7 +7,8 @@ import ast
 from ddpify.facts import library, tensors
 from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.literals import is_number, literal, sources_of
-from ddpify.facts.interpret.state import Interpreter, State
+from ddpify.facts.interpret.settings import known_if
+from ddpify.facts.interpret.state import Interpreter, Known, State
 from ddpify.facts.model import (
     NOTHING,
     Class,
@@ -36,17 +37,20 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
     decide(run, node, test)
     known = truth(run, node.test)
     expected = known_flag(run, node.test, settings=True) if known is None else None
-    before, idle, ends = run.fork(), run.frame.idle, list[tuple[State, bool]]()
+    before, idle, ends, settings = run.fork(), run.frame.idle, list[tuple[State, bool]](), list[frozenset[Known]]()
     for branch, taken in ((node.body, True), (node.orelse, False)):
         if known is not None and known is not taken:
             continue
         run.restore(before)
         run.frame.idle = idle or expected is (not taken)
-        saved, run.tests = (run.tests, run.deciding), (*run.tests, (node.test, test))
+        saved, run.tests = (run.tests, run.deciding, run.settings), (*run.tests, (node.test, test))
         run.deciding |= _deciding(test)
+        run.settings |= known_if(run, node.test, taken)
         if run.block(branch):
             ends.append((run.end_of_branch(), run.frame.idle))
-        run.tests, run.deciding = saved
+            settings.append(run.settings_left)
+        run.tests, run.deciding, run.settings = saved
+    run.settings = frozenset.intersection(*settings) if settings else run.settings
     live = [state for state, off in ends if not off]
     run.frame.idle = idle or not live
     return run.merge([_with_numbers_of(live, state) if off and live else state for state, off in ends])
@@ -263,7 +267,12 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
     test = run.expression(node.test)
     decide(run, node, test)
     known = truth(run, node.test)
-    parts = [run.expression(n) for n, runs in ((node.body, known is not False), (node.orelse, known is not True)) if runs]
+    parts, settings = list[Value](), run.settings
+    for part, taken in ((node.body, True), (node.orelse, False)):
+        if known is None or known is taken:
+            run.settings = settings | known_if(run, node.test, taken)
+            parts.append(run.expression(part))
+    run.settings = settings
     expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) else None
     if expected is not None and len(parts) == 2:
         return parts[0 if expected else 1]

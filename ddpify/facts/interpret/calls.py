@@ -15,6 +15,7 @@ from ddpify.facts.interpret.batches import rows_of_rank
 from ddpify.facts.interpret.branches import is_known
 from ddpify.facts.interpret.definitions import apply, carry_out
 from ddpify.facts.interpret.literals import decorator_names, is_own, told
+from ddpify.facts.interpret.settings import note_made
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
 from ddpify.facts.model import (
     NOTHING,
@@ -78,6 +79,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
         result = is_known(run, node, result)
     if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
         changed_in_place(run, node.func, receiver, result, uniform.keeps_rows_alike(node.func.attr, receiver, args))
+    note_made(run, node, result)
     call.result = call.result | result
     run.events.append((Kind.CALL, node, receiver, result))
     run.order += 1

@@ -24,6 +24,7 @@ from ddpify.facts.interpret.assignment import settle, wrap
 from ddpify.facts.interpret.batches import cut
 from ddpify.facts.interpret.calls import changed_in_place
 from ddpify.facts.interpret.expressions import mixed_parts
+from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import Frame, Interpreter
 from ddpify.facts.model import (
     NOTHING,
@@ -105,7 +106,10 @@ class Machine(Interpreter):
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Run statements; False when control does not come out at the end."""
-        return all(map(self.statement, body))
+        settings = self.settings
+        alive = all(map(self.statement, body))
+        self.settings_left, self.settings = self.settings, settings
+        return alive
 
     def statement(self, node: ast.stmt) -> bool:
         """Run one statement; False when control does not pass it."""
@@ -150,6 +154,8 @@ class Machine(Interpreter):
         value = mixed_parts(self, node) if handler is None else handler(self, node)
         if node in self.special:
             value = self.overridden(node, value)
+        if self.settings and len(value.objs) > 1:
+            value = possible(self, value)
         self.log.noted.append((node, value))
         seen = self.trace.values.get(node)
         if seen is not value:

@@ -37,6 +37,7 @@ from ddpify.facts.recording import Log, Recording, Seen, merge
 from ddpify.project import Project, SourceFile
 
 _BUILTINS = frozenset(dir(builtins))
+Known = tuple[Obj, object, bool]  # a setting, a constant, and whether the setting equals it
 State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 UNNAMED = "[?]"  # what was put in under keys that are not known
@@ -89,6 +90,9 @@ class Interpreter(ABC):
         self.loops: tuple[Loop, ...] = ()
         self.tests: tuple[tuple[ast.expr, Value], ...] = ()
         self.deciding: frozenset[Origin] = frozenset()
+        self.settings: frozenset[Known] = frozenset()  # what is known of settings, by the conditions under which this runs
+        self.settings_left = self.settings  # what was known at the end of the block that ran last
+        self.made_under: dict[Obj, frozenset[Known]] = project.memo.setdefault(("made", project.entry.tree), {})  # type: ignore[assignment]
         self.no_grad = 0
         self.spent = 0
         self.order = 0
