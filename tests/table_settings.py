@@ -115,6 +115,52 @@ model = build(args.net)
         ),
         SAME,
     ),
+    "a network of a list of which another takes more": Script(
+        """
+class Single(nn.Module):
+    def __init__(self, width=6):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, width), nn.Tanh(), nn.Linear(width, 2))
+
+    def forward(self, rows):
+        return self.layers(rows)
+
+
+class Pair(nn.Module):
+    def __init__(self, width=6):
+        super().__init__()
+        self.head = nn.Linear(8, width)
+
+    def forward(self, rows, others):
+        return self.head(rows) @ self.head(others).t()
+
+
+class Scaled(Single):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, rows):
+        return self.factor * super().forward(rows / rows.mean())
+
+
+NETS = {"single": Single, "pair": Pair, "scaled": Scaled}
+parser = argparse.ArgumentParser()
+parser.add_argument("--net", default="single")
+args = parser.parse_args()
+torch.manual_seed(0)
+model = NETS[args.net]()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+train_loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+for epoch in range(3):
+    for rows, labels in train_loader:
+        loss = F.cross_entropy(model(rows), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+torch.save(model.state_dict(), "last.pt")
+"""
+    ),
     "networks of two signatures, by a setting that changes between": Script(
         _trained(
             """

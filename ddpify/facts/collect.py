@@ -10,6 +10,7 @@ from ddpify.facts import batch_source, discarded, library, manual_batches, optio
 from ddpify.facts.assumed import AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
+from ddpify.facts.interpret.settings import excluded
 from ddpify.facts.model import NOTHING, Call, Func, Loop, Method, New, Obj, Part, Value, join, ordered
 from ddpify.facts.runs import Run, place_of, run, run_by
 from ddpify.facts.tree import Forest, Tree, arguments
@@ -356,8 +357,23 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
         if not params and not single:
             yield optimizer, None
         for obj in params:
-            if not any(r in trained for r in run.roots(obj)) and not run.has_no_parameters(obj):
+            roots = set(run.roots(obj))
+            instead = any(made_instead(run, root, model) for root in roots for model in facts.models)
+            if not instead and trained.isdisjoint(roots) and not run.has_no_parameters(obj):
                 yield optimizer, obj
+
+
+def made_instead(run: Run, obj: Obj, model: TrainedModel) -> bool:
+    """Whether an object is made instead of the model: where a setting has another value, or by the same call of what is chosen."""
+    if not isinstance(obj, New) or not run.interpreter.is_module(obj):
+        return False
+    under = run.interpreter.made_under
+    if all(excluded(under.get(obj, frozenset()), under.get(other, frozenset())) for other in model.objs):
+        return True
+    made = frozenset((obj.node, *obj.stack))
+    for other in model.objs:
+        made &= frozenset((other.node, *other.stack)) if isinstance(other, New) else frozenset()
+    return any(isinstance(n, ast.Call) and len(run.value(n.func).objs) > 1 for n in made)
 
 
 def optimizer_parameters(facts: Facts, optimizer: New) -> Value:

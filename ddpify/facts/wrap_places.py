@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from itertools import islice
 
 from ddpify.facts import library, pickled
-from ddpify.facts.collect import Facts, TrainedModel, first_order, training_calls
-from ddpify.facts.interpret.settings import excluded
+from ddpify.facts.collect import Facts, TrainedModel, first_order, made_instead, training_calls
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value
 from ddpify.facts.runs import Run, run, run_by
 from ddpify.facts.tree import Tree, arguments, own_nodes, same, structure
@@ -373,20 +372,8 @@ def _saved(run: Run, obj: New) -> bool:
 def is_all(run: Run, value: Value, model: TrainedModel) -> bool:
     """Whether a value is the model and nothing else."""
     objs = run.unwrap(value)
-    return bool(objs & model.objs) and all(o in model.objs or isinstance(o, (Part, Lit, Method)) or _instead(run, o, model) for o in objs)
-
-
-def _instead(run: Run, obj: Obj, model: TrainedModel) -> bool:
-    """Whether an object is made instead of the model: where a setting has another value, or by the same call of what is chosen."""
-    if not isinstance(obj, New) or not run.interpreter.is_module(obj):
-        return False
-    under = run.interpreter.made_under
-    if all(excluded(under.get(obj, frozenset()), under.get(other, frozenset())) for other in model.objs):
-        return True
-    made = frozenset((obj.node, *obj.stack))
-    for other in model.objs:
-        made &= frozenset((other.node, *other.stack)) if isinstance(other, New) else frozenset()
-    return any(isinstance(n, ast.Call) and len(run.value(n.func).objs) > 1 for n in made)
+    others = [o for o in objs - model.objs if not isinstance(o, (Part, Lit, Method))]
+    return bool(objs & model.objs) and all(made_instead(run, o, model) for o in others)
 
 
 def container_kind(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:

@@ -16,6 +16,7 @@ from ddpify.facts.interpret.branches import is_known
 from ddpify.facts.interpret.definitions import apply, carry_out
 from ddpify.facts.interpret.literals import decorator_names, is_own, told
 from ddpify.facts.interpret.settings import note_made
+from ddpify.facts.interpret.signatures import fitting
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
 from ddpify.facts.model import (
     NOTHING,
@@ -183,13 +184,14 @@ def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keyword
         return invoke_one(run, call, objs[0], args, keywords)
     if len(args) > 1 and not any(isinstance(a, ast.Starred) for a in call.node.args):
         objs = [o for o in objs if not (isinstance(o, New) and tensors.takes_one(o))] or objs  # the others fail
-    return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in _alternatives(run, objs)])
+    called = fitting(run, call.node, opened(run, objs))
+    return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in _alternatives(run, called)])
 
 
 def _alternatives(run: Interpreter, objs: Iterable[Obj]) -> Iterator[tuple[Obj, frozenset[Obj]]]:
     """What is called, each with what else runs the same code: modules of one class, and their methods, are run as one."""
     alike: dict[object, list[Obj]] = {}
-    for obj in opened(run, objs):
+    for obj in objs:
         alike.setdefault(_code(run, obj), []).append(obj)
     for group in alike.values():
         owners = [o.owner if isinstance(o, Func) else o for o in group]
