@@ -3,10 +3,12 @@
     outcome, = run_many([Case(original, converted)])
     assert outcome.problems() == []
 
-One group of ranks runs many scripts in sequence, since starting one takes seconds. `ranks_worker.py` is a process of it.
+One group of ranks runs many scripts in sequence. Importing torch takes seconds, so groups are forked from one process, `ranks_worker.py`.
 """
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import random
@@ -27,7 +29,7 @@ from typing import Any
 import torch
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
-GROUP_JOBS = 100  # scripts that one group of processes runs: gloo leaves a few threads behind for each, which slow the next ones down
+GROUP_JOBS = 200  # scripts that one group of processes runs: gloo leaves a thread behind for each
 START_LIMIT = 180.0  # seconds for the processes to import torch
 ATTEMPTS = 5  # gloo may abort a process after its work, and a launcher then ends the others within theirs (pytorch#190489)
 
@@ -202,6 +204,31 @@ def _run_jobs(jobs: list[dict[str, Any]], nproc: int, limit: float) -> list[list
     return done
 
 
+class _Starter:
+    """The process that groups of ranks are forked from; it ends with this one."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, str(WORKER)]
+        self.process = subprocess.Popen(command, env=_environ(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+        atexit.register(self.end)
+
+    def start(self, jobs: Path, nproc: int, port: int, log: Path) -> None:
+        """Asks for a group of so many processes, which does the jobs of a file."""
+        assert self.process.stdin
+        group = {"jobs": str(jobs), "nproc": nproc, "port": port, "log": str(log)}
+        os.write(self.process.stdin.fileno(), json.dumps(group).encode() + b"\n")
+
+    def end(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+@functools.cache
+def _starter() -> _Starter:
+    return _Starter()
+
+
 def _run_group(jobs: list[dict[str, Any]], nproc: int, limit: float) -> str:
     """Starts processes that work through the jobs and waits for them; returns how they ended."""
     folder = Path(jobs[0]["cwd"]).parent
@@ -215,41 +242,39 @@ def _run_group(jobs: list[dict[str, Any]], nproc: int, limit: float) -> str:
             old.unlink()
     ports = _free_ports(len(jobs))
     plain = [{k: v for k, v in job.items() if k != "contents"} | {"port": port} for job, port in zip(jobs, ports, strict=True)]
-    (folder / "jobs.json").write_text(json.dumps({"folder": str(folder), "jobs": plain}))
-    for old in folder.glob("*.pid"):
-        old.unlink()
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}"] if nproc > 1 else []
-    with open(folder / "log.txt", "wb") as log:
-        command = [sys.executable, *launcher, str(WORKER), str(folder / "jobs.json")]
-        group = subprocess.Popen(command, cwd=folder, env=_environ(), stdout=log, stderr=log, start_new_session=True)
-        seen, since = 0, time.monotonic()
-        while group.poll() is None:
-            time.sleep(0.05)
-            count = len(list(folder.glob("*.out.*")))
-            if count != seen:
-                seen, since = count, time.monotonic()
-            elif time.monotonic() - since > (limit if seen else START_LIMIT):
-                _kill(group, folder)
-                return f"nothing happened for {limit:.0f} s, as when one rank waits for another\n{_tail(folder)}"
-    return f"the process ended with {group.returncode}\n{_tail(folder)}"
+    told = folder / f"jobs_from_{jobs[0]['name']}.json"
+    told.write_text(json.dumps(plain))
+    store = torch.distributed.TCPStore("localhost", 0, is_master=True, wait_for_workers=False) if nproc > 1 else None
+    _starter().start(told, nproc, store.port if store else 0, folder / "log.txt")
+    codes = [Path(f"{told}.{rank}.code") for rank in range(nproc)]
+    results = [Path(f"{job['out']}.{rank}.pt") for job in jobs for rank in range(nproc)]
+    since, allowed = time.monotonic(), START_LIMIT
+    while not all(code.exists() for code in codes):
+        time.sleep(0.01)
+        while results and results[0].exists():
+            results.pop(0)
+            since, allowed = time.monotonic(), limit
+        ends = [code.read_text() if code.exists() else "" for code in codes]
+        failed = any(end not in ("", "0") for end in ends)
+        if time.monotonic() - since > (1 if failed else allowed):  # what one rank ended with, the others may end with, too
+            _kill(told, nproc)
+            waiting = f"nothing happened for {limit:.0f} s, as when one rank waits for another"
+            return f"{f'the processes ended with {ends}' if failed else waiting}\n{_tail(folder)}"
+    return f"the processes ended with {[code.read_text() for code in codes]}\n{_tail(folder)}"
 
 
 def _tail(folder: Path) -> str:
     return (folder / "log.txt").read_text(errors="replace")[-3000:]
 
 
-def _kill(group: subprocess.Popen, folder: Path) -> None:
-    """Lets the workers tell where they are, and ends them by their ids, then the launcher."""
+def _kill(told: Path, nproc: int) -> None:
+    """Lets the processes of a group tell where they are, and ends them by their ids."""
+    left = [rank for rank in range(nproc) if not Path(f"{told}.{rank}.code").exists()]
     for number in (signal.SIGUSR1, signal.SIGKILL):
-        for file in folder.glob("*.pid"):
-            with contextlib.suppress(ProcessLookupError, ValueError):
-                os.kill(int(file.read_text()), number)
+        for rank in left:
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                os.kill(int(Path(f"{told}.{rank}.pid").read_text()), number)
         time.sleep(0.5)
-    try:
-        group.wait(10)
-    except subprocess.TimeoutExpired:
-        group.kill()
-        group.wait()
 
 
 def _read(job: dict[str, Any], rank: int) -> Run | None:

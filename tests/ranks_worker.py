@@ -1,7 +1,7 @@
-"""One process of `ranks.py`: runs scripts one after another, as `python script` or as a rank, and writes down what each did.
+"""The processes of `ranks.py`: run scripts one after another, as `python script` or as ranks, and write down what each did.
 
-    python ranks_worker.py JOBS.json                    one process
-    torchrun --nproc-per-node=N ranks_worker.py JOBS.json
+This one imports torch once, and takes a line of JSON from its standard input for each group of processes, which it forks: {jobs, nproc,
+port, log}. It ends when its input does.
 
 What legitimately differs between one process and N ranks is made equal on both sides:
   * samplers yield one global order, cut so that batch k of the ranks together is batch k of the single process;
@@ -12,6 +12,7 @@ What legitimately differs between one process and N ranks is made equal on both 
 import atexit
 import contextlib
 import faulthandler
+import functools
 import gc
 import io
 import itertools
@@ -20,6 +21,7 @@ import logging
 import os
 import random
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -38,9 +40,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 from torch.utils.data.distributed import DistributedSampler
 
-RANK = int(os.environ.get("RANK", "0"))
-IS_RANK = "RANK" in os.environ
-LAUNCHERS_PORT = int(os.environ.get("MASTER_PORT", "0"))
+RANK = 0
+IS_RANK = False
 now: SimpleNamespace | None = None  # the record of the script that runs at the moment
 
 
@@ -280,6 +281,19 @@ def _at_exit(function, *args, **kwargs):
 
 
 _groups = []  # kept for good: freeing a gloo group waits for its threads, which may wait for the interpreter (pytorch#190489)
+_device = functools.cache(dist.ProcessGroupGloo.create_default_device)
+
+
+class _Gloo(dist.ProcessGroupGloo):
+    """A group on the process's one device, with one thread of its own: as groups are kept, their threads would add up."""
+
+    def __init__(self, store, rank, size, timeout=dist.default_pg_timeout):
+        options = dist.ProcessGroupGloo._Options()
+        options._devices, options._threads, options._timeout = [_device()], 1, timeout
+        super().__init__(store, rank, size, options)
+
+
+dist.distributed_c10d.ProcessGroupGloo = _Gloo
 
 
 def _keeping(make):
@@ -292,14 +306,12 @@ def _keeping(make):
 
 
 _init_process_group = dist.init_process_group
-_agent: Any = None  # the launcher's store
+_agent: Any = None  # the store of `ranks.py`
 
 
 def _init_in_the_launchers_store(*args, **kwargs):
     """What `env://` does, without the time that a server of each script's own takes to start."""
-    global _agent
     if IS_RANK and len(args) < 2 and not {"init_method", "store", "rank", "world_size"} & kwargs.keys():
-        _agent = _agent or dist.TCPStore(os.environ["MASTER_ADDR"], LAUNCHERS_PORT, is_master=False)
         store = dist.PrefixStore(f"{now and now.folder}/{len(_groups)}", _agent)
         kwargs |= {"store": store, "rank": RANK, "world_size": int(os.environ["WORLD_SIZE"])}
     return _init_process_group(*args, **kwargs)
@@ -387,15 +399,70 @@ def run(job: dict[str, Any]) -> None:
     if left_open:
         dist.destroy_process_group()
     gc.collect()
+    gc.freeze()  # what is left is not looked through again
+
+
+# --- groups of processes ----------------------------------------------------------------------------------------------
+def _fork(group: dict[str, Any], rank: int) -> int:
+    """Starts a process of a group, which runs all its jobs; returns its number."""
+    global RANK, IS_RANK, _agent
+    child = os.fork()
+    if child:
+        return child
+    log = os.open(group["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    try:
+        RANK, IS_RANK = rank, group["nproc"] > 1
+        if IS_RANK:
+            named = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": group["nproc"], "LOCAL_WORLD_SIZE": group["nproc"], "GROUP_RANK": 0}
+            os.environ.update({name: str(value) for name, value in named.items()}, MASTER_ADDR="localhost", TORCHELASTIC_RUN_ID="none")
+            _agent = dist.TCPStore("localhost", group["port"], is_master=False)
+        for one in json.loads(Path(group["jobs"]).read_text()):
+            run(one)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(4)
+    sys.stdout.flush()
+    os._exit(0)  # gloo may abort while the interpreter shuts down (pytorch#190489)
+
+
+def _serve() -> None:
+    """Forks the groups that standard input asks for, and writes down how their processes end: `<jobs>.<rank>.code`."""
+    running: dict[int, Path] = {}
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    told = b""
+    while True:
+        if poll.poll(10 if running else None):
+            some = os.read(0, 65536)
+            if not some:
+                break
+            *lines, told = (told + some).split(b"\n")
+            for group in map(json.loads, lines):
+                for rank in range(group["nproc"]):
+                    child = _fork(group, rank)
+                    Path(f"{group['jobs']}.{rank}.pid").write_text(str(child))
+                    running[child] = Path(f"{group['jobs']}.{rank}.code")
+        for child in list(running):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                code = running.pop(child)
+                with contextlib.suppress(FileNotFoundError):  # nobody waits for it
+                    code.with_name(code.name + ".part").write_text(str(os.waitstatus_to_exitcode(status)))
+                    os.replace(code.with_name(code.name + ".part"), code)
+    for child in running:
+        os.kill(child, signal.SIGKILL)
 
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
     torch.set_num_threads(1)
     faulthandler.register(signal.SIGUSR1, file=sys.__stderr__)  # asked by `ranks.py` before it ends a group that hangs
-    jobs = json.loads(Path(sys.argv[1]).read_text())
-    Path(jobs["folder"], f"{RANK}.pid").write_text(str(os.getpid()))
-    for one in jobs["jobs"]:
-        run(one)
-    sys.stdout.flush()
-    os._exit(0)  # gloo may abort while the interpreter shuts down (pytorch#190489)
+    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1).step()  # what torch imports when it is first used
+    gc.collect()
+    gc.freeze()
+    _serve()
+    os._exit(0)

@@ -2,7 +2,9 @@
 
 import ast
 import collections
+import functools
 import importlib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -18,43 +20,47 @@ SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, scrip
 assert len(SCRIPTS) == sum(len(table.SCRIPTS) for table in TABLES), "two scripts have one title"
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
 RUNS = [(title, ranks) for title in WHOLE for ranks in SCRIPTS[title].ranks]
+AT_ONCE = 60
+"""How many scripts one process of the tests works on, before it may leave the next ones to another."""
+PART = {title: i // AT_ONCE for i, title in enumerate(SCRIPTS)}
 
 
-class Conversions(dict[str, Conversion]):
-    """The conversions of the scripts, each made when it is first asked for."""
-
-    def __init__(self, folders: pytest.TempPathFactory) -> None:
-        self.folders = folders
-
-    def __missing__(self, title: str) -> Conversion:
-        self[title] = converted(SCRIPTS[title], self.folders.mktemp("script"))
-        return self[title]
+def by_title(titles: Iterable[str]) -> list[object]:
+    return [pytest.param(title, id=title, marks=pytest.mark.xdist_group(f"tables {PART[title]}")) for title in titles]
 
 
-@pytest.fixture(scope="module")
-def conversions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conversion]:
-    return Conversions(tmp_path_factory)
+def by_run(runs: Iterable[tuple[str, int]]) -> list[object]:
+    return [pytest.param(*run, id=f"{run[0]}-{run[1]}", marks=pytest.mark.xdist_group(f"tables {PART[run[0]]}")) for run in runs]
 
 
 @pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest, conversions: dict[str, Conversion]) -> dict[tuple[str, int], Outcome]:
-    params = [item.callspec.params for item in request.session.items if "outcomes" in getattr(item, "fixturenames", ())]
-    asked = {(p["title"], p["ranks"]) for p in params if {"title", "ranks"} <= p.keys()}
-    out: dict[tuple[str, int], Outcome] = {}
-    for ranks in sorted({ranks for _, ranks in asked}):
-        titles = [title for title, n in RUNS if n == ranks and (title, n) in asked]
-        scripts = {title: SCRIPTS[title] for title in titles}
-        cases = [
-            Case(text(s), conversions[title].code, s.args, s.files | s.stand_ins, modules(conversions[title]))
-            for title, s in scripts.items()
-        ]
-        out |= {(title, ranks): one for title, one in zip(titles, run_many(cases, ranks), strict=True)}
-    return out
+def conversion(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Conversion]:
+    """The conversion of a script, made once."""
+    return functools.cache(lambda title: converted(SCRIPTS[title], tmp_path_factory.mktemp("script")))
 
 
-@pytest.mark.parametrize("title", SCRIPTS)
-def test_what_is_left_to_do_is_told(conversions: dict[str, Conversion], title: str) -> None:
-    done = conversions[title]
+@pytest.fixture(scope="module")
+def outcome(request: pytest.FixtureRequest, conversion: Callable[[str], Conversion]) -> Callable[[str, int], Outcome]:
+    """What was seen of a script on so many ranks. All of its part that are asked about run in one group."""
+    asked = [item.callspec.params for item in request.session.items if isinstance(item, pytest.Function) and hasattr(item, "callspec")]
+    wanted = {(params.get("title"), params.get("ranks")) for params in asked}
+
+    @functools.cache
+    def of_part(part: int, ranks: int) -> dict[str, Outcome]:
+        titles = [title for title, n in RUNS if n == ranks and PART[title] == part and (title, n) in wanted]
+        return dict(zip(titles, run_many([_case(title, conversion(title)) for title in titles], ranks), strict=True))
+
+    return lambda title, ranks: of_part(PART[title], ranks)[title]
+
+
+def _case(title: str, done: Conversion) -> Case:
+    script = SCRIPTS[title]
+    return Case(text(script), done.code, script.args, script.files | script.stand_ins, modules(done))
+
+
+@pytest.mark.parametrize("title", by_title(SCRIPTS))
+def test_what_is_left_to_do_is_told(conversion: Callable[[str], Conversion], title: str) -> None:
+    done = conversion(title)
     findings = [(f.code, f.line, f.message) for f in done.findings if f.level >= Safety.REVIEW]
     findings += [(c.code, c.line, c.why) for c in done.changes if c.level >= Safety.REVIEW]
     assert {code for code, _, _ in findings} >= set(SCRIPTS[title].told)
@@ -63,20 +69,20 @@ def test_what_is_left_to_do_is_told(conversions: dict[str, Conversion], title: s
     assert (done.status, done.exit_code) == ("convert", int(bool(SCRIPTS[title].told)))
 
 
-@pytest.mark.parametrize("title", SCRIPTS)
-def test_nothing_is_defined_twice(conversions: dict[str, Conversion], title: str) -> None:
+@pytest.mark.parametrize("title", by_title(SCRIPTS))
+def test_nothing_is_defined_twice(conversion: Callable[[str], Conversion], title: str) -> None:
     before, after = (
         collections.Counter(n.name for n in ast.parse(t).body if isinstance(n, (ast.FunctionDef, ast.ClassDef)))
-        for t in (conversions[title].source.text, conversions[title].code)
+        for t in (conversion(title).source.text, conversion(title).code)
     )
     assert {name for name, count in (after - before).items() if before[name] or count > 1} == set()
 
 
-@pytest.mark.parametrize("title", WHOLE)
-def test_converting_again_changes_nothing(conversions: dict[str, Conversion], title: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("title", by_title(WHOLE))
+def test_converting_again_changes_nothing(conversion: Callable[[str], Conversion], title: str, tmp_path: Path) -> None:
     script = SCRIPTS[title]
-    again = _again(conversions[title], script, tmp_path)
-    assert (again.code, again.exit_code) == (conversions[title].code, 0)
+    again = _again(conversion(title), script, tmp_path)
+    assert (again.code, again.exit_code) == (conversion(title).code, 0)
 
 
 def _again(done: Conversion, script: Script, folder: Path) -> Conversion:
@@ -87,16 +93,16 @@ def _again(done: Conversion, script: Script, folder: Path) -> Conversion:
     return ddpify.convert(folder / "train.py", script.options)
 
 
-@pytest.mark.parametrize(("title", "ranks"), RUNS)
-def test_ranks_do_what_the_original_did(outcomes: dict[tuple[str, int], Outcome], title: str, ranks: int) -> None:
-    outcome = outcomes[title, ranks]
-    assert outcome.problems(SCRIPTS[title].apart) == []
-    assert len(outcome.single.steps) >= 12
+@pytest.mark.parametrize(("title", "ranks"), by_run(RUNS))
+def test_ranks_do_what_the_original_did(outcome: Callable[[str, int], Outcome], title: str, ranks: int) -> None:
+    seen = outcome(title, ranks)
+    assert seen.problems(SCRIPTS[title].apart) == []
+    assert len(seen.single.steps) >= 12
 
 
-@pytest.mark.parametrize(("title", "ranks"), [run for run in RUNS if SCRIPTS[run[0]].same])
-def test_numbers_of_the_whole_data_set_are_the_originals(outcomes: dict[tuple[str, int], Outcome], title: str, ranks: int) -> None:
-    outcome, same = outcomes[title, ranks], SCRIPTS[title].same
-    original = told(outcome.single.stdout, same)
+@pytest.mark.parametrize(("title", "ranks"), by_run(run for run in RUNS if SCRIPTS[run[0]].same))
+def test_numbers_of_the_whole_data_set_are_the_originals(outcome: Callable[[str, int], Outcome], title: str, ranks: int) -> None:
+    seen, same = outcome(title, ranks), SCRIPTS[title].same
+    original = told(seen.single.stdout, same)
     assert original
-    assert told(outcome.ranks[0].stdout, same) == original
+    assert told(seen.ranks[0].stdout, same) == original
