@@ -370,3 +370,36 @@ SCRIPTS["a buffer that a validation gives another loader's rows"] = Script(
     """,
     told=("DDP303",),
 )
+SCRIPTS["a buffer of functions within a function, which one of them gives another loader's rows"] = Script(
+    """
+    def main():
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        test_loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        inputs = torch.zeros(loader.batch_size, 8)
+
+        def train():
+            for features, targets in loader:
+                inputs.copy_(features)
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+        def test():
+            nonlocal inputs
+            right = 0
+            with torch.no_grad():
+                for inputs, targets in test_loader:
+                    right += (model(inputs).argmax(1) == targets).sum().item()
+            return right / len(test_loader.dataset)
+
+        for epoch in range(3):
+            train()
+            print("right", test())
+
+    main()
+    """,
+    told=("DDP303",),
+)

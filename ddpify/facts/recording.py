@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import Any
 
 from ddpify.facts.memory import Reads
 from ddpify.facts.model import NOTHING, Call, Loop, Stack, Store, Value
@@ -77,7 +78,7 @@ class Recording(Reads):
     def __init__(self, driven: int) -> None:
         super().__init__()
         self.other: dict[tuple[str, object], object] = {}  # what was asked of the run beside its memory
-        self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
+        self.closures: dict[tuple[ast.AST, Stack], Any] = {}  # the frames in which functions were defined
         self.functions: set[tuple[ast.AST, Stack]] = set()
         self.imports: set[str] = set()
         self.driven = driven  # how many functions a command line was known to run

@@ -450,7 +450,7 @@ def call_function(
         else []
     ) + args
     frame = Frame(func.file, _parameters(run, func, bound, keywords), func.node)
-    frame.outer, frame.made = run.closures.get((func.node, func.made), {}), func.made
+    frame.around, frame.made = run.closures.get((func.node, func.made)), func.made
     frame.closure = func.node, func.made
     frame.cls, frame.owners = func.cls, frozenset(() if func.owner is None else owners or (func.owner,))
     if func.owner is None and func.cls is not None and args and len(args[0].instances()) == len(args[0].objs) == 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import ChainMap
 from collections.abc import Mapping
 
 from ddpify.facts import drivers
@@ -35,16 +34,10 @@ def execute_def(run: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef) 
         run.expression(default)
     decorators = [(decorator, run.expression(decorator)) for decorator in node.decorator_list]
     if run.frame.local is not None:  # a method does not see the names of its class
-        run.close_over(node, made, run.frame.outer if inside else _seen_within(run))
+        run.close_over(node, made)
     run.bind(node.name, value)
     run.bind(node.name, _decorated(run, decorators, value))
     return True
-
-
-def _seen_within(run: Interpreter) -> Mapping[str, Value]:
-    """The names that a function defined here sees."""
-    local = {} if run.frame.local is None else run.frame.local
-    return ChainMap(local, run.frame.outer) if run.frame.outer else local  # type: ignore[arg-type]
 
 
 def _decorated(run: Interpreter, decorators: list[tuple[ast.expr, Value]], value: Value) -> Value:
@@ -74,7 +67,7 @@ def execute_class(run: Interpreter, node: ast.ClassDef) -> bool:
         cls = run.classes[node] = run.objects.cls(node, run.frame.file, tuple(run.expression(b) for b in node.bases))
     decorators = [(decorator, run.expression(decorator)) for decorator in node.decorator_list]
     run.frames.append(Frame(run.frame.file, {}, node))
-    run.frame.outer, run.frame.cls = run.frames[-2].local or {}, cls
+    run.frame.around, run.frame.cls = run.frames[-2] if run.frames[-2].local is not None else None, cls
     run.block(node.body)
     body = run.frames.pop().local or {}
     for name, value in body.items():
@@ -88,7 +81,7 @@ def execute_class(run: Interpreter, node: ast.ClassDef) -> bool:
 def evaluate_lambda(run: Interpreter, node: ast.Lambda) -> Value:
     """`lambda x: body`."""
     if run.frame.local is not None:
-        run.close_over(node, run.stack, _seen_within(run))
+        run.close_over(node, run.stack)
     return just(run.objects.func(node, run.frame.file, made=() if run.frame.local is None else run.stack))
 
 

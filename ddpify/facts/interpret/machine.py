@@ -189,6 +189,7 @@ _STATEMENTS: dict[type, Callable[..., bool]] = {
     ast.Assert: statements.execute_assert,
     ast.Delete: assignment.execute_delete,
     ast.Global: statements.execute_global,
+    ast.Nonlocal: statements.execute_nonlocal,
     ast.Break: statements.execute_jump,
     ast.Continue: statements.execute_jump,
     ast.If: branches.execute_if,

@@ -52,15 +52,25 @@ class Frame:
         self.node = node
         self.made: Stack = ()
         self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
         self.returned = NOTHING
         self.yielded = NOTHING
         self.exits: list[Version] = []
         self.idle = False  # whether control comes here only with other settings than the script has
-        self.outer: Mapping[str, Value] = {}
+        self.around: Frame | None = None  # the function in which this one was defined
         self.changed: set[str] = set()  # the names whose tensors are changed in place
         self.cls: Class | None = None
         self.owners: frozenset[Obj] = frozenset()  # whose method runs: all that it may be
-        self.closure: tuple[ast.AST, Stack] | None = None  # what `outer` is known by
+        self.closure: tuple[ast.AST, Stack] | None = None  # what `around` is known by
+
+    def holder(self, name: str) -> dict[str, Value]:
+        """The names of the function around it that holds a name by now; those of none where none does."""
+        frame = self.around
+        while frame is not None:
+            if frame.local is not None and name in frame.local and name not in frame.nonlocals:
+                return frame.local
+            frame = frame.around
+        return {}
 
 
 class Interpreter(ABC):
@@ -98,7 +108,7 @@ class Interpreter(ABC):
         self.order = 0
         self.calls: dict[tuple[ast.AST, Stack], Call] = {}
         self.stores: dict[tuple[ast.AST, Stack], Store] = {}
-        self.closures: dict[tuple[ast.AST, Stack], Mapping[str, Value]] = {}
+        self.closures: dict[tuple[ast.AST, Stack], Frame] = {}
         self.driven: set[ast.AST] = set()  # the functions whose parameters are settings
         self.commands: set[ast.AST] = set()  # those that their group runs
         self.imported: set[str] = set()
@@ -156,10 +166,10 @@ class Interpreter(ABC):
         if frame.local is not None and name not in frame.globals:
             if name in frame.local:
                 return frame.local[name]
-            if frame.outer:
+            if frame.around is not None:
                 self.asks("outer", (frame.closure, name))
-                if name in frame.outer:
-                    return frame.outer[name]
+                if name in (local := frame.holder(name)):
+                    return local[name]
         held = self.memory.get((frame.file, name))
         if held is not None:
             return held
@@ -175,6 +185,10 @@ class Interpreter(ABC):
             frame.local[name] = value
         else:
             self.memory[frame.file, name] = value
+        if name in frame.nonlocals:
+            self.memory.doubt()
+            if name in (local := frame.holder(name)):
+                local[name] |= value
 
     def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
         """Let an object hold `value` as `name`; not `strong`: or what it held before."""
@@ -216,11 +230,13 @@ class Interpreter(ABC):
         seen = self.trace.values.get(node)
         self.trace.values[node] = value if seen is None else seen | value
 
-    def close_over(self, node: ast.AST, made: Stack, outer: Mapping[str, Value]) -> None:
-        """Note the names that a function sees around it."""
-        self.closures[node, made] = outer
-        if isinstance(self.memory.watch, Recording):
-            self.memory.watch.closures[node, made] = outer
+    def close_over(self, node: ast.AST, made: Stack) -> None:
+        """Note what a function that is defined here sees around it."""
+        frame = self.frame.around if isinstance(self.frame.node, ast.ClassDef) else self.frame
+        if frame is not None:
+            self.closures[node, made] = frame
+            if isinstance(self.memory.watch, Recording):
+                self.memory.watch.closures[node, made] = frame
 
     def file_of(self, name: str) -> SourceFile:
         """The file of a module that runs."""
@@ -350,7 +366,9 @@ class Interpreter(ABC):
         """What the run says now, where it is asked something."""
         kind, of = key
         if kind == "outer":
-            return self.closures.get(of[0], {}).get(of[1])  # type: ignore[index]
+            seen = Frame("", {})
+            seen.around = self.closures.get(of[0])  # type: ignore[index]
+            return seen.holder(of[1]).get(of[1])  # type: ignore[index]
         if kind == "keys":
             return frozenset(self.keys.get(of, ()))  # type: ignore[call-overload]
         if kind == "hooks":

@@ -77,6 +77,12 @@ def execute_global(run: Interpreter, node: ast.Global) -> bool:
     return True
 
 
+def execute_nonlocal(run: Interpreter, node: ast.Nonlocal) -> bool:
+    """`nonlocal name`."""
+    run.frame.nonlocals.update(node.names)
+    return True
+
+
 def execute_jump(run: Interpreter, node: ast.stmt) -> bool:
     """`break` and `continue`: the state goes to the end of the loop."""
     if run.breaks:
