@@ -815,6 +815,29 @@ SCRIPTS: dict[str, Script] = {
         """,
         told=("DDP203",),
     ),
+    "a teacher in DataParallel, whose keys keep its prefix": Script(
+        """
+        torch.manual_seed(1)
+        teacher = nn.DataParallel(nn.Linear(8, 2), device_ids=list(range(torch.cuda.device_count())))
+        if not os.path.exists("teacher.pt"):
+            torch.save(teacher.state_dict(), "teacher.pt")
+        teacher.load_state_dict(torch.load("teacher.pt"))
+        teacher.eval()
+        student = nn.DataParallel(nn.Linear(8, 2))
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                with torch.no_grad():
+                    soft = F.softmax(teacher(data), dim=1)
+                out = student(data)
+                loss = F.cross_entropy(out, target) + F.kl_div(F.log_softmax(out, dim=1), soft, reduction="batchmean")
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        torch.save({"student": student.state_dict(), "teacher": teacher.state_dict()}, "last.pt")
+        """,
+    ),
     "a model that is wrapped once more for each stage": Script(
         """
         class Net(nn.Module):

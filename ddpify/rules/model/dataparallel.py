@@ -2,8 +2,9 @@
 
 What it does: `nn.DataParallel(model, ...)` becomes `model`; a statement left saying `model = model` goes, and so does a test for several
     GPUs that held nothing else. `.module` on what is not wrapped yet goes, too.
+    Around a model that is not trained, such as a teacher, it stays for the keys of checkpoints, on the device of each rank.
 Why: DistributedDataParallel takes its place, one process per device.
-Safety: safe.
+Safety: safe; a NOTE where it stays.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
 """
 
@@ -102,7 +103,7 @@ def keys_matter(context: Context, node: ast.AST) -> bool:
 
 
 def stays(context: Context, node: ast.AST) -> bool:
-    """Whether a DataParallel call is left as it is, with a finding: its model is not trained, and its keys matter."""
+    """Whether a DataParallel call stays: its model is not trained, and its keys matter."""
     inner = argument(node, 0, "module") if isinstance(node, ast.Call) else None
     return inner is not None and context.facts.model_of(context.facts.after.value(inner)) is None and keys_matter(context, node)
 
@@ -122,8 +123,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if inner is None:
             continue
         if stays(context, call):
-            why = "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written"
-            yield context.manual(CODE, call, why, "keep the keys: load into the model itself, with `module.` taken off each key")
+            if not _has_own_device(context, call):
+                yield _on_own_device(context, call, inner)
             continue
         if _inside_saved(context, call):
             why = "state dicts of the model around this part held keys with `module.` in them; from here on they do not"
@@ -136,6 +137,22 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if module is not None and inputs is not None:
                 why, edit = "DistributedDataParallel replaces data_parallel", Replace(call, "{0}({1})", (module, inputs))
                 yield Change(CODE, why, context.tree.shown, call, (edit,))
+
+
+def _has_own_device(context: Context, call: ast.Call) -> bool:
+    """Whether a wrapper has one device, which each rank chooses for itself."""
+    devices = argument(call, 1, "device_ids")
+    return isinstance(devices, ast.List) and [bool(context.facts.before.value(e).of_kind("rank")) for e in devices.elts] == [True]
+
+
+def _on_own_device(context: Context, call: ast.Call, inner: ast.expr) -> Change | Finding:
+    """A wrapper that stays for its keys, with a rank's device in the place of all."""
+    if len(call.args) > 3 or not {k.arg for k in call.keywords} <= {"module", "device_ids", "output_device"}:
+        why = "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written"
+        return context.manual(CODE, call, why, "give the wrapper the device of this rank alone: device_ids=[local_rank]")
+    why = "this model is not trained here; DataParallel stays around it, on the device of each rank, for the `module.` prefix of its keys"
+    edit = Replace(call, f"{{0}}({{1}}, device_ids=[{context.names['local_rank']}])", (call.func, inner))
+    return Change(CODE, why, context.tree.shown, call, (edit,), level=Safety.NOTE)
 
 
 def _replaced(context: Context, call: ast.Call, inner: ast.expr, gone: set[ast.stmt]) -> Change:
