@@ -53,7 +53,17 @@ def _setting(run: Interpreter, node: ast.expr) -> Obj | None:
 
 def excluded(one: frozenset[Known], other: frozenset[Known]) -> bool:
     """Whether what is known in two places cannot be true at once."""
-    return any((s, c, not equal) in other or (equal and any(s == t and d != c and e for t, d, e in other)) for s, c, equal in one)
+    return any(a[0] is b[0] and _contradict(a, b) for a in one for b in other)
+
+
+def _contradict(one: Known, other: Known) -> bool:
+    (_, constant, equal), (_, again, equal_again) = one, other
+    if constant is TRUE or again is TRUE:
+        held, true = (other, equal) if constant is TRUE else (one, equal_again)
+        return held[2] is not true if held[1] is TRUE else held[2] and bool(held[1]) is not true
+    if equal and equal_again:
+        return constant != again
+    return equal is not equal_again and constant == again
 
 
 def note_made(run: Interpreter, node: ast.Call, value: Value) -> None:
