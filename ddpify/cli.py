@@ -222,7 +222,7 @@ def convert(
         starter = output_files.starter_of(conversion, emit_launcher, _script(conversion, path, target), allow_dirty)
         into_folder = output is not None and output_files.is_folder(output)
         if prove and conversion.changed:
-            if target:  # what cannot be written is told before anything runs
+            if target:  # what cannot be written is reported before anything runs
                 output_files.files_of(conversion, target, path, into_folder, allow_dirty)
             conversion, held = _proved(conversion, path, options, (python, nproc, steps, time_limit), context.obj, (skip, select, ignore))
             if not held:
@@ -275,7 +275,7 @@ def _proved(
     args: list[str],
     chosen: tuple[list[str] | None, list[str] | None, list[str] | None] = (None, None, None),
 ) -> tuple[Conversion, bool]:
-    """The conversion, or an alternative, with what a run of it showed, and whether it held; what did not is told on standard error."""
+    """The conversion, or an alternative, with what a run of it showed, and whether it held; what did not is printed on standard error."""
     from ddpify.rehearse.launch import Setting
     from ddpify.rehearse.prove import prove
     from ddpify.report import terminal, verdict
@@ -375,7 +375,7 @@ def _ask(whole: Conversion, conversion: Conversion, path: str, options: Options,
     from ddpify import terminal_review
 
     target, into_folder = output_files.target_of(path, output), output is not None and output_files.is_folder(output)
-    if target:  # what cannot be written is told before anything is asked
+    if target:  # what cannot be written is reported before anything is asked
         output_files.files_of(conversion, target, path, into_folder, allow_dirty)
     outcome = terminal_review.ask(conversion)
     out = {*conversion.left_out, *outcome.review.left_out}

@@ -1,6 +1,6 @@
 """`# ddpify: skip` in a script: what its owner has decided, written beside the line that it is about.
 
-`# ddpify: skip` leaves out every change of its line, `# ddpify: skip[DDP501]` those of the rules named, and what is told of the line is
+`# ddpify: skip` leaves out every change of its line, `# ddpify: skip[DDP501]` those of the rules named, and what is reported of the line is
 then no more than a note. `# ddpify: skip-file` leaves the whole file as it is. `# ddpify: replicate` says of the value that a line
 computes how it differs between ranks: not at all; or `shard`, `mean`, `sum`, `per-rank`, as in `[tool.ddpify.placements]`.
 `# ddpify: MANUAL DDP201: ...` is ddpify's own: it stands, in a draft, above what is to be done by hand.

@@ -290,7 +290,7 @@ def _in_steps(project: Project, options: Options, path: Path | None, most: int =
     code, modules, unapplied = _rewritten(project, plan)
     with_comments = (*plan.findings, *map(_by_hand, unapplied))
     if unapplied or not plan.changes or not most:
-        done = _converted(project, options, path, told=with_comments)
+        done = _converted(project, options, path, earlier=with_comments)
         return replace(done, findings=tuple(dict.fromkeys((*with_comments, *done.findings))))
     output = _output(project, path, code, modules)
     return _upon(project, plan, (*with_comments, *_faults(project, output)), _in_steps(output, options, path, most - 1))
@@ -352,9 +352,9 @@ def _output(project: Project, path: Path | None, code: str, modules: tuple[Modul
 
 
 def _converted(
-    project: Project, options: Options, path: Path | None, told: tuple[Finding, ...] = (), marks: tuple[Change, ...] = ()
+    project: Project, options: Options, path: Path | None, earlier: tuple[Finding, ...] = (), marks: tuple[Change, ...] = ()
 ) -> Conversion:
-    """The conversion of a project, with `marks` where it is a draft; `told` is what a step before has found."""
+    """The conversion of a project, with `marks` where it is a draft; `earlier` is what a step before has found."""
     from ddpify.apply import names
     from ddpify.launchers import start
     from ddpify.plan import make_plan
@@ -387,18 +387,18 @@ def _converted(
         return replace(converted, findings=tuple(dict.fromkeys((*converted.findings, *faults))))
 
     whole = replace(again(frozenset(), "checked"), again=again)
-    found = () if marks or not options.draft else _marks(project, plan, whole, told)
-    return _converted(project, options, path, told, found) if found else whole
+    found = () if marks or not options.draft else _marks(project, plan, whole, earlier)
+    return _converted(project, options, path, earlier, found) if found else whole
 
 
-def _marks(project: Project, plan: Plan, done: Conversion, told: tuple[Finding, ...]) -> tuple[Change, ...]:
+def _marks(project: Project, plan: Plan, done: Conversion, earlier: tuple[Finding, ...]) -> tuple[Change, ...]:
     """The comments that mark what is to be done by hand."""
     from ddpify import draft
 
     files = {file.shown: file for file in (project.entry, *(project.files[name] for name in plan.edited if name in project.files))}
     texts = {done.shown: (done.source.text, done.code)} | {m.shown: (m.source.text, m.code) for m in done.modules}
     lines = {shown: _lines(*texts[shown]) for shown in files if shown in texts}
-    return tuple(draft.marks(files, lines, (*told, *done.findings)))
+    return tuple(draft.marks(files, lines, (*earlier, *done.findings)))
 
 
 def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:

@@ -63,7 +63,7 @@ class Review:
         return f"y{'n' if self.change.without else ''}ade{'j' if others else ''}{'k' if self.at else ''}q?"
 
     def press(self, key: str) -> Review:
-        """What is so after a key; one that is not known is told."""
+        """What is so after a key; one that is not known is reported."""
         here = self.change
         rest = [here, *(c for c in self.changes[self.at + 1 :] if c.file == here.file and c.id not in self.decided)]
         match key:
@@ -114,13 +114,13 @@ class Review:
         return text + "To take nothing at all: q."
 
 
-def in_order(changes: Sequence[Change], files: Sequence[str], told: Collection[str] = ()) -> tuple[Change, ...]:
+def in_order(changes: Sequence[Change], files: Sequence[str], beside: Collection[str] = ()) -> tuple[Change, ...]:
     """The changes as they are shown: what is to be reviewed first, then by file, as `files` has them, and by line.
 
-    `told` has the ids of those that stand beside findings to review, or to do by hand.
+    `beside` has the ids of those that stand beside findings to review, or to do by hand.
     """
     place = {file: at for at, file in enumerate(files)}
-    return tuple(sorted(changes, key=lambda c: (c.level < Safety.REVIEW and c.id not in told, place.get(c.file, len(place)), c.line)))
+    return tuple(sorted(changes, key=lambda c: (c.level < Safety.REVIEW and c.id not in beside, place.get(c.file, len(place)), c.line)))
 
 
 def _counted(changes: Sequence[Change]) -> str:

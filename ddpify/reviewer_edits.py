@@ -62,7 +62,7 @@ def sheet(where: Sequence[Place], now: Mapping[str, str], why: str) -> str:
 
 
 def put_back(edited: str, where: Sequence[Place], now: Mapping[str, str], sources: Mapping[str, Source]) -> dict[str, str]:
-    """The files with what was written on a sheet. Raises DdpifyError where it cannot be told apart, parsed or encoded."""
+    """The files with what was written on a sheet. Raises DdpifyError where it cannot be separated, parsed or encoded."""
     parts: list[list[str]] = []
     for line in edited.replace("\r\n", "\n").removesuffix("\n").split("\n"):
         if line.startswith(MARK):

@@ -1,4 +1,4 @@
-"""`ddpify review` on a terminal: each change is shown with its reason and asked about, and the choice is told."""
+"""`ddpify review` on a terminal: each change is shown with its reason and asked about, and the choice is printed."""
 
 from __future__ import annotations
 

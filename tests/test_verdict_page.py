@@ -316,7 +316,7 @@ addEventListener("load", () => {{
     right: Math.max(...boxes.map((box) => box.right)),
     shown: shown.length,
     requests: page.performance.getEntriesByType("resource").map((entry) => entry.name),
-    told: plot.querySelector(".told").textContent,
+    told: plot.querySelector(".readout").textContent,
   }});
 }});
 </script>

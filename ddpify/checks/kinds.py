@@ -17,21 +17,21 @@ _HOLD_OTHERS: frozenset[Kind] = frozenset(("list", "dict", "set", "tuple"))
 
 def problems(run: Run, helpers: Mapping[ast.AST, str]) -> Iterator[Problem]:
     """The arguments of wrong kinds; `helpers` has the definitions of the helpers, and which pieces of the runtime block they are."""
-    told: set[tuple[ast.AST, int]] = set()
+    reported: set[tuple[ast.AST, int]] = set()
     for call in run.trace.calls:
         for key in {helpers[o.node] for o in call.func.objs if isinstance(o, (Func, Class)) and o.node in helpers}:
             for position, takes in enumerate(HELPERS[key].takes):
                 value = _argument(call, position)
                 wrong = [] if takes is None or value is None else misfits(value, takes)
-                if wrong and takes is not None and (call.node, position) not in told:
-                    told.add((call.node, position))
+                if wrong and takes is not None and (call.node, position) not in reported:
+                    reported.add((call.node, position))
                     name = ast.unparse(call.node.func)
                     what = f"{name} takes {_either(sorted(takes))}, and is given {_either(wrong)} here"
                     yield Problem(call.file, call.node, what, ("kind", call.file, name, what))
 
 
 def _argument(call: Call, position: int) -> Value | None:
-    """What is passed at a position, where it can be told."""
+    """What is passed at a position, where it is known."""
     if any(isinstance(a, ast.Starred) for a in call.node.args) or position >= len(call.args):
         return None
     return call.args[position]

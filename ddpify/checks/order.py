@@ -108,10 +108,10 @@ class Order:
 def problems(run: Run, bindings: Mapping[str, Binding]) -> Iterator[Problem]:
     """The calls that need the group, and run before it is joined on some path."""
     order = Order(run, bindings)
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for call in run.trace.calls:
-        if call.node in told or not needs_group(call) or order.joined(call.node, call.stack):
+        if call.node in reported or not needs_group(call) or order.joined(call.node, call.stack):
             continue
-        told.add(call.node)
+        reported.add(call.node)
         what = ast.unparse(call.node.func)
         yield Problem(call.file, call.node, f"{what} runs before the process group is joined", ("order", call.file, what))

@@ -48,14 +48,14 @@ _OF_METHODS = _listed("\n".join(_METHODS.values()))
 
 def problems(run: Run, changed: frozenset[str]) -> Iterator[Problem]:
     """The calls in changed modules that do not fit what they may call."""
-    told: set[tuple[ast.AST, str]] = set()
+    reported: set[tuple[ast.AST, str]] = set()
     for call in run.trace.calls:
         if call.file not in changed:
             continue
         for label, spec, bound in _callees(run, call):
             wrong = misfit(spec, call.node, bound)
-            if wrong and (call.node, wrong) not in told:
-                told.add((call.node, wrong))
+            if wrong and (call.node, wrong) not in reported:
+                reported.add((call.node, wrong))
                 name = ast.unparse(call.node.func)
                 yield Problem(
                     call.file, call.node, f"this call of {name} does not fit its signature: {wrong}", ("call", call.file, label, wrong)

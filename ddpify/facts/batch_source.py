@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     pass
 
 
-CUT = "[cut]"
+SLICE = "[slice]"
 DRAW = "[draw]"
-PATHS = frozenset((CUT, DRAW))
+PATHS = frozenset((SLICE, DRAW))
 ORDERS = frozenset(("torch.randperm", "numpy.random.permutation", "sklearn.utils.shuffle", "random.sample"))
 JOINS = frozenset(("cat", "concat", "stack", "hstack", "vstack", "concatenate", "array", "tensor", "as_tensor", "asarray"))
 

@@ -17,7 +17,7 @@ from ddpify.facts.runs import Run
 from ddpify.records import dataclass
 
 ANY = "\0"  # in a pattern: text that is not known
-_MOST = 8  # patterns of one path that are told apart
+_MOST = 8  # patterns of one path that are kept apart
 
 
 @dataclass(frozen=True)

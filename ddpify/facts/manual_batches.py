@@ -1,7 +1,7 @@
 """Where a script makes its batches by hand: slices that follow one another, splits, and draws of a number of samples.
 
 This is a reading of the first run over a script whose loss comes from no loader. The next run takes what is found here for batches:
-each is an abstract loader of its own, of the path CUT (all ranks hold the same rows) or DRAW (each rank draws its own).
+each is an abstract loader of its own, of the path SLICE (all ranks hold the same rows) or DRAW (each rank draws its own).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def find_batch_sources(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Batch
         calls = [node for _, node in nodes if isinstance(node, ast.Call) and node not in out]
         out |= {node: BatchSource("state", node, None) for node in calls if any(_sized(run, node, laid) for laid in laid_out)}
     else:
-        out = {node: cut for tree, node in nodes if (cut := _cut(run, tree, node)) is not None}
+        out = {node: cut for tree, node in nodes if (cut := _batch_source(run, tree, node)) is not None}
     return _without_parts(out, trees)
 
 
-def _cut(run: Run, tree: Tree, node: ast.AST) -> BatchSource | None:
+def _batch_source(run: Run, tree: Tree, node: ast.AST) -> BatchSource | None:
     """The slice, split or draw that an expression may be."""
     match node:
         case ast.Subscript(ctx=ast.Load()):
@@ -274,9 +274,9 @@ def _laid_out(tree: Tree, node: ast.AST) -> BatchSource | None:
     inner: ast.AST
     match node:
         case ast.Attribute(attr="T", value=inner) | ast.Call(func=ast.Attribute(attr="t" | "transpose", value=inner)):
-            turned = True
+            transposed = True
         case _:
-            inner, turned = node, False
+            inner, transposed = node, False
     if not (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ("view", "reshape")):
         return None
     shape = inner.args[0].elts if len(inner.args) == 1 and isinstance(inner.args[0], (ast.Tuple, ast.List)) else inner.args
@@ -284,7 +284,7 @@ def _laid_out(tree: Tree, node: ast.AST) -> BatchSource | None:
         return None
     up = tree.parent.get(node)
     again = isinstance(up, ast.Attribute) and up.attr in ("t", "T", "transpose")
-    return None if again and not turned else BatchSource("columns" if turned else "lines", node, shape[0])
+    return None if again and not transposed else BatchSource("columns" if transposed else "lines", node, shape[0])
 
 
 def _sized(run: Run, node: ast.Call, cut: BatchSource) -> bool:

@@ -190,7 +190,7 @@ class Memory(dict[Key, Value]):
         """Write to a version of its own, as from the current point on."""
         self._version = Version(self._version, self.record.current)
 
-    def settle(self) -> None:
+    def drop_versions(self) -> None:
         """Let go of all other versions."""
         self._version = Version()
 

@@ -55,7 +55,7 @@ def text(run: Interpreter, parts: list[Value]) -> frozenset[Obj]:
 def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value | None:
     """`importlib.import_module(name)`: the modules that it may be; None where nothing is known of the name."""
     names: list[str] = []
-    for obj in (o for told in name.objs for o in option(run, told).objs):
+    for obj in (o for entry in name.objs for o in option(run, entry).objs):
         pattern = str(obj.value) if isinstance(obj, Lit) and isinstance(obj.value, str) else obj.pattern if isinstance(obj, Like) else ""
         if pattern.startswith("."):
             within = next((str(o.value) for o in package.objs if isinstance(o, Lit)), _package(run))
@@ -375,8 +375,8 @@ def declare_tuple(run: Interpreter, kind: New, names: Value) -> None:
 
 def fields_of_tuple(run: Interpreter, kind: New) -> tuple[str, ...]:
     """The fields of a class that `collections.namedtuple` made, as far as they are spelled out."""
-    (told,) = run.memory.get((kind, FIELDS), just(Lit(""))).objs
-    return tuple(str(told.value).split()) if isinstance(told, Lit) else ()
+    (entry,) = run.memory.get((kind, FIELDS), just(Lit(""))).objs
+    return tuple(str(entry.value).split()) if isinstance(entry, Lit) else ()
 
 
 def tuple_of(run: Interpreter, kind: New, args: list[Value], keywords: dict[str, Value]) -> Value | None:

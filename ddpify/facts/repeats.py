@@ -3,7 +3,7 @@
 While a function runs, what it reads that was there before it is recorded: in the memory, in the functions around it, in what was
 registered. Where all of that is as it was, its result is, too, and what the call did is done once more without running it: what it wrote,
 the events, and what was seen of its expressions, calls, stores and branches. That holds in a later pass of a loop, and in another run of
-the interpreter, which was told something of other statements than those of the call; of the forward of a module, wherever it is called
+the interpreter, which assumed something of other statements than those of the call; of the forward of a module, wherever it is called
 from. What a forward makes is then the same object: another call of it gives the same lists, too.
 """
 
@@ -45,7 +45,7 @@ class Outcome(Repeated):
     """What one call did, and under which conditions it does the same again."""
 
     def __init__(self, run: Interpreter, frame: Frame, recording: Recording, start: tuple[int, ...]) -> None:
-        self.of, self.told = run, _assumptions(run)
+        self.of, self.assumed = run, _assumptions(run)
         self.recording = recording
         self.start, self.end = start, lengths(run)
         self.around = _around(run, recording.functions)
@@ -64,7 +64,7 @@ class Outcome(Repeated):
 
     # ------------------------------------------------------------------------------------------------ conditions
 
-    def holds(self, run: Interpreter, told: Mapping[object, object]) -> bool:
+    def holds(self, run: Interpreter, assumed: Mapping[object, object]) -> bool:
         """Whether the call would do now what it did then."""
         recording = self.recording
         if len(run.driven) != recording.driven or not recording.imports <= run.imported:
@@ -73,10 +73,10 @@ class Outcome(Repeated):
             return False
         if any(run.asked(key) != value for key, value in recording.other.items()):
             return False
-        if run is self.of or told == self.told:
+        if run is self.of or assumed == self.assumed:
             return True
         values, visited = self.values(), self.visited()
-        return not any(node in values or node in visited for node, _ in told.items() ^ self.told.items())
+        return not any(node in values or node in visited for node, _ in assumed.items() ^ self.assumed.items())
 
     def values(self) -> dict[ast.AST, Value]:
         """What the expressions were seen to be."""
@@ -238,9 +238,9 @@ def find(run: Interpreter, known: Outcomes, key: object) -> Outcome | None:
     outcomes = known.get(key)
     if outcomes is None:
         return None
-    told = _assumptions(run)
+    assumed = _assumptions(run)
     outcomes = sorted(outcomes, key=lambda o: o.stack == run.stack)
-    return next((o for o in reversed(outcomes) if o.holds(run, told)), None)
+    return next((o for o in reversed(outcomes) if o.holds(run, assumed)), None)
 
 
 def keep(known: Outcomes, key: object, outcome: Outcome) -> None:

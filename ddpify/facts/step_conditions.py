@@ -77,7 +77,7 @@ class Conditions:
     def constant(self, node: ast.expr) -> Lit | None:
         """The one literal that a name or an attribute of the object is at every step."""
         value = self._value(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
-        if value is None or len(value.objs) != 1 or value.origins - {o for o in value.origins if o.kind == "told"}:
+        if value is None or len(value.objs) != 1 or value.origins - {o for o in value.origins if o.kind == "literal"}:
             return None
         (only,) = value.objs
         return only if isinstance(only, Lit) else None

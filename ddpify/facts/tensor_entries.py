@@ -72,7 +72,7 @@ def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, ori
     if (_is_drawn(base, index) or index.of_kind("index")) and not base.of_kind("forward"):
         return Value(frozenset(), origins, base.scale, base.shape)
     if unknown and index.of_kind("batch") and not index.objs:
-        return Value(frozenset(), origins | {Origin("turned", node)}, base.scale, base.shape)
+        return Value(frozenset(), origins | {Origin("reordered", node)}, base.scale, base.shape)
     return None
 
 
@@ -120,11 +120,11 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     if x.scale is None and x.shape is not None and x.shape.uniform and any(o.literal == PLACES or o.scale == "count" for o in operands):
         origins = origins.union(uniform.relied_on(base))
     value = uniform.taken(base, value_of(run, rows.index(x, operands), node, origins, places), operands[0] == _BLOCK)
-    return Value(value.objs, value.origins | {Origin("turned", node)}, value.scale, value.shape) if own else uniform.part(value, node)
+    return Value(value.objs, value.origins | {Origin("reordered", node)}, value.scale, value.shape) if own else uniform.part(value, node)
 
 
 def _with_rows_alike(base: Value, x: Argument) -> Argument:
-    """An operand, known to have the same rows where it is one row repeated, and nothing has told them apart since."""
+    """An operand, known to have the same rows where it is one row repeated, and nothing has made them differ since."""
     if base.scale is not None or not base.of_kind("repeated") or base.of_kind("displaced"):
         return x
     return x._replace(shape=(x.shape or Shape(Base(base), sure=False))._replace(uniform=True))

@@ -21,7 +21,7 @@ BY_WEIGHT = frozenset(("cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss
 _NONE: Mapping[str, Rule] = {}
 INTO_CELLS = frozenset("index_add index_add_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_put index_put_ put_".split())
 ENDS = "[ends]"  # the key of what a `range` goes to
-TURNED_OVER = frozenset(("T", "mT", "H", "mH"))
+TRANSPOSES = frozenset(("T", "mT", "H", "mH"))
 _MAKES = frozenset(["zeros", "empty", "arange", "linspace", "logspace", "eye", "as_tensor"])
 _DETACHING = frozenset(["item", "tolist", "numpy", "detach", "detach_"])
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -345,7 +345,7 @@ def kind_of(run: Interpreter, instance: New) -> Hashable:
 
 def attribute(run: Interpreter, base: Value, name: str, node: ast.AST | None) -> Value | None:
     """An attribute of a tensor that is not simply a part of it; None for the others."""
-    if name in TURNED_OVER and base.scale is not None:
+    if name in TRANSPOSES and base.scale is not None:
         return function(run, {"H": "T", "mH": "mT"}.get(name, name), node or ast.Pass(), [base], {}, base.origins)
     if name in ("shape", "size"):
         scale: Scale | None = {"sample": "count", "chosen": "sum"}.get(base.scale or "")  # type: ignore[assignment]

@@ -67,7 +67,7 @@ def part(of: Value, node: ast.AST | None) -> Value:
 
 
 def repeats(name: str, node: ast.AST, args: list[Value]) -> frozenset[Origin]:
-    """That `x.repeat(n, 1, 1)` has one row n times, as has what each of these rows becomes, or that rows are then told apart again."""
+    """That `x.repeat(n, 1, 1)` has one row n times, as has what each of these rows becomes, or that rows then differ again."""
     alike = [a for a in args if a.of_kind("repeated")]
     if not alike:
         made = name == "repeat" and bool(args) and _is_one_row_repeated(args[0], args[1:])

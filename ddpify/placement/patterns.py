@@ -6,7 +6,7 @@ Reference: https://einops.rocks/api/rearrange/
 from __future__ import annotations
 
 from ddpify.placement.shape import COUPLED, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Scale, Shape, Use, shape_of
-from ddpify.placement.transfer import TURNED, of_constants
+from ddpify.placement.transfer import REORDERED, of_constants
 
 _Term = tuple[str, ...]  # the names that one dimension is made of
 _REST: _Term = ("...",)
@@ -55,7 +55,7 @@ def _named(x: Argument, shape: Shape, right: list[_Term], name: str, over_sample
     if not known and at > right.index(_REST):
         return NO_CLAIM
     made = Shape(None, len(right), at, shape.sure) if known else Shape(UNKNOWN, 0, at, shape.sure)
-    return Result(x.scale, made, frozenset() if right[at] == (name,) else TURNED)
+    return Result(x.scale, made, frozenset() if right[at] == (name,) else REORDERED)
 
 
 def _spread(x: Argument, right: list[_Term], counts: set[str]) -> Result:
@@ -65,7 +65,7 @@ def _spread(x: Argument, right: list[_Term], counts: set[str]) -> Result:
     at = [i for i, term in enumerate(right) if counts & set(term)]
     if x.scale is not None or len(counts) > 1 or len(at) != 1 or _REST in right:
         return NO_CLAIM
-    return Result("sample", Shape(None, len(right), at[0]), frozenset() if len(right[at[0]]) == 1 else TURNED)
+    return Result("sample", Shape(None, len(right), at[0]), frozenset() if len(right[at[0]]) == 1 else REORDERED)
 
 
 def _of_samples(use: Use, shape: Shape, left: list[_Term], constant: set[str]) -> str | None:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
-from ddpify.placement.transfer import TURNED, Rule, of_constants, together
+from ddpify.placement.transfer import REORDERED, Rule, of_constants, together
 
 
 def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
@@ -107,14 +107,14 @@ def transposed(use: Use, x: Argument, shape: Shape) -> Result:
 
 
 @_of_rows
-def turned_over(use: Use, x: Argument, shape: Shape) -> Result:
+def reversed_dims(use: Use, x: Argument, shape: Shape) -> Result:
     """`x.t()`, `x.T`: all dimensions in reverse, two of them as a rule."""
     if shape.base is not None:
         return Result(x.scale, Shape(None, 2, 1 - shape.axis)) if shape.axis < 2 and use.at_least(shape, 2) else NO_CLAIM
     return Result(x.scale, shape.resized(0, shape.dims - 1 - shape.axis))
 
 
-def matrices_turned_over(use: Use) -> Result:
+def matrices_transposed(use: Use) -> Result:
     """`x.mT`: the last two dimensions change places."""
     return transposed(use.over(use.get(0, "input"), Argument(literal=-1), Argument(literal=-2)))
 
@@ -143,7 +143,7 @@ def flatten(use: Use, x: Argument, shape: Shape) -> Result:
         return NO_CLAIM
     count = max(shape.dims - max(other - one, 0), 1)
     if one <= shape.axis <= other:
-        return Result(x.scale, Shape(None, count, one, shape.sure), TURNED if other > one else frozenset())
+        return Result(x.scale, Shape(None, count, one, shape.sure), REORDERED if other > one else frozenset())
     return Result(x.scale, Shape(None, count, shape.axis - (other - one if other < shape.axis else 0), shape.sure))
 
 
@@ -156,10 +156,10 @@ def _flattened_from_front(use: Use, x: Argument, start: object, end: object) -> 
         use.shows.append((shape.base, end + 1 - shape.dims))
         within = start <= shape.axis <= end
         axis = start if within else shape.axis - (end - start if end < shape.axis else 0)
-        return Result(x.scale, shape.resized(start - end, axis), TURNED if within and end > start else frozenset())
+        return Result(x.scale, shape.resized(start - end, axis), REORDERED if within and end > start else frozenset())
     if start > shape.axis:
         use.shows.append((shape.base, start + 1 - shape.dims))
-    return Result(x.scale, Shape(None, start + 1, min(start, shape.axis), shape.sure), TURNED if start <= shape.axis else frozenset())
+    return Result(x.scale, Shape(None, start + 1, min(start, shape.axis), shape.sure), REORDERED if start <= shape.axis else frozenset())
 
 
 @_of_rows
@@ -170,7 +170,7 @@ def unflatten(use: Use, x: Argument, shape: Shape) -> Result:
     if side is None or sizes is None:
         return NO_CLAIM
     if side == 0:
-        return Result(x.scale, shape.resized(len(sizes) - 1), TURNED) if sizes[0].literal == -1 or sizes[0].scale else NO_CLAIM
+        return Result(x.scale, shape.resized(len(sizes) - 1), REORDERED) if sizes[0].literal == -1 or sizes[0].scale else NO_CLAIM
     return Result(x.scale, shape.resized(len(sizes) - 1, shape.axis + (len(sizes) - 1 if side < 0 else 0)))
 
 
@@ -216,10 +216,10 @@ def _samples_first(x: Argument, sizes: Sequence[Argument], new: Shape) -> Result
         return Result(x.scale, new._replace(axis=ones, front=ones > 0)) if counts == [ones] else NO_CLAIM
     if rest and rest[0] == ones:
         alone = ones == len(sizes) - 1 and (shape.ndim == 1 or (shape.ndim == 2 and shape.single))
-        return Result(x.scale, new._replace(axis=ones), frozenset() if alone else TURNED)
+        return Result(x.scale, new._replace(axis=ones), frozenset() if alone else REORDERED)
     if rest and all(type(s.literal) is int for s in sizes[: rest[0]]):
         return NO_CLAIM
-    return Result(x.scale, new, TURNED)  # a batch size that is written out
+    return Result(x.scale, new, REORDERED)  # a batch size that is written out
 
 
 def _samples_behind(use: Use, x: Argument, sizes: Sequence[Argument], new: Shape) -> Result:
@@ -229,7 +229,7 @@ def _samples_behind(use: Use, x: Argument, sizes: Sequence[Argument], new: Shape
         kept_in_front = counts[0] == shape.axis and all(s.literal != 1 for s in sizes[: shape.axis])
         return Result(x.scale, new._replace(axis=counts[0])) if kept_in_front else NO_CLAIM
     in_one = _rest(sizes) == [0] and (n == 1 or (n == 2 and use.at_least(shape, shape.axis + 2)))  # all, or those in front and the samples
-    return Result(x.scale, new, TURNED) if in_one else NO_CLAIM
+    return Result(x.scale, new, REORDERED) if in_one else NO_CLAIM
 
 
 def as_other(use: Use) -> Result:
@@ -304,11 +304,11 @@ def each_repeated(use: Use) -> Result:
         return Result(x.scale) if times.scale is None else NO_CLAIM
     shape = shape_of(x)
     if dim is MISSING:
-        return Result(x.scale, Shape(None, 1), TURNED) if shape.axis == 0 else NO_CLAIM
+        return Result(x.scale, Shape(None, 1), REORDERED) if shape.axis == 0 else NO_CLAIM
     side = use.side(shape, dim.literal)
     if side is None or (times.literal is UNKNOWN and side == 0 and times.shape is not None):
         return NO_CLAIM
-    return Result(x.scale, shape.resized(), TURNED if side == 0 else frozenset())
+    return Result(x.scale, shape.resized(), REORDERED if side == 0 else frozenset())
 
 
 def _side_by_side(use: Use) -> tuple[Argument, tuple[Argument, ...], list[Argument]]:
@@ -330,7 +330,7 @@ def joined(use: Use) -> Result:
     if not rows:
         return _alike(items)
     if parts.items is None and not _several(parts):
-        return Result(parts.scale, Shape(UNKNOWN), TURNED) if dim is MISSING or dim.literal == 0 else NO_CLAIM
+        return Result(parts.scale, Shape(UNKNOWN), REORDERED) if dim is MISSING or dim.literal == 0 else NO_CLAIM
     if len(rows) + sum(p.scale is None for p in items) < len(items) or len({r.scale for r in rows}) > 1:
         return _not_alike(items)
     shape = broadcast(rows, ())
@@ -450,7 +450,7 @@ def masked(use: Use) -> Result:
     found = together(use, [a for a in use.operands() if a.scale is not None or a.shape is not None])
     if found.scale not in ROWS or found.shape is None:
         return NO_CLAIM
-    return Result("chosen", Shape(None, 1), TURNED if found.shape.axis else frozenset())
+    return Result("chosen", Shape(None, 1), REORDERED if found.shape.axis else frozenset())
 
 
 @_of_rows

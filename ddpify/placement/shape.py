@@ -94,7 +94,7 @@ class Argument(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What an operation gives. `marks`: "coupled" where samples meet, "turned" where rows are in another order or several make a sample.
+    """What an operation gives. `marks`: "coupled" where samples meet, "reordered" where rows are in another order or several make a sample.
 
     `parts` are the results of one that gives a tuple of different ones. The claim holds where `needs` are met; `shows` are the numbers
     of dimensions without which the operation would fail.

@@ -27,7 +27,7 @@ from ddpify.placement.shape import (
 )
 
 Rule: TypeAlias = "Callable[[Use], Result]"
-TURNED = frozenset(("turned",))
+REORDERED = frozenset(("reordered",))
 FRACTION = frozenset(("fraction",))  # a part of the number of samples, of which a rank's share may be no whole number
 OFFSET = frozenset(("offset",))  # a total and a constant, which totals over ranks would count several times
 _OF_ALL = frozenset(("mean", "sum", "total", "weighted", "count"))

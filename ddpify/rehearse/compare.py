@@ -164,7 +164,7 @@ def agree(pair: Pair) -> Row:
     for number, values in sums.items():
         for a, b in zip(sums[min(sums)], values, strict=False):
             if not math.isclose(a, b, rel_tol=between_ranks(pair.tolerance).relative) and math.isfinite(a + b):
-                return Row("ranks_agree", title, False, f"a plateau is told {a:g} on rank 0, {b:g} on rank {number}")
+                return Row("ranks_agree", title, False, f"a plateau schedule is given {a:g} on rank 0, {b:g} on rank {number}")
     return Row("ranks_agree", title, True, f"after each of {counts[0]} steps")
 
 
@@ -237,7 +237,7 @@ def every_sample(pair: Pair) -> Row:
         if smallest > 2 and len(common) > 0.5 * smallest:
             return Row("samples", title, False, f"the ranks train on the same samples: {len(common)} of {smallest} seen by all of them")
     if not whole:
-        return Row("samples", title, True if part else None, "no whole pass; what was seen is dealt out" if part else "no pass was seen")
+        return Row("samples", title, True if part else None, "no whole pass; the samples seen are divided" if part else "no pass was seen")
     seen = f"{len(whole)} whole {'pass' if len(whole) == 1 else 'passes'}"
     return Row("samples", title, True, seen + (f", {repeated} repeated in the last batch" if repeated else ""))
 
@@ -316,7 +316,7 @@ def shape(text: str) -> str:
 
 
 def rank0_prints(pair: Pair) -> Row:
-    """Whether rank 0 alone speaks."""
+    """Whether rank 0 alone prints."""
     title = "rank 0 alone printed"
     expected = {shape(e["text"]) for e in pair.single.rank_zero_events() if e["kind"] == "line"}
     lines = []

@@ -19,7 +19,7 @@ from ddpify.rehearse.compare import Pair, apart, parting
 from ddpify.rehearse.history import Digest, Rank
 from ddpify.rehearse.launch import Setting
 from ddpify.rehearse.verify import Original, Progress, Verdict, verify
-from ddpify.report import verdict as told
+from ddpify.report import verdict as verdict_report
 from ddpify.rules.base import SAME_GRADIENTS, Finding, Observed, Safety
 from ddpify.rules.stage_findings import Believed
 
@@ -107,7 +107,7 @@ def _trial(verdict: Verdict) -> Trial:
     if pair is not None and any(row.name == "trajectory" and row.holds for row in verdict.rows):
         steps = len(pair.single.first.steps)
         difference = parting(pair.single.first, pair.ranks.first, pair.tolerance).most
-    return Trial(verdict.exit_code, steps, verdict.setting.nproc, difference, told.report(verdict))
+    return Trial(verdict.exit_code, steps, verdict.setting.nproc, difference, verdict_report.report(verdict))
 
 
 def _withheld(conversion: Conversion, trial: Trial) -> Conversion:

@@ -1,6 +1,6 @@
 """Curves as what an SVG needs of them: axes with ticks, paths, and no more points than a page should carry.
 
-A plot is WIDTH by HEIGHT units, which the page stretches to the width that it has; ticks and rules are told in percent.
+A plot is WIDTH by HEIGHT units, which the page stretches to the width that it has; ticks and rules are given in percent.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Drawn:
 class Chart:
     """A chart, ready to be shown.
 
-    `rules` are lines across it; `numbers` is what a pointer over it is told; `thinned` says that not all of its steps are drawn.
+    `rules` are lines across it; `numbers` is what a pointer over it is shown; `thinned` says that not all of its steps are drawn.
     """
 
     title: str

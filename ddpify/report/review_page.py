@@ -159,7 +159,7 @@ def render(conversion: Conversion, options: Options, flags: Sequence[str] = (), 
 
     loader = FileSystemLoader(template_dir() / "review")
     environment = Environment(loader=loader, undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"plain": lambda text: Markup(escaped(text)), "told": _sentence}
+    environment.filters |= {"plain": lambda text: Markup(escaped(text)), "sentence": _sentence}
     files, switches = variants(conversion, attributed(conversion)) if conversion.changed else ([], ())
     codes = [*(change.code for change in conversion.changes), *(finding.code for finding in conversion.findings)]
     known = all_rules()
@@ -307,7 +307,7 @@ def _files(
     """The changed files, the script first, then the files that something is said about."""
     codes = {change.id: change.code for change in conversion.changes}
     of_change = {i: switch for switch in switches for i in switch.ids}
-    told: set[str] = set()
+    shown_files: set[str] = set()
     homeless = {change.id: change for change in conversion.changes}
     pages = []
     for pieces in files:
@@ -329,7 +329,7 @@ def _files(
         plus = sum(line.kind == "+" for line in pieces.file.lines)
         minus = sum(line.kind == "-" for line in pieces.file.lines)
         pages.append(File(pieces.file.shown, "added" if pieces.file.added else "changed", parts, _digits(after, before), plus, minus))
-        told |= {note.finding.file for note in here}
+        shown_files |= {note.finding.file for note in here}
     for change in homeless.values() if pages else ():  # it has no line of its own
         page = next((page for page in pages if page.shown == change.file), pages[0])
         hunks = [part for part in page.parts if isinstance(part, Hunk)]
@@ -337,7 +337,7 @@ def _files(
     yield from sorted(pages, key=lambda page: page.shown != conversion.shown)
     texts = {conversion.shown: (conversion.source.bom, conversion.original)}
     texts |= {module.shown: (module.source.bom, module.source.original) for module in conversion.modules if not module.added}
-    for shown in dict.fromkeys(note.finding.file for note in notes if note.finding.file not in told):
+    for shown in dict.fromkeys(note.finding.file for note in notes if note.finding.file not in shown_files):
         if shown not in texts:  # nothing was converted, so that no module is part of the conversion
             with contextlib.suppress(DdpifyError):
                 source = read(Path(shown))

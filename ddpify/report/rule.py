@@ -24,7 +24,7 @@ class Rule:
 
 @cache
 def all_rules() -> dict[str, Rule]:
-    """Everything that has a code, by its code: what changes scripts, what refuses them, and what is told besides."""
+    """Everything that has a code, by its code: what changes scripts, what refuses them, and what is reported besides."""
     from ddpify.rules import refuse
     from ddpify.rules.registry import RULES
     from ddpify.rules.stage_findings import STAGE_FINDINGS

@@ -29,11 +29,11 @@ _LINES = 40  # of a process that are shown, the first and the last
 
 @dataclass(frozen=True)
 class Mark:
-    """Something on the timeline: where, in percent, what kind of thing, and what is told of it."""
+    """Something on the timeline: where, in percent, what kind of thing, and its text."""
 
     at: float
     kind: str
-    told: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Lane:
     life: tuple[float, float]
     silent: tuple[float, float] | None
     training: tuple[float, float] | None
-    told: str
+    text: str
     marks: list[Mark] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
     lines: int = 0
@@ -293,7 +293,7 @@ def _seconds(event: Event, start: float) -> str:
 
 
 def _files(pair: Pair) -> list[File]:
-    """The files that were written; folders that a process makes sure of are not told."""
+    """The files that were written; folders that a process makes sure of are not shown."""
     processes = [(name, events) for name, _, events in _processes(pair) if events]
     times: dict[str, Counter[str]] = defaultdict(Counter)
     saved: dict[str, Any] = {}

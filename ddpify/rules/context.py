@@ -319,7 +319,7 @@ class Context:
         if call.method == "step" and any(o in self.facts.averaged for v in (call.receiver, *call.args) for o in v.objs):
             return True
         ordered = call.loops and paths & (batch_source.ORDERS | library.SHUFFLES)
-        cut = ordered and any(o.path == batch_source.CUT for o in self.facts.feeding)  # then the order is broadcast
+        cut = ordered and any(o.path == batch_source.SLICE for o in self.facts.feeding)  # then the order is broadcast
         return bool(cut or paths & library.COLLECTIVES)
 
     @property

@@ -91,7 +91,7 @@ class Marked:
 
     What it does: with `--draft`, a comment such as `# ddpify: MANUAL DDP201: ...` is put above the statement of each finding that is to be
         done by hand, and all the rest is converted, where otherwise nothing would be. A script with such a comment is not finished:
-        each is told again, until it is taken away.
+        each is reported again, until it is taken away.
     Why: half of a conversion trains wrongly, and is a good beginning for a person who sees where the other half belongs.
     Safety: the comment is SAFE, what it is about is MANUAL: do there what the finding says, then take the comment away.
     References: https://docs.pytorch.org/docs/stable/notes/ddp.html

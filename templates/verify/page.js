@@ -5,17 +5,17 @@ for (const plot of document.querySelectorAll(".plot")) {
   if (!steps.length) continue;
   const chart = plot.querySelector("svg");
   const cursor = plot.appendChild(document.createElement("div"));
-  const told = plot.appendChild(document.createElement("div"));
+  const readout = plot.appendChild(document.createElement("div"));
   cursor.className = "cursor";
-  told.className = "told";
-  told.setAttribute("role", "status");
-  cursor.hidden = told.hidden = true;
+  readout.className = "readout";
+  readout.setAttribute("role", "status");
+  cursor.hidden = readout.hidden = true;
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
   plot.setAttribute("aria-label", `${chart.querySelector("title").textContent}: the arrow keys go from step to step`);
   let current = -1;
 
-  const hide = () => { cursor.hidden = told.hidden = true; };
+  const hide = () => { cursor.hidden = readout.hidden = true; };
   const show = (index) => {
     current = Math.min(Math.max(index, 0), steps.length - 1);
     const title = document.createElement("b");
@@ -25,13 +25,13 @@ for (const plot of document.querySelectorAll(".plot")) {
       for (const text of [curve.name, curve.values[current]]) row.appendChild(document.createElement("span")).textContent = text;
       return row;
     });
-    told.replaceChildren(title, ...rows);
-    cursor.hidden = told.hidden = false;
+    readout.replaceChildren(title, ...rows);
+    cursor.hidden = readout.hidden = false;
     const box = chart.getBoundingClientRect(), own = plot.getBoundingClientRect();
     const x = box.left - own.left + (box.width * at[current]) / 100;
     cursor.style.cssText = `left: ${x}px; top: ${box.top - own.top}px; height: ${box.height}px`;
-    const left = x + 12 + told.offsetWidth > own.width ? x - 12 - told.offsetWidth : x + 12;
-    told.style.left = `${Math.max(0, Math.min(left, own.width - told.offsetWidth))}px`;
+    const left = x + 12 + readout.offsetWidth > own.width ? x - 12 - readout.offsetWidth : x + 12;
+    readout.style.left = `${Math.max(0, Math.min(left, own.width - readout.offsetWidth))}px`;
   };
   const nearest = (event) => {
     const box = chart.getBoundingClientRect();

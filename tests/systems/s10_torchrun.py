@@ -37,7 +37,7 @@ def per_rank(batch_size):
 
 
 def reduce_meter(meter):
-    """Let a meter that each rank filled from its own share of the data speak for all of it."""
+    """Reduce a meter that each rank filled from its own share of the data over all ranks."""
     total = torch.tensor([float(meter.sum), float(meter.count)], dtype=torch.float64, device=device)
     dist.all_reduce(total)
     meter.sum, meter.count = total.tolist()

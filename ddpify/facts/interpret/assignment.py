@@ -29,7 +29,7 @@ def as_said(run: Interpreter, value: Value) -> Value:
     return sources.as_said(run.said, value) if run.said else value
 
 
-def settle(run: Interpreter, target: ast.expr) -> None:
+def reduce_in_place(run: Interpreter, target: ast.expr) -> None:
     """After a statement whose number is reduced, `target` holds that of all ranks."""
     happened = len(run.events)
     value = run.expression(target)

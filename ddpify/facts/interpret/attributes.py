@@ -53,7 +53,7 @@ def attribute(run: Interpreter, base: Value, name: str) -> Value:
     if not base.objs or (name in ("device", "dtype") and all(isinstance(o, New) and o.path in library.COLLECTIONS for o in base.objs)):
         found = tensors.attribute(run, base, name, run.access) if base.scale is not None else None
         return library.tensor_attribute(base, name) if found is None else found
-    if base.scale in ROWS and name in tensors.TURNED_OVER:
+    if base.scale in ROWS and name in tensors.TRANSPOSES:
         return tensors.attribute(run, base, name, run.access) or NOTHING
     held = join([_attribute_of(run, obj, name, base) for obj in ordered(base.objs)])
     picked = run.batch_sources and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)

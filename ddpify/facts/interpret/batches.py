@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpify.facts.batch_source import CUT, DRAW, PATHS, BatchSource
+from ddpify.facts.batch_source import DRAW, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import (
@@ -27,7 +27,7 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
     inside = any(run.is_module(o) for f in run.frames for o in f.owners)
     if inside or value.batches() or inner.batches() or value.of_kind("parameters"):
         return value
-    made = run.objects.new(DRAW if cut.kind == "draw" else CUT, cut.node, run.stack)
+    made = run.objects.new(DRAW if cut.kind == "draw" else SLICE, cut.node, run.stack)
     if cut.size is not None:
         size = run.trace.values.get(cut.size, NOTHING)
         run.memory[made, "batch_size"] = Value(size.objs, size.origins)

@@ -91,9 +91,9 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
         parts = [truth(run, v) for v in node.values]
         ends = isinstance(node.op, ast.Or)
         return ends if ends in parts else None if None in parts else not ends
-    told = known_flag(run, node)
-    if told is not None:
-        return told
+    flag_value = known_flag(run, node)
+    if flag_value is not None:
+        return flag_value
     if (
         isinstance(node, ast.Compare)
         and len(node.ops) == 1
@@ -125,7 +125,7 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
     flag = run.lookup(tested.id) if isinstance(tested, ast.Name) else NOTHING
     if settings and isinstance(tested, ast.Attribute) and run.trace.values.get(tested.value, NOTHING).objs <= run.frame.owners:
         flag = run.trace.values.get(tested, NOTHING)
-    if len(flag.objs) != 1 or not (flag.of_kind("told") or (settings and _is_setting(run, tested, flag))):
+    if len(flag.objs) != 1 or not (flag.of_kind("literal") or (settings and _is_setting(run, tested, flag))):
         return None
     if tested is node:
         return bool(literal(flag))
@@ -147,15 +147,15 @@ def _is_setting(run: Interpreter, node: ast.expr, value: Value) -> bool:
 
 
 def _flag(run: Interpreter, node: ast.expr, value: Value) -> Value:
-    """A test whose outcome is told, as the flag that it is."""
-    told = known_flag(run, node)
-    if told is None and isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+    """A test whose outcome is known, as the flag that it is."""
+    flag_value = known_flag(run, node)
+    if flag_value is None and isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return is_known(run, node, value)
-    return _as_flag(told, node, value)
+    return _as_flag(flag_value, node, value)
 
 
-def _as_flag(told: bool | None, node: ast.expr, value: Value) -> Value:
-    return value if told is None else Value(frozenset((Lit(told),)), frozenset((Origin("told", node),)))
+def _as_flag(flag_value: bool | None, node: ast.expr, value: Value) -> Value:
+    return value if flag_value is None else Value(frozenset((Lit(flag_value),)), frozenset((Origin("literal", node),)))
 
 
 def _classes_of(obj: Obj) -> frozenset[str] | None:

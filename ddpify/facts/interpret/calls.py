@@ -14,7 +14,7 @@ from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import rows_of_rank
 from ddpify.facts.interpret.branches import is_known
 from ddpify.facts.interpret.definitions import apply, carry_out
-from ddpify.facts.interpret.literals import decorator_names, is_own, told
+from ddpify.facts.interpret.literals import decorator_names, is_own, marked_as_literal
 from ddpify.facts.interpret.settings import note_made
 from ddpify.facts.interpret.signatures import fitting
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
@@ -44,7 +44,7 @@ from ddpify.placement.shape import Shape
 _DEPTH = 24
 _CALLED_FOR = {"__iter__": "iter", "__next__": "next"}
 _RECURSIONS = 40  # in so many places a function is followed that is running already
-_OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # what losses average is told by
+_OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # the options that say what losses average
 
 
 def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
@@ -525,7 +525,7 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
     flagged = flags(run.project, func.node)
     for parameter in (*positional, *spec.kwonlyargs):
         if parameter.arg in flagged:
-            local[parameter.arg] = told(local[parameter.arg])
+            local[parameter.arg] = marked_as_literal(local[parameter.arg])
         run.note(parameter, local[parameter.arg])
     return local
 

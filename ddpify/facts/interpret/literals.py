@@ -42,11 +42,11 @@ def marked_as_sized(value: Value, node: ast.AST) -> Value:
     return Value(objs, value.origins | {Origin("sized", node)}, value.scale, value.shape)
 
 
-def told(value: Value) -> Value:
+def marked_as_literal(value: Value) -> Value:
     """A name or flag that the script spells out, marked as such; parts of tuples, too."""
-    objs = frozenset(o.each(told) if isinstance(o, Tup) else o for o in value.objs)
+    objs = frozenset(o.each(marked_as_literal) if isinstance(o, Tup) else o for o in value.objs)
     literal = len(objs) == 1 and isinstance(next(iter(objs)), Lit)
-    return Value(objs, value.origins | {Origin("told")} if literal else value.origins, value.scale, value.shape)
+    return Value(objs, value.origins | {Origin("literal")} if literal else value.origins, value.scale, value.shape)
 
 
 def joined_texts(parts: list[Value]) -> frozenset[Obj]:

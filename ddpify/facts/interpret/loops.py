@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ddpify.facts import library
 from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.branches import decide
-from ddpify.facts.interpret.literals import literal, literal_keys, told
+from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Origin, Tup, Value, join, just
 from ddpify.facts.record import Kind
@@ -114,7 +114,7 @@ def _rewritten(run: Interpreter, node: ast.For) -> None:
 def _spelled(run: Interpreter, node: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
     """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
     if spelled_out(node):
-        return [(item, told(run.expression(item))) for item in getattr(node, "elts", ())]
+        return [(item, marked_as_literal(run.expression(item))) for item in getattr(node, "elts", ())]
     if isinstance(node, (ast.Name, ast.Attribute)):
         return _names_in(run, run.expression(node), body)
     if not isinstance(node, ast.Call) or node.keywords:
@@ -126,7 +126,7 @@ def _spelled(run: Interpreter, node: ast.expr, body: list[ast.stmt]) -> list[tup
         rows = [a.elts for a in node.args if isinstance(a, (ast.List, ast.Tuple))]
         if len(rows) != len(node.args) or len({len(r) for r in rows}) != 1 or not any(spelled_out(a) for a in node.args):
             return []
-        return [(row[0], told(just(Tup(tuple(run.expression(e) for e in row))))) for row in zip(*rows, strict=True)]
+        return [(row[0], marked_as_literal(just(Tup(tuple(run.expression(e) for e in row))))) for row in zip(*rows, strict=True)]
     if not (isinstance(func, ast.Attribute) and func.attr == "items" and not node.args):
         return []
     held = run.expression(func.value).objs
@@ -137,7 +137,7 @@ def _spelled(run: Interpreter, node: ast.expr, body: list[ast.stmt]) -> list[tup
     values = [run.memory.get((made, str(k.value)), NOTHING) for k in keys]
     loaders = len(keys) == len(made.node.keys) and all(any(run.is_a(o, *library.LOADERS) for o in v.objs) for v in values)
     loaders |= len(keys) == len(made.node.keys) and _makes_loaders(run, body)
-    return [(k, told(just(Tup((run.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
+    return [(k, marked_as_literal(just(Tup((run.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
 
 
 def _names_in(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
@@ -152,7 +152,7 @@ def _names_in(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tupl
     entries = [run.memory.get((made, str(i)), NOTHING) for i in range(len(items))]
     if not all(isinstance(literal(e), str) for e in entries) or whole.objs != join(entries).objs:
         return []  # names were added to it since
-    return [(item, told(entry)) for item, entry in zip(items, entries, strict=True)]
+    return [(item, marked_as_literal(entry)) for item, entry in zip(items, entries, strict=True)]
 
 
 def _names_in_module(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
@@ -161,7 +161,7 @@ def _names_in_module(run: Interpreter, value: Value, body: list[ast.stmt]) -> li
     if not isinstance(made, Module) or not run.project.has_file(made.name) or not _reads_by_name(body):
         return []
     bound = {n.id: n for s in run.file_of(made.name).tree.body if isinstance(s, (ast.Assign, ast.AnnAssign)) for n in names_stored(s)}
-    return [(node, told(just(Lit(name)))) for name, node in bound.items()]
+    return [(node, marked_as_literal(just(Lit(name)))) for name, node in bound.items()]
 
 
 def _reads_by_name(body: list[ast.stmt]) -> bool:
@@ -295,7 +295,7 @@ def _spelled_dict(run: Interpreter, node: ast.DictComp, saved: dict[str, Value] 
     outer, calls, origins = run.loops, run.stack, frozenset[Origin]()
     over = run.expression(node.generators[0].iter)
     for part in getattr(node.generators[0].iter, "elts", ()):
-        element = told(run.expression(part))
+        element = marked_as_literal(run.expression(part))
         run.loops, run.stack = (*outer, Loop(node, run.frame.file, over, element)), (*calls, part)
         run.assign(node.generators[0].target, element)
         key, item = run.expression(node.key), run.expression(node.value)

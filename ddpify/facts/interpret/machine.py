@@ -20,7 +20,7 @@ from ddpify.facts.interpret import (
     operators,
     statements,
 )
-from ddpify.facts.interpret.assignment import settle, wrap
+from ddpify.facts.interpret.assignment import reduce_in_place, wrap
 from ddpify.facts.interpret.batches import cut
 from ddpify.facts.interpret.calls import changed_in_place
 from ddpify.facts.interpret.expressions import mixed_parts
@@ -41,7 +41,7 @@ from ddpify.progress import doing
 from ddpify.project import SourceFile
 
 _BUDGET = 150_000
-_TOLD = 500  # after so many statements
+_REPORTED = 500  # after so many statements
 
 
 def _turn(value: Value, how: str, node: ast.expr) -> Value:
@@ -78,7 +78,7 @@ class Machine(Interpreter):
     def run(self) -> Trace:
         """Run the entry as `__main__`."""
         self.run_module(self.project.entry)
-        self.memory.settle()
+        self.memory.drop_versions()
         self.record = self.record.without_replaced()
         forget_unions()
         self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
@@ -118,7 +118,7 @@ class Machine(Interpreter):
         if self.spent > _BUDGET:
             self.trace.exhausted = True
             return False
-        if not self.spent % _TOLD:
+        if not self.spent % _REPORTED:
             doing(f"following {self.file_of(self.frame.file).shown}")
         self.trace.visited.add(node)
         self.said = self.placement_said(node)
@@ -129,7 +129,7 @@ class Machine(Interpreter):
                 wrap(self, node, target)
         if alive and node in self.replicated_after:
             for target in self.replicated_after[node]:
-                settle(self, target)
+                reduce_in_place(self, target)
         return alive
 
     def placement_said(self, node: ast.stmt) -> str:
@@ -163,7 +163,7 @@ class Machine(Interpreter):
         return value
 
     def overridden(self, node: ast.expr, value: Value) -> Value:
-        """What an expression gives of which the interpreter was told something."""
+        """What an expression gives of which the interpreter assumes something."""
         if node in self.batch_sources:
             value = cut(self, self.batch_sources[node], value)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS:

@@ -199,7 +199,7 @@ def _view(use: Use, element: Value) -> Value:
     return just(view)
 
 
-def _taken_out(use: Use) -> Value:
+def _removed_entry(use: Use) -> Value:
     """`get(key, default)`, `pop()`: the entry of a key that is known, else any entry."""
     obj = use.of
     keys = [str(o.value) for o in use.args[0].objs if isinstance(o, Lit)] if use.args else []
@@ -209,7 +209,7 @@ def _taken_out(use: Use) -> Value:
 
 def _asked(use: Use) -> Value | None:
     """`get(key)` of a dict whose entries are attributes: by a known key it is asked as a configuration is."""
-    return None if use.args and texts_of(use.args[0]) else _taken_out(use)
+    return None if use.args and texts_of(use.args[0]) else _removed_entry(use)
 
 
 def _key(use: Use) -> Value:
@@ -240,7 +240,7 @@ METHODS: dict[str, Rule] = {
     "keys": lambda use: _view(use, _key(use)),
     "values": lambda use: _view(use, _any_entry(use)),
     "items": lambda use: _view(use, just(Tup((_key(use), _any_entry(use))))),
-    **dict.fromkeys(("get", "pop", "popleft", "popitem"), _taken_out),
+    **dict.fromkeys(("get", "pop", "popleft", "popitem"), _removed_entry),
     "": _unknown,
 }
 ATTRIBUTE_DICT_METHODS: dict[str, Rule] = {**METHODS, "get": _asked}

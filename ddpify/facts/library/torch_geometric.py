@@ -86,7 +86,7 @@ def layer(run: Interpreter, obj: New, args: Sequence[Value], keywords: Mapping[s
 
 
 def _propagated(use: Use) -> Value | None:
-    """`self.propagate(edge_index, x=x)`: what nodes are told along edges, by the script's own `message` and `update`."""
+    """`self.propagate(edge_index, x=x)`: the messages that reach the nodes along edges, by the script's own `message` and `update`."""
     edges, run, of = use.argument(0, "edge_index"), use.run, use.of
     given = {k: v for k, v in use.keywords.items() if k not in ("edge_index", "size")}
     if not isinstance(of, New) or of.cls is None or not use.mixed.scale:
@@ -95,22 +95,22 @@ def _propagated(use: Use) -> Value | None:
     other = any(run.find(of.cls, name) is not None for name in ("aggregate", "message_and_aggregate"))
     if other or not _along_edges(nodes, edges, [*given.values()]):
         return unknown
-    told = nodes
+    messages = nodes
     for name, more in (("message", {"index": edges}), ("update", {})):
         found = run.find(of.cls, name) or NOTHING
-        parts = [_called(use, f, {**given, **more}, told, name == "update") for f in found.objs if isinstance(f, Func)]
-        told = join(parts) if parts else told
-        if told.scale != "chosen":
+        parts = [_called(use, f, {**given, **more}, messages, name == "update") for f in found.objs if isinstance(f, Func)]
+        messages = join(parts) if parts else messages
+        if messages.scale != "chosen":
             return unknown
-    return Value(frozenset(), told.origins | _without_marks(use.mixed), "chosen", told.shape)
+    return Value(frozenset(), messages.origins | _without_marks(use.mixed), "chosen", messages.shape)
 
 
-def _called(use: Use, function: Func, given: Mapping[str, Value], told: Value, after: bool) -> Value:
-    """What `message(x_i, x_j, weight)` gives for the rows of each edge's ends, or `update(told, x)`."""
+def _called(use: Use, function: Func, given: Mapping[str, Value], messages: Value, after: bool) -> Value:
+    """What `message(x_i, x_j, weight)` gives for the rows of each edge's ends, or `update(messages, x)`."""
     names = [p.arg for p in function.node.args.args[1:]]
-    first = {names[0]: told} if names and after else {}
+    first = {names[0]: messages} if names and after else {}
     ends = {n: given[n[:-2]] for n in names if n.endswith(("_i", "_j")) and n[:-2] in given}
-    unknown = {n: Value(frozenset(), told.origins, "other") for n in names}
+    unknown = {n: Value(frozenset(), messages.origins, "other") for n in names}
     values = {**unknown, **{n: given[n] for n in names if n in given}, **ends, **first}
     return use.run.call_function(use.run.objects.bound(function, use.of, function.cls), use.node, [], values)
 

@@ -13,13 +13,13 @@ from ddpify.facts.model import Origin, Value
 from ddpify.placement.shape import Scale, Shape
 
 _VALID = "({0} != -100).sum()"
-_NEXT = "({0}[:, 1:] != -100).sum()"  # each token is told from those before it: the first has none
+_NEXT = "({0}[:, 1:] != -100).sum()"  # each token is predicted from those before it: the first has none
 
 _SEQUENCE_TO_SEQUENCE = """
     Bart BigBirdPegasus Blenderbot BlenderbotSmall LED LongT5 M2M100 MBart MT5 Mvp Pegasus PegasusX PLBart
     Speech2Text T5 T5Gemma UMT5 Whisper
 """.split()
-# Their decoders alone are told each token that is wanted at its own place, as those of `ForCausalLM` else are not.
+# Their decoders alone are given each token that is wanted at its own place, as those of `ForCausalLM` else are not.
 _DECODERS = "Bart BigBirdPegasus Blenderbot BlenderbotSmall MBart Marian Mvp PLBart Pegasus TrOCR Whisper".split()
 _OF_SAMPLES = ("Sequence", "Image", "Audio", "Video")  # classified as a whole: a row of scores for each
 _LOSSES: dict[str, str] = {

@@ -6,7 +6,7 @@ What it does: the DataLoader of a training loop gets a DistributedSampler that s
     order, or of each batch. Of an iterable data set each rank takes every N-th sample. A loader that is only evaluated is another
     rule's (DDP304); where one call makes both kinds, it goes by the phase or parameter that tells them apart.
 Why: without the sampler all ranks train on the same samples; with the batch size left, the global batch is N times the original's.
-    `DistributedSampler` shuffles unless told not to, and must drop the tail itself where the loader drops it.
+    `DistributedSampler` shuffles unless `shuffle=False` is passed, and must drop the tail itself where the loader drops it.
 Safety: safe for map-style data with default batching; NOTE where a batch or the end of a stream may repeat samples. MANUAL for samplers
     that learn while training or that rank 0 would draw for all in a thread, those that compose batches for a loss that compares samples,
     for iterable data sets that draw at random or that each worker reads whole, and for batches of one sample or made by the data set.

@@ -126,7 +126,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _share_where_received(maker, placed)
         else:
             yield from _share_where_made(maker)
-    if problem is None and any(o.path == batch_source.CUT for o in trained):
+    if problem is None and any(o.path == batch_source.SLICE for o in trained):
         yield from _state_sizes(context, trained)
 
 

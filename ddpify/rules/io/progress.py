@@ -97,7 +97,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_ADVANCING = {"update": (0, ("n", "advance")), "advance": (1, ("advance",))}  # of bars: where they are told by how much
+_ADVANCING = {"update": (0, ("n", "advance")), "advance": (1, ("advance",))}  # of bars: the parameter that says by how much
 _LOOSE = (ast.BinOp, ast.IfExp, ast.BoolOp, ast.Lambda, ast.NamedExpr, ast.Compare, ast.UnaryOp)
 
 

@@ -312,7 +312,7 @@ def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool
 
 def _is_rows(value: Value) -> bool:
     """Whether a value is a tensor with one row for each sample in its first dimension."""
-    if value.of_kind("turned") or value.of_kind("decided") or (value.shape is not None and value.shape.places):
+    if value.of_kind("reordered") or value.of_kind("decided") or (value.shape is not None and value.shape.places):
         return False
     first = value.shape is None or value.shape.axis == 0
     return value.scale == "sample" and first and not value.objs

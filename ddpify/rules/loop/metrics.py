@@ -168,7 +168,7 @@ def _divisors(context: Context) -> Iterator[Change]:
         value = context.facts.after.value(total)
         loaders = {o for o in value.of_kind("batch") if o in feeding}
         if loaders and value.scale in ("sum", "count", "total") and not value.of_kind("forward"):
-            cut = any(o.path == batch_source.CUT for o in loaders)
+            cut = any(o.path == batch_source.SLICE for o in loaders)
             change = _repeated_rows(context, divisor) if cut else _repeated_samples(context, divisor, loaders)
             if change is not None:
                 yield change
@@ -318,7 +318,7 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
                 yield context.facts.after.attribute(obj, "[]")
 
 
-def _told_by_text(context: Context, call: Call) -> Iterator[New]:
+def _shown_as_text(context: Context, call: Call) -> Iterator[New]:
     """The objects of the project's classes that a call shows, as the text that their class makes of them."""
     run = context.facts.after
     for obj in {o for n in ast.walk(call.node) if isinstance(n, ast.expr) for o in run.value(n).instances()}:
@@ -349,7 +349,7 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
         else:
             yield context.manual(CODE, call.node, message, fix)
     for call, _ in effects(context.facts.after):
-        if not any(loop.node in loops for loop in call.loops) and any(_holds_own_meter(context, o) for o in _told_by_text(context, call)):
+        if not any(loop.node in loops for loop in call.loops) and any(_holds_own_meter(context, o) for o in _shown_as_text(context, call)):
             yield context.manual(CODE, call.node, message, fix)
     for decision in context.facts.after.trace.decisions:
         after = isinstance(decision.node, (ast.If, ast.While)) and not any(loop.node in loops for loop in decision.loops)

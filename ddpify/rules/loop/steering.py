@@ -147,8 +147,8 @@ def _orders(context: Context, call: Call) -> bool:
             and not any(loop.node in batches for loop in call.loops)
             and not _shared_after(context, tree, call.node)
         )
-    cut = any(o.path == batch_source.CUT for o in context.facts.feeding)
-    return cut and bool(paths & batch_source.ORDERS) and _follows(context, tree, call.node)
+    sliced = any(o.path == batch_source.SLICE for o in context.facts.feeding)
+    return sliced and bool(paths & batch_source.ORDERS) and _follows(context, tree, call.node)
 
 
 def _by_data(context: Context, call: Call) -> bool:

@@ -28,5 +28,5 @@ def findings(context: Context) -> Iterator[Finding]:
 def _texts(context: Context, options: Iterable[Obj], kind: str) -> set[str]:
     """What options of the command line may be, by their defaults or choices."""
     run = context.facts.after.interpreter
-    told = [o for option in options if not isinstance(option, Lit) for o in named.option(run, option, (kind,)).objs]
-    return {str(o.value) for o in told if isinstance(o, Lit)}
+    found = [o for option in options if not isinstance(option, Lit) for o in named.option(run, option, (kind,)).objs]
+    return {str(o.value) for o in found if isinstance(o, Lit)}

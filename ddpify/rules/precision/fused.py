@@ -1,7 +1,7 @@
 """Let apex's FusedAdam take the steps of Adam and AdamW.
 
 What it does: with `--fused-adam`, `torch.optim.AdamW(...)` becomes `FusedAdam(...)` of apex, and `torch.optim.Adam(...)` the same with
-    `adam_w_mode=False`. FusedAdam decays no weights unless told: AdamW's default of 0.01 is written down.
+    `adam_w_mode=False`. FusedAdam decays no weights by default: AdamW's default of 0.01 is written down.
 Why: one kernel moves all parameters at once.
 Safety: safe: the same steps. MANUAL for `amsgrad` and `maximize`, which FusedAdam has not; it needs GPUs and apex's CUDA extensions.
 References: https://nvidia.github.io/apex/optimizers.html

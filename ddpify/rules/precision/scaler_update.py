@@ -51,7 +51,7 @@ def _iteration(context: Context, call: Call) -> tuple[object, ...]:
 
 
 def _ends(context: Context, every: list[Backward], steps: list[Call]) -> Iterator[ast.stmt]:
-    """The statements that end an iteration which takes these steps. Raises Unclear where they cannot be told."""
+    """The statements that end an iteration which takes these steps. Raises Unclear where they are not known."""
     tree, loop = context.tree, _loop(steps[0])
     anchors = list(dict.fromkeys(_partings(steps)))
     if any(a not in tree.parent for a in anchors):

@@ -242,7 +242,7 @@ def _worker(file: SourceFile, call: ast.Call, spawned: ast.expr | None) -> str:
 
 
 def _without_ranks(file: SourceFile, call: ast.Call) -> list[Edit]:
-    """The edits that leave rank, size and meeting place of the process group to the launcher."""
+    """The edits that leave rank, size and address of the process group to the launcher."""
     groups = [n for n in calls_in(file.tree) if last_name(n.func) == "init_process_group"]
     for group in groups:
         rank = argument(group, 4, "rank")

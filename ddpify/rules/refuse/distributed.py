@@ -52,7 +52,7 @@ _AVERAGES = frozenset({"all_reduce", "all_reduce_coalesced", "all_reduce_multigp
 
 
 def check(project: Project) -> Verdict | None:
-    """Speak if a reached call wraps a model, or averages gradients, and a reached call starts the process group."""
+    """A refusal if a reached call wraps a model, or averages gradients, and a reached call starts the process group."""
     reached = reach(project)
     start = starts(reached)
     wrap = next(_wraps(reached), None)

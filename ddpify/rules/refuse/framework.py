@@ -33,7 +33,7 @@ EXAMPLES = (
 
 
 def check(project: Project) -> Verdict | None:
-    """Speak if a framework of the table drives."""
+    """A refusal if a framework of the table drives."""
     reached = reach(project)
     for framework in FRAMEWORKS:
         if use := _driver(reached, framework):

@@ -10,7 +10,7 @@ class Framework:
     """A library that drives training.
 
     It drives where one of the names `makes` of the packages `roots` is called (any of theirs if that is empty), and one of the
-    methods `runs`, if there are any, is called on something. With `alone` it speaks only where no torch code trains beside it.
+    methods `runs`, if there are any, is called on something. With `alone` it counts only where no torch code trains beside it.
     """
 
     name: str

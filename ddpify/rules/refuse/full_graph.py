@@ -44,7 +44,7 @@ _DEPTH = 4
 
 
 def check(project: Project) -> Verdict | None:
-    """Speak if a training step has a full-batch graph's form and nothing is loaded."""
+    """A refusal if a training step has a full-batch graph's form and nothing is loaded."""
     reached = reach(project)
     if trains(reached) is None or loads(reached):
         return None

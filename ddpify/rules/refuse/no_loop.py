@@ -46,7 +46,7 @@ _WELL_KNOWN = frozenset({
 
 
 def check(project: Project) -> Verdict | None:
-    """Speak if no gradient is computed in anything that the script reaches."""
+    """A refusal if no gradient is computed in anything that the script reaches."""
     reached = reach(project)
     if trains(reached) or trains(Reach(reached.resolver, _everything(reached))):
         return None

@@ -39,7 +39,7 @@ EXAMPLES = (
 
 
 def check(project: Project) -> Verdict | None:
-    """Speak if a process is started whose function trains."""
+    """A refusal if a process is started whose function trains."""
     reached = reach(project)
     if starts(reached):
         return None

@@ -39,7 +39,7 @@ _MAKERS = ("make", "make_vec", "make_dm", "make_gym", "make_env", "make_atari_en
 
 
 def check(project: Project) -> Verdict | None:
-    """Speak if an environment is stepped and nothing is loaded."""
+    """A refusal if an environment is stepped and nothing is loaded."""
     reached = reach(project)
     if trains(reached) is None or loads(reached):
         return None

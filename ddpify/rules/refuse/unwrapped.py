@@ -2,7 +2,7 @@
 
 What it does: refuses a script that starts a process group and trains, but neither wraps a model nor averages gradients.
 Why: it is half converted: every rank trains a model of its own. What its author has already divided among the ranks, and what not, cannot
-    be told from the text.
+    be seen in the text.
 Safety: a group that is only imported or mentioned does not count: `init_process_group` must be called in reached code.
 References: https://docs.pytorch.org/docs/stable/distributed.html#initialization
 """
@@ -30,7 +30,7 @@ EXAMPLES = (
 
 
 def check(project: Project) -> Verdict | None:
-    """Speak if a group is started and something trains; wraps have spoken before."""
+    """A refusal if a group is started and something trains; wraps are checked before."""
     reached = reach(project)
     start = starts(reached)
     if start is None or trains(reached) is None:

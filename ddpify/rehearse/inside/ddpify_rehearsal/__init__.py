@@ -2,7 +2,7 @@
 
 The settings come from the environment: DDPIFY_REHEARSAL (the folder of the record), DDPIFY_RANKS (how many ranks the batch is
 shared by), DDPIFY_STEPS (optimizer steps after which the script is ended, 0 for none), DDPIFY_DOUBLE (1: float64), DDPIFY_CLOCK
-(1: another clock) and DDPIFY_LINES (places of which is told that the script came to them: JSON, a list of paths and lines).
+(1: another clock) and DDPIFY_LINES (places at which it is recorded that the script came to them: JSON, a list of paths and lines).
 """
 
 

@@ -14,7 +14,7 @@ from torch.utils.data.distributed import DistributedSampler
 from ddpify_rehearsal import devices, draws, neutral, record, training
 from ddpify_rehearsal.stage import tensors
 
-_LISTED = 4096  # samples of a batch that are told one by one
+_LISTED = 4096  # samples of a batch that are recorded one by one
 _made = 0
 _pass = 0  # of the loader whose sampler draws
 
@@ -130,9 +130,9 @@ def _begin(iterator: Any, loader: Any) -> None:
     weakref.finalize(iterator, _ended, iterator._rehearsed_id, number, iterator._rehearsed_ended, False).atexit = False
 
 
-def _ended(loader: int, number: int, told: list[bool], whole: bool) -> None:
-    if not told[0]:
-        told[0] = True
+def _ended(loader: int, number: int, reported: list[bool], whole: bool) -> None:
+    if not reported[0]:
+        reported[0] = True
         record.emit("pass_end", loader=loader, number=number, whole=whole)
 
 

@@ -12,12 +12,12 @@ from ddpify_rehearsal import record
 
 _LINES = 20_000  # lines of one process that are kept
 _LENGTH = 500
-_told = 0
-_warning = False  # a warning is shown: it is told as one, not as lines
+_recorded = 0
+_warning = False  # a warning is shown: it is recorded as one, not as lines
 
 
-class _Told:
-    """A stream whose whole lines are told, too; redrawn ones, such as progress bars, are not."""
+class _Recorded:
+    """A stream whose whole lines are recorded, too; redrawn ones, such as progress bars, are not."""
 
     def __init__(self, stream: Any, name: str) -> None:
         self._stream, self._name, self._line = stream, name, ""
@@ -25,7 +25,7 @@ class _Told:
     def write(self, text: str) -> Any:
         """Write, and tell the lines that are complete."""
         written = self._stream.write(text)
-        if isinstance(text, str) and _told < _LINES:
+        if isinstance(text, str) and _recorded < _LINES:
             *lines, rest = (self._line + text[-1_000_000:]).split("\n")
             for line in lines:
                 _tell(self._name, line)
@@ -46,13 +46,13 @@ class _Told:
 
 
 def _tell(stream: str, line: str) -> None:
-    global _told
+    global _recorded
     redrawn = "\r" in line
     line = line.split("\r")[-1].rstrip()
-    if line and _told < _LINES and not _warning:
-        _told += 1
+    if line and _recorded < _LINES and not _warning:
+        _recorded += 1
         record.emit("line", stream=stream, text=line[:_LENGTH], redrawn=redrawn)
-        if _told == _LINES:
+        if _recorded == _LINES:
             record.emit("lines_cut")
 
 
@@ -71,7 +71,7 @@ def _error(kind: str, text: str) -> dict[str, Any]:
 
 def install() -> None:
     """Listen."""
-    sys.stdout, sys.stderr = _Told(sys.stdout, "stdout"), _Told(sys.stderr, "stderr")  # type: ignore[assignment]
+    sys.stdout, sys.stderr = _Recorded(sys.stdout, "stdout"), _Recorded(sys.stderr, "stderr")  # type: ignore[assignment]
     show, hook = warnings.showwarning, sys.excepthook
 
     def warned(message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:

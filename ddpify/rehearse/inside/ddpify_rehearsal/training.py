@@ -19,7 +19,7 @@ from ddpify_rehearsal import devices, draws, record, stage
 from ddpify_rehearsal.stage import Call
 
 _CHUNK = 1 << 14
-_WHOLE = 60  # steps that are told parameter by parameter
+_WHOLE = 60  # steps that are recorded parameter by parameter
 _probe: torch.Tensor | None = None
 _optimizers: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
 _numbers = itertools.count()
