@@ -206,8 +206,8 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
             return run.memory[obj, ELEMENT]
         if obj.path == "zip":
             return just(Tup(tuple(element(run, i, node) for i in run.memory.numbered(obj))))
-        if inner is not None:
-            return element(run, inner, node)
+        if inner is not None:  # `list(values)`, to which more was added since
+            return element(run, inner, node) | run.memory.get((obj, ELEMENT), NOTHING)
         if run.is_a(obj, *library.DICTS) and (obj, ELEMENT) in run.memory and own_method(run, obj, "__iter__") is None:
             return _keys_of(run, obj)
         if (obj, ELEMENT) in run.memory:

@@ -104,7 +104,11 @@ def passed_on(use: Use, path: str = "", values: Value | None = None) -> Value:
 def listed(use: Use) -> Value:
     """`list(values)`: a list of the elements; the rows of a batch stay what they are."""
     values = use.argument(0, "iterable")
-    return values if not values.objs and values.scale == "sample" else passed_on(use, "list")
+    if use.args:
+        return values if not values.objs and values.scale == "sample" else passed_on(use, "list")
+    empty = use.instance("list")
+    use.run.memory[empty, "[]"] = NOTHING
+    return just(empty)
 
 
 def chained(use: Use, elements: bool = False) -> Value:
