@@ -293,3 +293,70 @@ SCRIPTS |= {
     )
     for ends in ("n - 1, -1, -1", "1, n + 1")
 }
+
+_PAIRS = """
+class Pairs(Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        return {"one": x[i], "other": x[i].flip(0)}
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.near, self.far = nn.Linear(8, 4), nn.Linear(8, 4)
+
+    def forward(self, one, other, scale=1.0):
+        return self.near(one) * scale, self.far(other)
+
+
+torch.manual_seed(0)
+net = Encoder()
+loader = DataLoader(Pairs(), batch_size=8, shuffle=True)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for batch in loader:
+        BATCH
+        scores = one @ other.t()
+        loss = F.cross_entropy(scores, torch.arange(len(scores)))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    "a batch that is passed by name to a model of the script's own, which is compared with the others'": Script(
+        _PAIRS.replace("BATCH", "one, other = net(**batch)")
+    ),
+    "a batch that is moved entry by entry, and passed by name to a model of the script's own": Script(
+        _PAIRS.replace("BATCH", 'batch = {k: v.to("cpu") for k, v in batch.items()}\n        one, other = net(**batch)')
+    ),
+}
+_CRITERIA = """
+from torch import nn
+
+
+class Overlap(nn.Module):
+    def forward(self, scores, kinds):
+        scores = scores.sigmoid()
+        return 1 - 2 * (scores * kinds).sum() / (scores.sum() + kinds.sum())
+"""
+SCRIPTS["a loss of a package that is not known, scaled"] = Script(
+    """
+    from criteria_of_others import Overlap
+
+    torch.manual_seed(0)
+    net, criterion, scaler = nn.Linear(8, 8), Overlap(), torch.amp.GradScaler("cpu", enabled=False)
+    loader = DataLoader(TensorDataset(x, (x > 0).float()), batch_size=8, shuffle=True, drop_last=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            loss = criterion(net(rows), kinds)
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    """,
+    stand_ins={"criteria_of_others.py": _CRITERIA},
+)

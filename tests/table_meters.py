@@ -463,3 +463,52 @@ SCRIPTS |= {
     "an average whose numbers begin at zero all at once": Script(_AT_ONCE, same=("result",)),
     "an average whose numbers begin at one all at once": Script(_AT_ONCE.replace("[0] * 3", "[1] * 3"), told=("DDP404",)),
 }
+SCRIPTS["meters of two functions, one of which shows its last value batch by batch"] = Script(
+    """
+    class Meter:
+        def __init__(self):
+            self.val = self.avg = self.sum = self.count = 0
+
+        def update(self, val, n=1):
+            self.val = val
+            self.sum += val * n
+            self.count += n
+            self.avg = self.sum / self.count
+
+
+    def fit(net, feed, optimizer):
+        losses = Meter()
+        for step, (rows, kinds) in enumerate(feed):
+            loss = F.cross_entropy(net(rows), kinds)
+            losses.update(loss.item(), rows.size(0))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 2 == 0:
+                print(f"so far {losses.val:.4f}")
+        return {"loss": losses.avg}
+
+
+    @torch.no_grad()
+    def validate(net, feed):
+        losses = Meter()
+        for rows, kinds in feed:
+            losses.update(F.cross_entropy(net(rows), kinds).item(), rows.size(0))
+        return {"loss": losses.avg}
+
+
+    torch.manual_seed(0)
+    feed = DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8, shuffle=True)
+    held_out = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=4)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    best = None
+    for epoch in range(3):
+        fitted, checked = fit(net, feed, optimizer), validate(net, held_out)
+        print("epoch", epoch, round(fitted["loss"], 5), round(checked["loss"], 5))
+        if best is None or checked["loss"] < best:
+            best = checked["loss"]
+            torch.save(net.state_dict(), "best.pt")
+    """,
+    ("epoch",),
+)

@@ -446,3 +446,42 @@ SCRIPTS["workers whose seeds add a number that is called as a rank is"] = Script
     """,
     apart=("trajectory",),  # ranks draw their own noise
 )
+SCRIPTS["orders that a model's forward draws for each of its rows, also when it evaluates"] = Script(
+    """
+    import numpy as np
+
+
+    def drawn_order(n):
+        order = np.arange(n)
+        np.random.shuffle(order)
+        return order
+
+
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 2)
+
+        def forward(self, rows):
+            orders = torch.as_tensor(np.stack([drawn_order(8) for _ in range(rows.shape[0])]))
+            return self.fc(torch.gather(rows, 1, orders[:, :4]))
+
+
+    torch.manual_seed(0)
+    np.random.seed(0)
+    net = Masked()
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            shown = net(x[:4])
+        print("shown", tuple(shown.shape))
+    """,
+    ("shown",),
+    apart=("trajectory", "values"),  # each rank draws its own orders
+)

@@ -314,8 +314,8 @@ class Context:
     def _is_collective(self, call: Call) -> bool:
         """Whether ranks wait for one another in a call: a collective, a metric over all ranks, an order that is broadcast, a step."""
         paths = call.func.paths()
-        if call.method == "compute":
-            return any(o.path.startswith("torchmetrics.") for o in call.receiver.instances()) or bool(paths & library.COLLECTIVES)
+        if call.method in library.METRIC_RESULTS:
+            return any(o.path.startswith(library.METRICS) for o in call.receiver.instances()) or bool(paths & library.COLLECTIVES)
         if call.method == "step" and any(o in self.facts.averaged for v in (call.receiver, *call.args) for o in v.objs):
             return True
         ordered = call.loops and paths & (batch_source.ORDERS | library.SHUFFLES)

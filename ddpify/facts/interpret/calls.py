@@ -39,6 +39,7 @@ from ddpify.facts.model import (
 )
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording, Seen, merge
+from ddpify.facts.tensor_entries import part_of_several
 from ddpify.placement.shape import Shape
 
 _DEPTH = 24
@@ -281,7 +282,9 @@ def _call_instance(
         return _forwarded(run, obj, call, flow, copied, alike)
     if isinstance(obj, New) and (losses := library.detector_losses(run, obj, call, len(args) + len(keywords), flow)) is not None:
         return _forwarded(run, obj, call, flow, losses, alike)
-    known = _of_library(run, obj, call, args, keywords, flow) if isinstance(obj, New) else None
+    known = library.compared(run, obj, call, flow)
+    if known is None and isinstance(obj, New):
+        known = _of_library(run, obj, call, args, keywords, flow)
     if known is not None:
         return _forwarded(run, obj, call, flow, known, alike)
     scale = flow.scale if flow.scale in (None, "sample") else "other"
@@ -517,6 +520,8 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
         local[spec.vararg.arg] = just(Tup(tuple(args[len(positional) :])))
     if spec.kwarg is not None:
         local[spec.kwarg.arg] = just(rest)
+    if "**" in keywords:
+        _by_name(run, keywords["**"], local, [p.arg for p in (*positional[len(args) :], *spec.kwonlyargs) if p.arg not in keywords])
     if func.node in run.driven:
         passed = {*(p.arg for p in positional[: len(args)]), *keywords}
         local.update(drivers.given(run, func, [p.arg for p in (*positional, *spec.kwonlyargs) if p.arg not in passed]))
@@ -528,6 +533,16 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
             local[parameter.arg] = marked_as_literal(local[parameter.arg])
         run.note(parameter, local[parameter.arg])
     return local
+
+
+def _by_name(run: Interpreter, given: Value, local: dict[str, Value], names: Iterable[str]) -> None:
+    """Parameters that `**given` may pass hold what it has under their names: rows of a batch, or what has keys that are not known."""
+    for name in names:
+        held = [run.memory[o, UNNAMED] for o in given.objs if (o, UNNAMED) in run.memory]
+        if not given.objs and given.scale is not None:
+            held.append(part_of_several(run, given, name) or given)
+        if held:
+            local[name] = join([*held, *([local[name]] if name in local else [])])
 
 
 def _inner_forwards(made: Value, flow: Value) -> frozenset[Origin]:

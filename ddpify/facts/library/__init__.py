@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ddpify.facts.library import apex, distributed, numpy, packages, peft, python, torch, torch_geometric
+from ddpify.facts.library.compared import compared
 from ddpify.facts.library.constructors import construct, construction, is_optimizer, optimizer_path
 from ddpify.facts.library.containers import put
 from ddpify.facts.library.effects import EFFECTS as EFFECTS

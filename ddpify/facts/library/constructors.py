@@ -110,7 +110,7 @@ _ROWS: dict[str, tuple[str, ...] | Callable[[Construction], None]] = {
     paths.DISTRIBUTED_SAMPLER: lambda new: new.keep("shuffle", new.keywords.get("shuffle", just(Lit(True)))),
     "torch.optim.lr_scheduler": ("optimizer",),
     "torch.nn": _layer,
-    **dict.fromkeys(paths.CONTAINERS, _container),
+    **dict.fromkeys((*paths.CONTAINERS, "torchmetrics.MetricCollection", "torchmetrics.collections.MetricCollection"), _container),
     **dict.fromkeys(paths.WRAPPERS, _wrapper),
     **dict.fromkeys(paths.COPIES, (paths.ORIGINAL,)),
     "einops.layers.torch": Construction.keep_settings,

@@ -91,6 +91,14 @@ def _hooked(use: Use) -> None:
         use.run.memory.doubt()
 
 
+def _cloned(use: Use) -> Value:
+    """`metrics.clone(prefix="val/")`: another one, with all that it holds."""
+    made = use.instance(use.of.path if isinstance(use.of, New) else "")
+    for name, value in list(use.run.memory.of(use.of)):
+        use.run.memory[made, name] = value
+    return just(made)
+
+
 # ------------------------------------------------------------------------------------------------ of one class
 
 
@@ -161,6 +169,8 @@ _OF_CLASS: dict[str, Mapping[str, Rule]] = {
     "transformers.HfArgumentParser": _PARSER,
 }
 
+_OF_PACKAGE: dict[str, Mapping[str, Rule]] = {"torchmetrics": {"clone": _cloned}}  # of all classes of a package that have no row
+
 # Objects of these give back nothing of a batch that they were handed but by what their methods return.
 _KEEPS_NOTHING = dict.fromkeys(
     """
@@ -192,7 +202,7 @@ def _rows_of_class(run: Interpreter, obj: object) -> Mapping[str, Rule]:
     if not isinstance(obj, New):
         return {}
     if obj.cls is None:
-        return _OF_CLASS.get(obj.path, {})
+        return _OF_CLASS.get(obj.path) or row_of(_OF_PACKAGE, obj.path) or {}
     if run.is_a(obj, *torch_geometric.MESSAGE_PASSING):
         return torch_geometric.METHODS
     return containers.ATTRIBUTE_DICT_METHODS if run.is_a(obj, *paths.DICTS) else {}

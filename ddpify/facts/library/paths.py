@@ -78,6 +78,11 @@ MODULE_WRITERS = (SAME_METHODS - {"train", "eval"}) | frozenset(
 )
 ORIGINAL = "[original]"  # what a copy holds as what it was made of
 
+# ------------------------------------------------------------------------------------------------ metrics
+
+METRICS = ("torchmetrics.", "monai.metrics.")  # packages whose metrics are of all ranks, where their result is asked for
+METRIC_RESULTS = frozenset(("compute", "aggregate"))
+
 # ------------------------------------------------------------------------------------------------ tensors, gradients and precision
 
 PARTS = "torch.Tensor.split"  # the parts of a batch that are trained on one after another

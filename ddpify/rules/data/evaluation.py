@@ -131,7 +131,7 @@ def _replicated_loops(context: Context) -> Iterator[Finding]:
         why = obstacle(trial, effects, loop) or "its loader shuffles, or is used elsewhere, too"
         text = f"every rank runs this whole evaluation instead of a part, since {why}"
         yield context.manual(CODE, loop, text, level=Safety.REVIEW if asked == "shard" else Safety.NOTE)
-        metric = next((x for x in live_out(trial, loop) if any(o.path.startswith("torchmetrics.") for o in x.value.instances())), None)
+        metric = next((x for x in live_out(trial, loop) if any(o.path.startswith(library.METRICS) for o in x.value.instances())), None)
         if metric is not None:
             why = f"`{metric.name}` adds up what all ranks saw, and here each saw all of the data"
             yield context.manual(CODE, metric.node, why, "make this metric with sync_on_compute=False", level=Safety.REVIEW)

@@ -76,7 +76,7 @@ def _not_added_up(context: Context, loop: ast.For, variable: LiveOut) -> str:
     if _read_inside(context, loop, variable.writes) or not _grows_evenly(context, loop, variable):
         return f"`{variable.name}` may be more than a running sum"
     if "last" not in variable.hows and (variable.hows != {"object"} or any(_is_meter(context, o) for o in instances)):
-        if instances and all(o.path.startswith("torchmetrics.") for o in instances):
+        if instances and all(o.path.startswith(library.METRICS) for o in instances):
             return ""
         answer = reduce(context, loop, variable, loader, sharded=True)
         if answer is not None and not answer.problem and not answer.edits:
@@ -153,7 +153,7 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _is_meter(context: Context, obj: New) -> bool:
-    return meter(context, obj) is not None or obj.path.startswith("torchmetrics.")
+    return meter(context, obj) is not None or obj.path.startswith(library.METRICS)
 
 
 def _reads_batch_number(context: Context, loop: ast.For, asked: bool) -> bool:

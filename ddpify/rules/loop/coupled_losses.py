@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import collect
+from ddpify.facts import collect, library
 from ddpify.facts.collate import fills_up
 from ddpify.facts.collect import loss_of
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Method, New, Obj, Part, Tup, Value, join
@@ -238,7 +238,8 @@ def _coupling_calls(context: Context, backward: ast.Call, loss: Value) -> list[a
     for call in run.trace.calls:
         is_open = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
         grads = bool(call.func.paths() & {"torch.autograd.grad", "torch.autograd.backward"})  # of rows it was computed from: not of others
-        if call.no_grad or grads or not is_open or not any(v.of_kind("forward") & forwards for v in (*call.args, *call.keywords.values())):
+        left_out = call.no_grad or grads or _scales(context, call.node)
+        if left_out or not is_open or not any(v.of_kind("forward") & forwards for v in (*call.args, *call.keywords.values())):
             continue
         if not _runs_model(context, call):
             out[call.node] = None
@@ -260,6 +261,9 @@ def _loss_terms(context: Context, backward: ast.Call) -> set[ast.AST]:
         if node in seen:
             continue
         seen.add(node)
+        if isinstance(node, ast.Call) and _scales(context, node):
+            todo += node.args
+            continue
         if isinstance(node, ast.BinOp):
             todo += [node.left, node.right]
         elif isinstance(node, ast.Name):
@@ -267,6 +271,12 @@ def _loss_terms(context: Context, backward: ast.Call) -> set[ast.AST]:
         if isinstance(node, (ast.Name, ast.Call)):
             out.add(node)
     return out
+
+
+def _scales(context: Context, node: ast.Call) -> bool:
+    """Whether a call is that of a grad scaler, which gives the loss that it is given times a number."""
+    scaler = context.facts.after.value(node.func.value) if isinstance(node.func, ast.Attribute) else NOTHING
+    return any(o.path in library.SCALERS for o in scaler.instances())
 
 
 def _runs_model(context: Context, call: Call) -> bool:

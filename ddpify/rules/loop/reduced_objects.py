@@ -72,10 +72,9 @@ def _reads_attribute(var: Variable, node: ast.AST, names: set[str]) -> bool:
 
 
 def _may_be_of(var: Variable, node: ast.expr) -> bool:
-    """Whether an expression may be an object of the variable's classes: what it is is not known, or it is one."""
+    """Whether an expression may be one of the variable's objects: what it is is not known, or it is one."""
     value = var.context.facts.after.value(node)
-    classes = {o.cls for o in var.objs}
-    return not value.objs or any(not isinstance(o, New) or o.cls in classes for o in value.objs)
+    return not value.objs or any(not isinstance(o, New) or o in var.objs for o in value.objs)
 
 
 def _answers(var: Variable) -> Reduction | None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
+from ddpify.facts import library
 from ddpify.facts.effects import is_bar
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import New, Tup, Value, just
@@ -75,7 +76,7 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
 
 def _is_bar_or_metric(context: Context, obj: New) -> bool:
     """Whether an object holds no numbers of a rank's own that are read, or reduces them itself: its compute() is a collective."""
-    if is_bar(obj) or obj.path.startswith("torchmetrics."):
+    if is_bar(obj) or obj.path.startswith(library.METRICS):
         return True
     return meter(context, obj) is not None and not holds_rank_numbers(context, obj)
 

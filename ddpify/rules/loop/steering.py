@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import batch_source, library, operands
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Origin, Value, join
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Origin, Value, join
 from ddpify.facts.tree import Tree, same
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
@@ -144,6 +144,7 @@ def _orders(context: Context, call: Call) -> bool:
         batches = _batch_loops(context)
         return (
             not _by_data(context, call)
+            and not _by_model(context, call)
             and not any(loop.node in batches for loop in call.loops)
             and not _shared_after(context, tree, call.node)
         )
@@ -161,6 +162,13 @@ def _by_data(context: Context, call: Call) -> bool:
         {o for c in run.calls(call.stack[-1]) for o in c.func.objs if isinstance(o, Func) and o.node is function} if call.stack else set()
     )
     return not methods or any(o.owner in draws.drawn_from(context) for o in methods)
+
+
+def _by_model(context: Context, call: Call) -> bool:
+    """Whether the forward of a model makes a call: what it draws is for the rows that it is given."""
+    run = context.facts.after
+    called = (o for n in call.stack for c in run.calls(n) for o in run.unwrap(c.func))
+    return any(isinstance(o, New) and run.interpreter.is_module(o) for o in called)
 
 
 def _batch_loops(context: Context) -> set[ast.AST]:

@@ -16,17 +16,18 @@ class Net(nn.Module):
         return self.fc2(torch.relu(self.fc1(x)))
 
 
-def train(model, loss_func, device, train_loader, optimizer, epoch):
+def train(model, loss_func, mining_func, device, train_loader, optimizer, epoch):
     model.train()
     for batch_idx, (data, labels) in enumerate(train_loader):
         data, labels = data.to(device), labels.to(device)
         optimizer.zero_grad()
         embeddings = model(data)
-        loss = loss_func(embeddings, labels)
+        indices_tuple = mining_func(embeddings, labels)
+        loss = loss_func(embeddings, labels, indices_tuple)
         loss.backward()
         optimizer.step()
         if batch_idx % 4 == 0:
-            print(f"Epoch {epoch} Iteration {batch_idx}: Loss = {loss}")
+            print(f"Epoch {epoch} Iteration {batch_idx}: Loss = {loss}, Number of mined triplets = {mining_func.num_triplets}")
 
 
 torch.manual_seed(0)
@@ -36,7 +37,10 @@ y = torch.randint(0, 4, (96,))
 train_loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
 model = Net().to(device)
 optimizer = optim.Adam(model.parameters(), lr=0.01)
-loss_func = losses.TripletMarginLoss(margin=0.2)
+distance = distances.CosineSimilarity()
+reducer = reducers.ThresholdReducer(low=0)
+loss_func = losses.TripletMarginLoss(margin=0.2, distance=distance, reducer=reducer)
+mining_func = miners.TripletMarginMiner(margin=0.2, distance=distance, type_of_triplets="semihard")
 for epoch in range(1, 4):
-    train(model, loss_func, device, train_loader, optimizer, epoch)
+    train(model, loss_func, mining_func, device, train_loader, optimizer, epoch)
 torch.save(model.state_dict(), "embedder.pt")
