@@ -40,7 +40,8 @@ def _not_averaged(facts: Facts, done: set[New]) -> set[New]:
     None of them where some parameters are moved without an optimizer: calls before its steps do not do for these.
     """
     unwrapped = {m for m in facts.models if optimizers_of(facts, m) & done}
-    apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in set(unfit(facts))} - unwrapped
+    unserved = set(unfit(facts))
+    apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in unserved} - unwrapped
     moving = [optimizers_of(facts, m) for m in apart]
     if not all(moving) or any(collect.moved_by_hand(facts)):
         return set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from ddpify.facts import library
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value
 from ddpify.facts.runs import Run
@@ -34,8 +36,8 @@ class HeldParts:
             return NO_PARTS
         if self.is_holder(obj):
             return frozenset(p for o in self.inside(obj) for p in self.parts(o, seen | {obj}))
-        own = is_library_model(obj) or self.is_layer(obj)
-        return frozenset((obj,)) if own and not self._is_frozen(obj) else NO_PARTS
+        own = isinstance(obj, New) and (is_library_model(obj) or self.is_layer(obj)) and obj.node not in _made_frozen(self.run)
+        return frozenset((obj,)) if own else NO_PARTS
 
     def is_holder(self, obj: Obj) -> bool:
         """Whether an object is a module of the project's own, or a container of modules."""
@@ -67,15 +69,19 @@ class HeldParts:
         receivers += [c.receiver for c in self.run.calls_named("requires_grad_") if c.args and _is(c.args[0], False)]
         return frozenset(o for r in receivers for o in (*r.of_kind("parameters"), *r.instances()) if isinstance(o, (New, Part)))
 
-    def _is_frozen(self, obj: Obj) -> bool:
-        assert isinstance(obj, New)
-        return any(_is(call.keywords.get("requires_grad", NOTHING), False) for call in self.run.calls(obj.node))
-
     def optional(self, obj: Obj, model: Obj) -> bool:
         """Whether a part was only built under a condition, within the making of its model."""
         assert isinstance(obj, New)
         outer = min((len(c.tests) for c in self.run.calls(getattr(model, "node", obj.node))), default=0)
         return any(len(c.tests) > outer for c in self.run.calls(obj.node)) or obj in self.run.among_others
+
+
+def _made_frozen(run: Run) -> frozenset[ast.AST]:
+    """The calls that make something whose parameters are not trained: `nn.Parameter(x, requires_grad=False)`."""
+    if _made_frozen not in run.known:
+        made = (call.node for call in run.trace.calls if _is(call.keywords.get("requires_grad", NOTHING), False))
+        run.known[_made_frozen] = frozenset(made)
+    return run.known[_made_frozen]  # type: ignore[return-value]
 
 
 def _is(value: Value, what: object) -> bool:

@@ -10,9 +10,18 @@ from ddpify.facts.record import Kind
 from ddpify.facts.runs import Run
 from ddpify.facts.used_parameters import Uses
 
+LeftOut = tuple[Obj, Obj, Uses]
 
-def left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[tuple[Obj, Obj, Uses]]:
+
+def left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> tuple[LeftOut, ...]:
     """The parts that forwards leave out which a backward goes back through: each with its module, and with what is known of the uses."""
+    key = left_out, model, loop
+    if key not in run.known:
+        run.known[key] = tuple(_left_out(run, model, loop))
+    return run.known[key]  # type: ignore[return-value]
+
+
+def _left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[LeftOut]:
     forwards: dict[Obj, list[list[Call]]] = {}
     for obj, node in loop.loss.of_kind("forward"):
         calls = [c for c in run.calls(node) if not c.no_grad]
