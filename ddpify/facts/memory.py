@@ -30,7 +30,7 @@ class Version:
 class Reads:
     """What is read while something runs that was there before, and what is written meanwhile."""
 
-    __slots__ = ("blended", "owners", "required", "saved", "sound", "written")
+    __slots__ = ("_expected", "blended", "owners", "required", "saved", "sound", "written")
 
     def __init__(self) -> None:
         self.saved: dict[Key, Value | None] = {}  # what was held before, of all that is touched
@@ -39,6 +39,7 @@ class Reads:
         self.written: dict[Key, None] = {}
         self.owners: dict[Any, frozenset[str]] = {}  # of objects all that they hold is read: what they may hold
         self.sound = True  # nothing was read but this
+        self._expected: tuple[list[Key], list[Value | None]] | None = None
 
     def read(self, key: Key, value: Value | None) -> None:
         """Note that something is read."""
@@ -52,6 +53,13 @@ class Reads:
                 self.required.add(key)
         elif value is self.saved[key]:
             self.required.add(key)
+
+    @property
+    def expected(self) -> tuple[list[Key], list[Value | None]]:
+        """What was read, and what it held: asked once nothing more is read."""
+        if self._expected is None:
+            self._expected = list(self.required), list(map(self.saved.get, self.required))
+        return self._expected
 
     def blend(self, key: Key, value: Value | None) -> None:
         """Note that what some branches wrote is joined with what was there before."""
@@ -67,8 +75,8 @@ class Reads:
         mine = self.saved
         new = set(inner.saved).difference(mine)
         mine.update(zip(new, map(before, new), strict=True))
-        self.required |= inner.required & new
-        for key in inner.required.union(inner.blended).difference(self.required):
+        self.required |= inner.required if len(new) == len(inner.saved) else inner.required & new
+        for key in inner.required.difference(self.required) | set(inner.blended).difference(self.required):
             value = before(key)
             if value is not mine[key]:
                 continue
@@ -174,7 +182,8 @@ class Memory(dict[Key, Value]):
     def holds(self, reads: Reads, writes: Mapping[Key, Value]) -> bool:
         """Whether all that was read is now as it was, or makes no difference to what was written then."""
         saved = reads.saved
-        if list(map(super().get, reads.required)) != list(map(saved.get, reads.required)):
+        keys, values = reads.expected
+        if list(map(super().get, keys)) != values:
             return False
         for key, seen in reads.blended.items():
             value, then = _get(self, key), saved[key]

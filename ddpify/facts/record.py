@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
+from collections.abc import Iterator
 from enum import IntEnum
-from itertools import accumulate, compress
+from itertools import accumulate
 from typing import NamedTuple
 
 from ddpify.facts.model import Value
@@ -97,7 +98,10 @@ class Record:
         here, there = self.current, points[0]
         later, on = len(self.events) - events[0], here - there
         self.starts += [start + later for start in of.starts[there + 1 : points[1] + 1]]
-        self.before += [[here if point == there else point + on for point in before] for before in of.before[there + 1 : points[1] + 1]]
+        self.before += [
+            [before[0] + on] if len(before) == 1 else [point + on for point in before]  # most points have one before them
+            for before in of.before[there + 1 : points[1] + 1]
+        ]
         self.events += of.events[events[0] : events[1]]
         for kind, node, first, last in of.log[log[0] : log[1]]:
             shift = later if kind == "calls" else on
@@ -119,13 +123,18 @@ class Record:
                 instead.update(dict.fromkeys(range(first, last), last))
         out = Record()
         place = [0, *accumulate(kept)]  # of each point that is kept; of another, the place of the next that is
-        ends = [*self.starts[1:], len(self.events)]
         out.starts, out.before = [], []
-        for point in compress(range(len(kept)), kept):
-            before = self.before[point]
-            out.before.append([place[p] for p in before if kept[p]] or [place[instead[p]] for p in before[:1]])
-            out.starts.append(len(out.events))
-            out.events += self.events[self.starts[point] : ends[point]]
+        for first, last in _stretches(kept):
+            start, end = self.starts[first], self.starts[last] if last < len(kept) else len(self.events)
+            later = len(out.events) - start
+            out.starts += [at + later for at in self.starts[first:last]]
+            out.events += self.events[start:end]
+            out.before += [
+                [place[before[0]]]
+                if len(before) == 1 and kept[before[0]]
+                else [place[p] for p in before if kept[p]] or [place[instead[p]] for p in before[:1]]
+                for before in self.before[first:last]
+            ]
         out.again = {place[point] for point in self.again if kept[point]}
         for loop, extents in self.extents.items():
             out.extents[loop] = [Extent(place[e.first], place[e.after]) for e in extents if place[e.first] < place[e.after]]
@@ -138,3 +147,12 @@ class Record:
         for node, stretches in self.calls.items():
             out.calls[node] = [(moved(first), moved(last)) for first, last in stretches if kept[bisect_right(self.starts, first) - 1]]
         return out
+
+
+def _stretches(kept: bytearray) -> Iterator[tuple[int, int]]:
+    """Where stretches of points that are kept begin, and end."""
+    last = 0
+    while (first := kept.find(1, last)) >= 0:
+        last = kept.find(0, first)
+        last = len(kept) if last < 0 else last
+        yield first, last

@@ -99,12 +99,12 @@ class Recording(Reads):
                 self.other.setdefault(key, value)
 
 
-def merge(call: Call, seen: Seen) -> None:
-    """Let a call be one more evaluation, too."""
+def merge(call: Call, seen: Seen, loops: tuple[Loop, ...]) -> None:
+    """Let a call be one more evaluation, too, which is inside some loops."""
     call.now, call.no_grad = seen.now, call.no_grad and seen.no_grad
     call.func, call.receiver = call.func | seen.func, call.receiver | seen.receiver
     call.args = [a | b for a, b in zip(call.args, seen.args, strict=False)] + seen.args[len(call.args) :]
     for name, value in seen.keywords.items():
         call.keywords[name] = call.keywords[name] | value if name in call.keywords else value
-    if len(seen.loops) >= len(call.loops):
-        call.loops = seen.loops
+    if len(loops) >= len(call.loops):
+        call.loops = loops

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sized
 
 from ddpify.facts.interpret.state import Frame, Interpreter
-from ddpify.facts.model import Decision, Loop, Stack, Value
+from ddpify.facts.model import Call, Decision, Loop, Stack, Value
 from ddpify.facts.recording import Recording, Repeated, Seen
 
 # of what `lengths` gives
@@ -151,7 +151,7 @@ class Outcome(Repeated):
                     noted = trace.values.get(node)
                     if noted is not value:
                         trace.values[node] = value if noted is None else noted | value
-            calls = [run.called(seen, (*tests, *seen.call.tests[self.start[_TESTS] :])) for seen in again.calls()]
+            calls = [again.noted(seen, run, (*tests, *seen.call.tests[self.start[_TESTS] :])) for seen in self.calls()]
         run.repeated[self, run.stack] = calls
         run.log.noted.append(self)
         run.log.visited.append(self)
@@ -183,6 +183,10 @@ class Again(Repeated):
     def under(self, stack: Stack) -> Stack:
         """The calls by way of which something happens now that happened by way of others then."""
         return stack if self.stack is self.of.stack else (*self.stack, *stack[len(self.of.stack) :])
+
+    def noted(self, seen: Seen, run: Interpreter, tests: tuple[tuple[ast.expr, Value], ...]) -> Call:
+        """Note a call that was seen then."""
+        return run.called(seen, self.under(seen.stack), self.around(seen.loops), self.shift, tests)
 
     def calls(self) -> Iterator[Seen]:
         """The evaluations of calls."""

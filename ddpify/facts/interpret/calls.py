@@ -170,7 +170,7 @@ def _record(
         seen = Seen(call, func, args, keywords, receiver, run.loops, run.order, run.no_grad > 0)
     else:
         seen = Seen(call, func, args, keywords, receiver, run.loops, run.order, run.no_grad > 0)
-        merge(call, seen)
+        merge(call, seen, run.loops)
     run.log.calls.append(seen)
     return call, seen
 

@@ -291,21 +291,17 @@ class Interpreter(ABC):
             return False
         return obj.path in paths or (obj.cls is not None and any(b in paths for b in self.library_bases(obj.cls)))
 
-    def called(self, seen: Seen, tests: tuple[tuple[ast.expr, Value], ...]) -> Call:
-        """Note a call that another run has seen."""
-        like = seen.call
-        call = self.calls.get((like.node, seen.stack))
-        if call is None:
-            call = Call(
-                *(like.node, like.file, seen.stack, seen.order, seen.func, seen.args, dict(seen.keywords), seen.loops, tests),
-                seen.no_grad,
-                seen.receiver,
-            )
-            self.calls[like.node, seen.stack] = call
-            call.now = seen.now
-        else:
-            merge(call, seen)
-        call.result, call.last = call.result | seen.result, seen.last
+    def called(self, seen: Seen, stack: Stack, loops: tuple[Loop, ...], shift: int, tests: tuple[tuple[ast.expr, Value], ...]) -> Call:
+        """Note a call that was seen under other calls and in other loops, and so many events earlier."""
+        node, last = seen.call.node, seen.last + shift
+        call = self.calls.get((node, stack))
+        if call is not None:
+            merge(call, seen, loops)
+            call.result, call.last = call.result | seen.result, last
+            return call
+        given = seen.func, seen.args, dict(seen.keywords), loops, tests, seen.no_grad, seen.receiver
+        call = Call(node, seen.call.file, stack, seen.order + shift, *given, NOTHING | seen.result, seen.now, last)
+        self.calls[node, stack] = call
         return call
 
     def hooks_of(self, obj: Obj) -> Mapping[ast.AST, tuple[str, Value]]:
