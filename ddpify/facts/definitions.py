@@ -201,9 +201,12 @@ class Definitions:
     def happened_beside(self, loop: ast.AST, calls: Collection[ast.AST], kind: Kind) -> Iterator[Event]:
         """The events of a kind that happen while a loop runs, but not while one of some calls does."""
         record = self._record
+        under = bytearray(len(record.events))
+        for first, last in (stretch for call in calls for stretch in record.calls.get(call, ())):
+            under[first:last] = b"\1" * (last - first)
         for extent in record.extents.get(loop, ()):
             for at in range(record.starts[extent.first], record.starts[extent.after]):
-                if record.events[at][0] is kind and not self.under(calls, at):
+                if record.events[at][0] is kind and not under[at]:
                     yield Event(*record.events[at])
 
     def under(self, calls: Collection[ast.AST], at: int) -> bool:

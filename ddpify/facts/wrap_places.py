@@ -126,23 +126,24 @@ def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: 
     run = facts.before
     around_model = run.around(model.objs)
     makers = {_base(o) for o in model.objs}
+    concerned = around_model | makers
     out: list[Event] = []
 
     def is_early(event: Call | Store) -> bool:
         return event.order < before and not any(loop.node in around for loop in event.loops)
 
     for call, about in run.writing:
-        if not is_early(call):
+        if about.isdisjoint(concerned) and library.INITIALIZE not in call.func.paths():
             continue
-        if about.isdisjoint(around_model | makers) and library.INITIALIZE not in call.func.paths():
+        if not is_early(call):
             continue
         makes = any(o.node is call.node for o in call.result.objs & makers if isinstance(o, New))
         if makes or _writes_to(facts, model, call, around_model, loads):
             out.append((call.order, call.node, call.stack))
     for store, about in run.storing:
         if (
-            is_early(store)
-            and not about.isdisjoint(model.objs)
+            not about.isdisjoint(model.objs)
+            and is_early(store)
             and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
         ):
             out.append((store.order, store.node, store.stack))
