@@ -2714,5 +2714,42 @@ SCRIPTS: dict[str, Script] = {
             fit(i, batches, net, optimizer)
         """
     ),
+    "a loader that a function of an unknown package may have made": Script(
+        """
+        import streams
+
+        made = len(y) > 100
+        if made:
+            _, loader = streams.loaders(6)
+        else:
+            loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for i, (rows, kinds) in enumerate(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP402", "DDP403"),
+    ),
+    "rows that a function of an unknown package gives in place of the loader's": Script(
+        """
+        import streams
+
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for rows, kinds in loader:
+            if len(y) > 100:
+                rows, kinds = streams.batch(6)
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -276,16 +276,17 @@ class Run:
         """Whether an object is a DataLoader."""
         return self.interpreter.is_a(obj, *library.LOADERS)
 
-    def feeds(self, value: Value, depth: int = 0) -> bool:
+    def feeds(self, value: Value) -> bool:
         """Whether iterating over a value draws from a loader."""
-        for obj in value.objs:
-            if self.is_loader(obj):
-                return True
-            if isinstance(obj, New) and obj.path not in library.COLLECTIONS and depth < 4:
-                inner = [self.attribute(obj, name) for name in ("iterable", "0", "1", "2")]
-                if any(self.feeds(v, depth + 1) for v in inner):
-                    return True
-        return False
+        return any(self.is_loader(obj) for over in self.iterated(value) for obj in over.objs)
+
+    def iterated(self, value: Value, depth: int = 0) -> Iterator[Value]:
+        """A value, and what `enumerate`, `zip`, `tqdm` and their like take their elements from when one iterates over it."""
+        yield value
+        for obj in value.objs if depth < 5 else ():
+            if isinstance(obj, New) and not self.is_loader(obj) and obj.path not in library.COLLECTIONS:
+                for name in ("iterable", "0", "1", "2"):
+                    yield from self.iterated(self.attribute(obj, name), depth + 1)
 
 
 def run(project: Project, assumed: AssumedEdits = AS_WRITTEN) -> Run:

@@ -153,7 +153,8 @@ def _bounds(context: Context) -> Iterator[Change | Finding]:
     run, seen = context.facts.after, set[ast.AST]()
     for trained in context.facts.loops:
         for loop in trained.backward.loops:
-            if not isinstance(loop.node, ast.For) or loop.node in seen or not (names := unknown.names(context, loop.over)):
+            names = sorted({name for over in run.iterated(loop.over) for name in unknown.names(context, over)})
+            if not isinstance(loop.node, ast.For) or loop.node in seen or not names:
                 continue
             seen.add(loop.node)
             bound = loop.node.iter

@@ -126,6 +126,7 @@ _ROWS_OF_ALL = (
     "rows = torch.cat(torch.distributed.nn.functional.all_gather(rows))  # before samples are combined; keeps gradients\n"
     "if the loss is a mean over the samples, write `# ddpify: mean` on the line that computes it"
 )
+_SHARED_OUT = "give each rank different rows of the inputs, equally many: x[rank::world_size]"
 _OF_ENTRIES = frozenset(("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"))
 _OF_SAMPLES = frozenset(("CTCLoss", "ctc_loss"))  # given the length of each sample
 _FLATTENING = frozenset(("view", "reshape", "flatten", "transpose", "permute"))
@@ -216,6 +217,9 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Proof(obligations[0], "computed from all ranks' rows")
         elif not loss.of_kind("batch"):
             yield context.manual(CODE, node, *_unseen(context, node), obligations)
+        elif functions := _unknown_rows(context, loss):
+            why = f"the model may also train on what {unknown.listed(functions)} returns: every rank may get the same rows of it"
+            yield context.manual(CODE, node, why, _SHARED_OUT, obligations)
         elif loss.scale == "mean":
             yield from _mean(context, node, loss, obligations)
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
@@ -226,6 +230,18 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Change(CODE, why, context.tree.shown, node, (edit,), discharges=obligations)
         else:
             yield _corrected(context, node, loss, obligations)
+
+
+def _unknown_rows(context: Context, loss: Value) -> list[str]:
+    """The functions of which nothing is known that may give a loss's forwards their rows in place of a loader."""
+    run, found = context.facts.after, set[str]()
+    forwards = {node for _, node in loss.of_kind("forward")}
+    for call in run.trace.calls:
+        if call.node in forwards:
+            for rows in (*call.args, *call.keywords.values()):
+                made = {root.path for obj in rows.objs for root in run.roots(obj) if isinstance(root, New)}
+                found |= made & rows.of_kind("unknown") if rows.of_kind("batch") else set()
+    return sorted(found)
 
 
 def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Iterator[Change | Finding | Proof]:
@@ -309,10 +325,7 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
     rows = (row_of(SHARED_BY_HAND, p) for value in over for p in paths_of(value))
     if (known := next((row for row in rows if row is not None), None)) is not None:
         return known
-    return (
-        "this loss does not come from a data loader: every rank may train on the same inputs",
-        "give each rank different rows of the inputs, equally many: x[rank::world_size]",
-    )
+    return "this loss does not come from a data loader: every rank may train on the same inputs", _SHARED_OUT
 
 
 def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | None:
