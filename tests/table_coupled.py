@@ -360,3 +360,39 @@ SCRIPTS["a loss of a package that is not known, scaled"] = Script(
     """,
     stand_ins={"criteria_of_others.py": _CRITERIA},
 )
+
+SCRIPTS["rows that only one of two kinds of heads may combine, and targets that both get"] = Script(
+    """
+    class Margin(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.linspace(-1, 1, 8).view(2, 4).clone())
+            self.powers = [lambda c: c, lambda c: 2 * c**2 - 1]
+            self.power = 1
+
+        def forward(self, points, kinds):
+            cosine = F.linear(F.normalize(points), F.normalize(self.weight))
+            shifted = self.powers[self.power](cosine)
+            chosen = torch.zeros_like(cosine)
+            chosen.scatter_(1, kinds.view(-1, 1), 1.0)
+            return chosen * (shifted - cosine) / 5 + cosine
+
+
+    net = nn.Linear(8, 4)
+    head = {"margin": Margin(), "linear": nn.Linear(4, 2, bias=False)}[os.environ.get("HEAD", "margin")]
+    optimizer = torch.optim.SGD([{"params": net.parameters()}, {"params": head.parameters()}], lr=0.1)
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True, drop_last=True)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            points = net(rows)
+            if isinstance(head, nn.Linear):
+                points = head(points)
+            else:
+                points = head(points, kinds)
+            loss = F.cross_entropy(points, kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
+)

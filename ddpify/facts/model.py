@@ -254,7 +254,7 @@ class Value:
         scale = self.scale if self.scale == other.scale else _either_scale(self.scale, other.scale)
         origins = union(self.origins, other.origins)
         shape = self.shape if self.shape is other.shape or self.shape == other.shape else _either(self, other)
-        if scale in ROWS and _elsewhere(self, other):
+        if scale in ROWS and (_elsewhere(self, other) or _of_all_ranks(self) or _of_all_ranks(other)):
             scale = "other"
         if scale == self.scale and shape is self.shape and origins is self.origins and other.objs <= self.objs:
             return self
@@ -347,6 +347,11 @@ def _counted_from(shape: Shape) -> frozenset[Shape]:
 def _elsewhere(one: Value, other: Value) -> bool:
     """Whether the samples of two values lie along different dimensions."""
     return one.shape is not None and other.shape is not None and one.shape.axis != other.shape.axis and one.scale == other.scale
+
+
+def _of_all_ranks(value: Value) -> bool:
+    """Whether a value is all ranks' rows of a batch, which are not as many as those of one rank, or is made of them."""
+    return value.scale is None and bool(value.of_kind("whole"))
 
 
 _MANY = 240  # so many alternatives are followed
