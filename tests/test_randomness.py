@@ -120,6 +120,52 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Outcome, d
     return {title: (outcome, _seen(folder)) for title, outcome, folder in zip(SCRIPTS, outcomes, folders, strict=True)}
 
 
+_MASKED = """
+    import numpy as np
+
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
+    def order():
+        places = np.arange(8)
+        np.random.shuffle(places)
+        return places
+
+
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(4, 2)
+
+        def forward(self, rows):
+            orders = [order() for _ in range(rows.shape[0])]
+            places = torch.as_tensor(np.stack([o[:4] for o in orders]), dtype=torch.long)
+            return self.body(rows.gather(1, places))
+
+
+    net = Masked()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            shown = net(x[36:])
+            print(shown.shape)
+"""
+
+
+def test_an_order_shuffled_for_each_row_is_noise_and_not_shared(tmp_path: Path) -> None:
+    done = converted(Script(_MASKED), tmp_path)
+    assert done.exit_code == 0
+    assert "np.random.seed(torch.initial_seed()" in done.code
+    assert "same_on_all_ranks" not in done.code
+
+
 def _seen(folder: Path) -> dict[str, list[list[float]]]:
     return {file.name: [ast.literal_eval(line) for line in file.read_text().splitlines()] for file in folder.iterdir()}
 
