@@ -1489,6 +1489,46 @@ def share(scores, kinds):
         """,
         same=("Val",),
     ),
+    "an accuracy by sklearn of each batch, kept in a list": Script(
+        """
+        from sklearn.metrics import accuracy_score
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        kept = []
+        for epoch in range(3):
+            scores = []
+            for data, target in loader:
+                optimizer.zero_grad()
+                out = model(data)
+                F.cross_entropy(out, target).backward()
+                optimizer.step()
+                scores.append(accuracy_score(target.numpy(), out.argmax(1).numpy()))
+            kept.append(scores)
+            print("scores", len(scores), " ".join(f"{score:.3f}" for score in scores))
+        """,
+        same=("scores",),
+    ),
+    "a score by sklearn of each batch that is no average, kept in a list": Script(
+        """
+        from sklearn.metrics import f1_score
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            scores = []
+            for data, target in loader:
+                optimizer.zero_grad()
+                out = model(data)
+                F.cross_entropy(out, target).backward()
+                optimizer.step()
+                scores.append(f1_score(target.numpy(), out.argmax(1).numpy(), average="macro"))
+            print("scores", len(scores), sum(scores) / len(scores))
+        """,
+        told=("DDP404",),
+    ),
     "a list added to, and a confusion matrix by sklearn": Script(
         """
         from sklearn.metrics import confusion_matrix

@@ -7,7 +7,7 @@ from ddpify.facts.library import containers, flow
 from ddpify.facts.library.generic import array_function, clock, computed
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import Value, just
-from ddpify.placement import rows
+from ddpify.placement import rows, shape
 
 
 def _split(use: Use) -> Value:
@@ -18,6 +18,15 @@ def _split(use: Use) -> Value:
     return Value(parts.objs, parts.origins | flow.drawn("numpy", use.node), parts.scale, parts.shape)
 
 
+def _metric(use: Use) -> Value:
+    """Numbers of all rows together: of those that a rank has of a batch."""
+    made = computed(use)
+    plain = len(use.args) <= 2 and use.keywords.keys() <= {"y_true", "y_pred"}
+    average: shape.Scale = "mean" if use.name in _AVERAGES and plain and made.scale == "sample" else "other"
+    return Value(made.objs, made.origins, average) if made.scale in shape.ROWS else made
+
+
+_AVERAGES = frozenset(("accuracy_score", "zero_one_loss", "hamming_loss", "mean_absolute_error", "mean_squared_error"))
 _ENTRIES = """
     fire.Fire fire.core.Fire absl.app.run typer.run tyro.cli tyro.extras.cli defopt.run jsonargparse.CLI jsonargparse.auto_cli clize.run
     plac.call argh.dispatch_command simple_parsing.parse draccus.parse pyrallis.parse
@@ -37,6 +46,7 @@ ROWS: dict[str, Rule] = {
     ),
     "tqdm.trange": lambda use: containers.passed_on(use, values=just(use.instance("range"))),
     **dict.fromkeys(("sklearn", "scipy", "segmentation_models_pytorch.metrics"), computed),  # smp 0.6
+    "sklearn.metrics": _metric,
     **dict.fromkeys(("sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"), _split),
     "einops": lambda use: array_function(use, rows.EINOPS) if use.name in rows.EINOPS else None,
     **dict.fromkeys(_CLOCKS, clock),
