@@ -440,7 +440,8 @@ def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tupl
             doing(f"rewriting {file.shown}")
             known[file.shown, here] = rewrite(file.source.text, file.tree, here)
             ast.parse(known[file.shown, here][0])
-        code, left = known[file.shown, here] if here else (file.source.original, ())
+        as_it_was = file.source.original if file is project.entry else file.source.text  # a module is imported, and so must be readable
+        code, left = known[file.shown, here] if here else (as_it_was, ())
         texts.append(code)
         unapplied += left
     modules = [Module(file.path, file.shown, file.source, code) for file, code in zip(files, texts[1:], strict=True)]

@@ -129,6 +129,15 @@ def test_a_module_that_cannot_be_parsed(project: Path) -> None:
     assert contents(project) == before
 
 
+def test_a_module_in_an_old_spelling_of_which_nothing_else_changes(project: Path) -> None:
+    (project / "moving.py").write_text("def moved(rows):\n    return rows.cuda(async=True)\n")
+    script = project / "train.py"
+    script.write_text("from moving import moved\n" + script.read_text())
+    done = ddpify.convert(script)
+    assert done.exit_code == 0
+    assert {m.path.name: m.code for m in done.edited}["moving.py"] == "def moved(rows):\n    return rows.cuda(non_blocking=True)\n"
+
+
 def test_a_module_that_no_one_can_read(project: Path) -> None:
     (project / "data.py").write_bytes(b"\xff\xfe\x00 no text")
     done = run(project, "-m", "ddpify", "convert", "train.py", "-w")
