@@ -4,6 +4,23 @@ import textwrap
 
 from scripts import Script, on_three
 
+_FETCHED = """
+import os
+
+import torch
+from torch.utils.data import TensorDataset
+
+x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+y = (x.sum(1) > 0).long()
+
+
+class CIFAR100(TensorDataset):
+    def __init__(self, root, train, download):
+        place = os.path.join(root, str(train))
+        if download and not os.path.exists(place):
+            os.makedirs(place)
+        super().__init__(x[:36] if train else x[36:], y[:36] if train else y[36:])
+"""
 _AHEAD = """
 import queue, threading
 
@@ -2750,6 +2767,38 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
         """,
         told=("DDP402",),
+    ),
+    "data sets of a class that is chosen, which download where loaders are made": Script(
+        """
+        import torchvision.datasets as sets
+
+        if len(y) > 100:
+            dataset = sets.CIFAR10
+        else:
+            dataset = sets.CIFAR100
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        loader = DataLoader(dataset(root="data", train=True, download=True), batch_size=6, shuffle=True)
+        check = DataLoader(dataset(root="data", train=False, download=True), batch_size=6)
+        for epoch in range(2):
+            net.train()
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            net.eval()
+            right = 0
+            with torch.no_grad():
+                for rows, kinds in check:
+                    right += (net(rows).argmax(1) == kinds).sum().item()
+            print("right", right)
+        """,
+        same=("right",),
+        stand_ins={
+            "torchvision/__init__.py": "",
+            "torchvision/datasets.py": _FETCHED,
+        },
     ),
 }
 SCRIPTS = on_three(SCRIPTS)

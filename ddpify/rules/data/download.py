@@ -72,7 +72,7 @@ class _Download:
 
 
 def _unguarded(context: Context) -> list[_Download]:
-    loaders = (o.node for o in context.facts.loaders if isinstance(o.node, ast.Call))
+    loaders = (o.node for o in (*context.facts.loaders, *context.sharded_evaluation) if isinstance(o.node, ast.Call))
     given = (argument(node, 0, "dataset") for node in loaders)
     named = {n for dataset in given if dataset is not None and before_loader(context, dataset) for n in ast.walk(dataset)}
     out: list[_Download] = []
@@ -147,6 +147,13 @@ def before_loader(context: Context, dataset: ast.expr) -> bool:
         return False
     statement = context.tree.statement(dataset)
     return in_turns(context, statement) == [statement]
+
+
+def first_on_node(context: Context, dataset: ast.expr, line: str) -> tuple[str, list[str]]:
+    """The statement before a loader that makes its data set, by one rank of each node first if it downloads; and what that needs."""
+    if not before_loader(context, dataset):
+        return line, []
+    return f"with {context.names['first_on_node']}():\n    {line}", ["first_on_node"]
 
 
 def _leading(context: Context, node: ast.AST) -> set[ast.AST]:

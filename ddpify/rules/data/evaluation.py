@@ -22,6 +22,7 @@ from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, is_none, is_number
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import download
 from ddpify.rules.data.evaluation_loops import normalised_models, obstacle, only_shown
 from ddpify.rules.data.loader_call import POSITIONS, escaped
 from ddpify.rules.data.stream import ITERABLE
@@ -108,7 +109,9 @@ def _given_sampler(context: Context, node: ast.Call) -> Change:
     if not isinstance(dataset, (ast.Name, ast.Attribute)):
         fresh = FreshName(("val_dataset", "test_dataset", "eval_dataset"), node)
         name = str(fresh)
-        edits += [InsertBefore(context.tree.statement(node), f"{name} = {{0}}", (dataset,), (fresh,)), Replace(dataset, name)]
+        line, needed = download.first_on_node(context, dataset, f"{name} = {{0}}")
+        edits += [InsertBefore(context.tree.statement(node), line, (dataset,), (fresh,)), Replace(dataset, name)]
+        needs += needed
     batch = context.source(size) if size is not None else "1"
     edits.append(SetArgument(node, "sampler", escaped(f"{names['batches_of_rank']}({name}, {batch})")))
     if workers is not None and not is_number(workers, 0):

@@ -114,11 +114,8 @@ def _named(site: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[s
     name = str(fresh)
     if isinstance(statement, (ast.If, ast.While, ast.With)) or _conditional(context, site.node):  # it is made here, and only here
         return name, [Replace(dataset, f"({name} := {{0}})", (dataset,), (fresh,))], []
-    line = f"{name} = {{0}}"
-    loads = download.before_loader(context, dataset)
-    if loads:
-        line = f"with {context.names['first_on_node']}():\n    {line}"
-    return name, [InsertBefore(statement, line, (dataset,), (fresh,)), Replace(dataset, name)], ["first_on_node"] if loads else []
+    line, needs = download.first_on_node(context, dataset, f"{name} = {{0}}")
+    return name, [InsertBefore(statement, line, (dataset,), (fresh,)), Replace(dataset, name)], needs
 
 
 def _sampler_edits(site: LoaderCall, name: str) -> list[Edit]:
