@@ -37,7 +37,78 @@ _KEPT = (
     print("kept", round(k, 6))
 """
 )
+_POOL = """
+import random
+
+
+class Pool:
+    def __init__(self, size=12):
+        self.size = size
+        self.images = []
+
+    def query(self, images):
+        if self.size == 0:
+            return images
+        out = []
+        for image in images.data:
+            image = torch.unsqueeze(image, 0)
+            if len(self.images) < self.size:
+                self.images.append(image)
+                out.append(image)
+            elif random.uniform(0, 1) > 0.5:
+                at = random.randint(0, self.size - 1)
+                old = self.images[at].clone()
+                self.images[at] = image
+                out.append(old)
+            else:
+                out.append(image)
+        return torch.cat(out, 0)
+
+
+random.seed(1)
+torch.manual_seed(0)
+G = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
+D = nn.Linear(8, 1)
+pool = Pool()
+g_optimizer = torch.optim.SGD(G.parameters(), lr=0.1)
+d_optimizer = torch.optim.SGD(D.parameters(), lr=0.1)
+train_loader = DataLoader(TensorDataset(x[:36], x[:36].flip(0)), batch_size=6, shuffle=True)
+for epoch in range(3):
+    for source, target in train_loader:
+        made = G(source)
+        real, fake = torch.ones(source.size(0), 1), torch.zeros(source.size(0), 1)
+        g_optimizer.zero_grad()
+        loss_g = F.mse_loss(D(made), real) + F.l1_loss(made, target)
+        loss_g.backward()
+        g_optimizer.step()
+        d_optimizer.zero_grad()
+        earlier = pool.query(made)
+        loss_d = F.mse_loss(D(target), real) + F.mse_loss(D(earlier.detach()), fake)
+        loss_d.backward()
+        d_optimizer.step()
+torch.save({"G": G.state_dict(), "D": D.state_dict()}, "last.pt")
+"""
 SCRIPTS: dict[str, Script] = {
+    "a pool of earlier images, from which a step draws": Script(_POOL),
+    "a pool of earlier images that draws from numpy, and keeps gradients": Script(
+        _POOL.replace("import random", "import numpy as np")
+        .replace("random.uniform(0, 1)", "np.random.rand()")
+        .replace("random.randint(0, self.size - 1)", "np.random.randint(self.size)")
+        .replace("random.seed(1)", "np.random.seed(1)")
+        .replace("images.data", "images")
+        .replace("self.images.append(image)", "self.images.append(image.detach())")
+        .replace("self.images[at] = image", "self.images[at] = image.detach()")
+        .replace(
+            "        d_optimizer.zero_grad()\n        earlier = pool.query(made)",
+            "        d_optimizer.zero_grad()\n        g_optimizer.zero_grad()\n        earlier = pool.query(G(source))",
+        )
+        .replace("earlier.detach()", "earlier")
+        .replace("        d_optimizer.step()", "        d_optimizer.step()\n        g_optimizer.step()"),
+    ),
+    "a pool of earlier images that others look into": Script(
+        _POOL.replace("        d_optimizer.step()", "        d_optimizer.step()\n        loss_d = loss_d + 0 * pool.images[0].sum()"),
+        told=("DDP402", "DDP408"),
+    ),
     "a balance of two losses, kept within bounds": Script(_KEPT, same=("kept",)),
     "a balance of two losses, moved where they are apart, and kept within bounds": Script(
         _KEPT.replace("k = k + 0.05", "k += 0.01 if diff < -0.2 else 0.05"), same=("kept",)

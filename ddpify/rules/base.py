@@ -45,7 +45,8 @@ class Change:
 
     What holds once the edits are made, for the analysis of the other rules: each pair of `replicates` is a statement and an expression that
     is the same on all ranks after it; all ranks take the same way through `replicated_branches`; each pair of `redistributes` is an
-    expression and what it becomes: all ranks' rows ("whole"), or a number whose average over ranks is that of all samples ("mean").
+    expression and what it becomes: all ranks' rows ("whole"), this rank's of these ("share"), or a number whose average over ranks is that
+    of all samples ("mean").
     """
 
     code: str

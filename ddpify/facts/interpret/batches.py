@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ddpify.facts import library
 from ddpify.facts.batch_source import DRAW, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
@@ -45,9 +46,13 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
 
 
 def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
-    """What a function of the script made of a batch with the rank's number: this rank's rows of it."""
+    """What a function of the script made of a batch, or of all ranks' rows, with the rank's number: this rank's rows of it."""
+    if not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.entries)):
+        return result
+    if whole := [a for a in args if a.of_kind("whole")]:
+        return library.share_of(whole[0])
     cuts = frozenset(o for a in args for o in a.batches() if isinstance(o, New) and o.path in PATHS)
-    if not cuts or not (result.of_kind("rank") or any(i.of_kind("rank") for o in result.objs if isinstance(o, Tup) for i in o.entries)):
+    if not cuts:
         return result
     run.sharded_by_script |= cuts
     shape = next((a.shape for a in args if not a.batches().isdisjoint(cuts) and a.shape is not None and a.shape.sure), None)

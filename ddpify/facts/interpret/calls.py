@@ -474,7 +474,7 @@ def call_function(
         made = run.objects.new("generator", node, run.stack)
         run.memory[made, ELEMENT] = frame.yielded
         return just(made)
-    return rows_of_rank(run, args, frame.returned) if run.batch_sources else frame.returned
+    return rows_of_rank(run, args, frame.returned)
 
 
 def _followed(run: Interpreter, func: Func) -> bool:

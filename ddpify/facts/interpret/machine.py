@@ -47,6 +47,8 @@ _REPORTED = 500  # after so many statements
 def _turn(value: Value, how: str, node: ast.expr) -> Value:
     if how == "whole":
         return library.whole(value)
+    if how == "share":
+        return library.share_of(value)
     if how in ("mean", "sum"):
         return Value(value.objs, value.origins, how)  # type: ignore[arg-type]
     return Value(value.objs, value.origins | {Origin(how, node)}, value.scale, value.shape)

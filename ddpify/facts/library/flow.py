@@ -50,6 +50,12 @@ def whole(value: Value) -> Value:
     return Value(frozenset(), kept | frozenset(Origin("whole", o.of) for o in value.origins if o.kind == "batch"))
 
 
+def share_of(value: Value) -> Value:
+    """This rank's rows of what holds rows of the whole batch, the same on every rank."""
+    rows = frozenset(Origin("batch", o.of) if o.kind == "whole" else o for o in value.origins if o.kind in ("whole", "batch", "forward"))
+    return Value(frozenset(), rows, "sample", value.shape)
+
+
 def without_graph(value: Value) -> Value:
     """The value cut off from the autograd graph."""
     return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("forward", "graded")), value.scale, value.shape)

@@ -176,14 +176,16 @@ def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
 
 def under_rank_zero(context: Context, code: str, why: str, statement: ast.stmt, roots: Iterable[str]) -> Change | None:
     """Let all ranks draw in a statement what rank 0 draws, by generators of some libraries; None where one has no name in the entry."""
-    needs = ["drawn_by_rank_zero"]
+    needs, imports = ["drawn_by_rank_zero"], []
     for root in sorted({"sklearn": "numpy"}.get(root, root) for root in roots):
         name = generator_name(context, root)
         if name is None:
             return None
         needs.append(f"draws:{root}:{name}")
+        if root != "torch" and not bound(context, root):
+            imports.append("import numpy as np" if root == "numpy" else f"import {root}")
     edit = Under(statement, f"with {context.names['drawn_by_rank_zero']}()", along=True)
-    return Change(code, why, context.tree.shown, statement, (edit,), needs=tuple(needs))
+    return Change(code, why, context.tree.shown, statement, (edit,), tuple(imports), needs=tuple(needs))
 
 
 def drawn_from(context: Context) -> set[New]:

@@ -3,7 +3,8 @@
 What it does: a loop-carried variable that the loss of later steps reads (losses or features by sample, a running mean) is written with
     the values of all ranks' batches.
 Why: each rank would keep values of its own batches only, and compute another loss than the others.
-Safety: safe where rows are stored by sample, and where averages, totals and counts are carried on; MANUAL for the rest.
+    A pool of earlier rows, from which a step draws, is that of all ranks' rows.
+Safety: safe where rows are stored by sample, and where averages, totals and counts are carried on; a NOTE for pools; MANUAL for the rest.
 References: https://docs.pytorch.org/docs/stable/distributed.html#collective-functions
 """
 
@@ -20,7 +21,7 @@ from ddpify.facts.writes import container
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
-from ddpify.rules.loop import state
+from ddpify.rules.loop import pools, state
 from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.sharded_parts import gather_edits, reduce_edits, sharded_parts
 
@@ -81,7 +82,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 stored[node] = container(_target(node))
     if stored:
         replicated = _assuming(context, stored)
-        yield from (_over_ranks(replicated, node, target) for node, target in stored.items() if not _follows(replicated, node))
+        for node, target in stored.items():
+            if not _follows(replicated, node):
+                yield from pools.shared(context, CODE, _target(node)) or (_over_ranks(replicated, node, target),)
     yield from (item for item in state.written(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in stored)
 
 

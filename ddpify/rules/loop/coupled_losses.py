@@ -51,7 +51,7 @@ def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatc
 
 def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """Gather the arguments of the calls that compute the loss."""
-    rows = {n: r for n in _coupling_calls(context, node, loss) if (r := _row_arguments(context, n)) is not None}
+    rows = {n: r for n in _coupling_calls(context, node, loss) if (r := row_arguments(context, n)) is not None}
     if not rows:
         return None
     marked = collect.redistributed_run(context.facts, dict.fromkeys(rows, "mark"))
@@ -294,7 +294,7 @@ def _network(run: Run, obj: Obj | None) -> bool:
     return isinstance(obj, Part) or (isinstance(obj, New) and run.interpreter.is_module(obj) and run.interpreter.is_network(obj))
 
 
-def _row_arguments(context: Context, node: ast.Call) -> list[ast.expr] | None:
+def row_arguments(context: Context, node: ast.Call) -> list[ast.expr] | None:
     """The arguments of a call that hold one row for each sample; None where one depends on the batch in another way."""
     out: list[ast.expr] = []
     if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
