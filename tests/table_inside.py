@@ -486,3 +486,93 @@ SCRIPTS["layers that are found by name and pruned by a method that prints"] = Sc
     """,
     same=("threshold", "left"),
 )
+SCRIPTS |= {
+    "heads whose outputs are put into lists that were empty, made by list()": Script(
+        """
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.ModuleList([nn.Linear(8, 6), nn.Linear(6, 6)])
+            self.heads = nn.ModuleList([nn.Linear(6, 2), nn.Linear(6, 3)])
+
+        def forward(self, rows):
+            sources, found = list(), list()
+            for layer in self.body:
+                rows = torch.tanh(layer(rows))
+                sources.append(rows)
+            for source, head in zip(sources, self.heads):
+                found.append(head(source).contiguous())
+            return torch.cat([part.view(part.size(0), -1) for part in found], 1)
+
+    net = Heads()
+    """
+        + PLAIN.replace("F.cross_entropy(net(rows), labels)", "net(rows).pow(2).mean()")
+    ),
+    "totals of losses in a list that was empty, made by list()": Script(
+        """
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        losses = list()
+        for rows, labels in loader:
+            loss = F.cross_entropy(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        print(f"loss {sum(losses) / len(losses):.6f}")
+    """,
+        same=("loss",),
+    ),
+    "layers of one class, the last of which might give its features, too": Script(
+        """
+    class Layer(nn.Module):
+        def __init__(self, size, is_last=False):
+            super().__init__()
+            self.is_last = is_last
+            self.inner, self.outer = nn.Linear(size, size), nn.Linear(size, size)
+            self.beside = nn.Sequential() if size == 8 else nn.Sequential(nn.Linear(size, size))
+
+        def forward(self, rows):
+            before = self.outer(torch.tanh(self.inner(rows)))
+            before += self.beside(rows)
+            after = torch.tanh(before)
+            if self.is_last:
+                return after, before
+            return after
+
+    class Layers(nn.Module):
+        def __init__(self, count):
+            super().__init__()
+            self.first = self.stage(8, count)
+            self.second, self.third = self.stage(8, count), self.stage(8, count)
+            self.out = nn.Linear(8, 2)
+
+        def stage(self, size, count):
+            return nn.Sequential(*[Layer(size) for _ in range(count)])
+
+        def forward(self, rows):
+            return self.out(torch.flatten(self.third(self.second(self.first(rows))), 1))
+
+    torch.manual_seed(0)
+    net = Layers(2)
+    """
+        + PLAIN
+    ),
+    "rows with a zero at their end, and none above or below": Script(
+        """
+    class Padded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(9, 2)
+
+        def forward(self, rows):
+            return self.inner(F.pad(rows, (0, 1, 0, 0)))
+
+    net = Padded()
+    """
+        + PLAIN
+    ),
+}

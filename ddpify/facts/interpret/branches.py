@@ -123,8 +123,9 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
         return None if inner is None else not inner
     tested = node.left if isinstance(node, ast.Compare) and len(node.ops) == 1 else node
     flag = run.lookup(tested.id) if isinstance(tested, ast.Name) else NOTHING
-    if settings and isinstance(tested, ast.Attribute) and run.trace.values.get(tested.value, NOTHING).objs <= run.frame.owners:
-        flag = run.trace.values.get(tested, NOTHING)
+    if settings and isinstance(tested, ast.Attribute) and isinstance(tested.value, ast.Name):
+        owner = run.lookup(tested.value.id)
+        flag = run.expression(tested) if owner.objs <= run.frame.owners else NOTHING
     if len(flag.objs) != 1 or not (flag.of_kind("literal") or (settings and _is_setting(run, tested, flag))):
         return None
     if tested is node:
