@@ -385,7 +385,7 @@ SAMPLES: dict[str, list[Call]] = {
     "embedding": [call(K, T5)],
     "one_hot": [call(K, 5)],
     "embedding_bag": [call(K, C((5, 3)))],
-    "pad": [call(X, (1, 1)), call(X, (1, 1, 1, 0)), call(X, (0, 0, 1, 1, 1, 1))],
+    "pad": [call(X, (1, 1)), call(X, (1, 0, 0, 0, 0, 0, 0, 0)), call(X, (1, 1, 1, 0)), call(X, (0, 0, 1, 1, 1, 1))],
     "prelu": [call(X, C((1,))), call(X, C((4,)))],
     "scaled_dot_product_attention": [call(X, Y, Z), call(X, C((4, 6, -1)), C((4, 6, -1)))],
     "interpolate": [call(X, scale_factor=2)],

@@ -184,12 +184,12 @@ def ctc_loss(use: Use) -> Result:
 
 
 def padded(use: Use) -> Result:
-    """`pad(x, widths)`: the last dimensions become longer, one for each two widths."""
+    """`pad(x, widths)`: the last dimensions become longer, one for each two widths; those that get nothing stay."""
     x, widths = use.get(0, "input"), use.get(1, "pad", "padding")
     if x.scale not in ROWS or any(a.scale is not None for a in (*use.args[1:], *(widths.items or ()))):
         return of_constants((x,))
     shape = shape_of(x)
-    dims = len(widths.items) // 2 if widths.items is not None else 1
+    dims = -(-max((i for i, w in enumerate(widths.items, 1) if w.literal != 0), default=0) // 2) if widths.items is not None else 1
     return Result(x.scale, shape.resized()) if use.at_least(shape, shape.axis + 1 + dims) else COUPLED
 
 

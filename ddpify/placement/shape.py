@@ -190,14 +190,14 @@ def broadcast(rows: Iterable[Argument], others: Iterable[Argument]) -> Shape | N
     shapes = [shape_of(r) for r in rows]
     bases = {s.base for s in shapes}
     first = next((s for s in shapes if s.base is None), shapes[0])
+    single, front = all(s.single for s in shapes), all(s.front for s in shapes)
     if len(bases) > 1:
-        return first._replace(several=False) if len({s.axis for s in shapes}) == 1 else None
+        return first._replace(several=False, single=single, front=front) if len({s.axis for s in shapes}) == 1 else None
     widest = max(s.dims for s in shapes)
     if len({s.dims - s.axis for s in shapes}) > 1:
         return None
     beside = [o.shape.dims for o in others if o.shape is not None and o.shape.base == first.base]
     ndim = max([widest, *beside])
-    single = all(s.single for s in shapes) and not beside
-    front = all(s.front for s in shapes) and not beside
+    single, front = single and not beside, front and not beside
     axis, sure = first.axis + ndim - first.dims, all(s.sure for s in shapes)
     return first._replace(dims=ndim, axis=axis, several=False, single=single, front=front, sure=sure)
