@@ -369,8 +369,33 @@ _SHARED_BY_HAND = {
     for home, name in (
         ("torch_geometric.loader", "NeighborLoader"),
         ("timm.data", "create_loader"),
-        ("torchdata.stateful_dataloader", "StatefulDataLoader"),
     )
 }
 
-SCRIPTS: dict[str, Script] = on_three({**_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND}, 42)
+_STATEFUL = {
+    "a loader whose place in the data is saved": Script(
+        """
+        from torchdata.stateful_dataloader import StatefulDataLoader
+
+        torch.manual_seed(0)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = StatefulDataLoader(TensorDataset(x, y), batch_size=6, shuffle=True, drop_last=True)
+        for epoch in range(3):
+            for step, (rows, kinds) in enumerate(feed):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                if step == 2:
+                    torch.save({"net": net.state_dict(), "feed": feed.state_dict()}, "place.pt")
+        """,
+        stand_ins={
+            "torchdata/__init__.py": "",
+            "torchdata/stateful_dataloader.py": "import torch\n\n\nclass StatefulDataLoader(torch.utils.data.DataLoader):\n"
+            "    def state_dict(self):\n        return {}\n",
+        },
+    )
+}
+
+SCRIPTS: dict[str, Script] = on_three({**_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL}, 42)

@@ -24,6 +24,8 @@ APART = {
     "peft_lora": ("prints",),
     "datasets_course": ("prints",),
     "transformers_own_head": ("prints",),
+    "torch_geometric_graphs": ("prints",),
+    "torchdata_stateful": ("prints", "values"),  # how far each rank's loader has come
 }
 SHOWS_BATCHES = {"metric_learning_pairs", "metric_learning_triplets", "torchmetrics_loop", "transformers_masked", "transformers_summaries"}
 SHOWS_TIMES = {"timm_finetuning"}

@@ -1,6 +1,6 @@
 """What models and miners give that compare the samples of a batch with one another, beside rows.
 
-Checked on open_clip 3 and pytorch_metric_learning 2.9; `clip` is the package of OpenAI's repository.
+Checked on open_clip 3.3 and pytorch_metric_learning 2.9; `clip` is the package of OpenAI's repository.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def compared(run: Interpreter, obj: Obj, call: Call, flow: Value) -> Value | Non
     if outputs is None or len(call.node.args) + len(call.node.keywords) < 2:
         return None
     parts = [_output(kind, call, flow) for kind in outputs]
-    return parts[0] if len(parts) == 1 else just(Tup(tuple(parts))) | Value(frozenset(), flow.origins)
+    if len(parts) == 1:
+        return parts[0]
+    rest = parts[-1] if outputs[-1] == "constant" else None  # a bias may follow the temperature
+    return just(Tup(tuple(parts), (), rest)) | Value(frozenset(), flow.origins)
 
 
 def _output(kind: _Output, call: Call, flow: Value) -> Value:

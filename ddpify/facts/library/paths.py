@@ -23,11 +23,6 @@ SHARED_BY_HAND = {  # loaders that are not edited: why each rank needs a share, 
         "timm's loader is not distributed here: every rank would train on all samples",
         "create_loader(..., batch_size=B // world_size, distributed=True), and loader.sampler.set_epoch(epoch) before each epoch",
     ),
-    "torchdata.stateful_dataloader.StatefulDataLoader": (
-        "this loader has its own order and state, the same on every rank: all ranks would train on the same samples",
-        "StatefulDataLoader(dataset, batch_size=B // world_size, sampler=DistributedSampler(dataset)), loader.sampler.set_epoch(epoch) "
-        "before each epoch, and the state of each rank's loader in a file of its own",
-    ),
 }
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
 LISTINGS = frozenset(("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"))  # in an order that the disk decides
