@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from ddpify.checks.binding import Binding
 from ddpify.checks.problem import Problem
 from ddpify.facts.names import canonical
+from ddpify.facts.tree import walk
 
 
 def problems(trees: Mapping[str, ast.Module], others: Mapping[str, ast.Module]) -> Iterator[Problem]:
@@ -29,7 +30,7 @@ def problems(trees: Mapping[str, ast.Module], others: Mapping[str, ast.Module]) 
 def _imported(tree: ast.Module) -> dict[str, dict[str, ast.stmt]]:
     """For each name that imports bind: what they bind it to, by its canonical path, with the import."""
     out: dict[str, dict[str, ast.stmt]] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 path = alias.name if alias.asname else alias.name.partition(".")[0]

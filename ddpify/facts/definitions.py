@@ -19,7 +19,7 @@ from ddpify.facts.memory import Key
 from ddpify.facts.model import NOTHING, Func, Module, New, Obj, Value
 from ddpify.facts.record import Event, Extent, Kind, Record
 from ddpify.facts.scopes import Scopes
-from ddpify.facts.tree import last_name
+from ddpify.facts.tree import last_name, walk
 
 GROWS = frozenset(("append", "extend", "appendleft", "insert", "add"))
 RESETS = frozenset(("clear", "reset", "zero_"))
@@ -114,8 +114,9 @@ class Definitions:
         held = {p.owner for p in places if p.content}
         out: list[ast.AST] = []
         for function in self._handed_on:
-            inside = set(ast.walk(function))
-            for node in ast.walk(function):
+            nodes = walk(function)
+            inside = set(nodes)
+            for node in nodes:
                 found: list[tuple[object, str]]
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                     owner = self._scopes.owner(node)

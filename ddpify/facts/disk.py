@@ -14,6 +14,7 @@ from ddpify.facts.library.effects import OPENS, STORES
 from ddpify.facts.library.files import Kind
 from ddpify.facts.model import Call, Lit, New
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import walk
 from ddpify.records import dataclass
 
 ANY = "\0"  # in a pattern: text that is not known
@@ -152,7 +153,7 @@ class Paths:
         key, memo = ("stores", scope), self.facts.project.memo
         if key not in memo:
             found: dict[tuple[type, str], list[ast.AST]] = {}
-            for n in ast.walk(scope):
+            for n in walk(scope):
                 if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store):
                     found.setdefault((type(n), n.id if isinstance(n, ast.Name) else n.attr), []).append(n)
             memo[key] = found

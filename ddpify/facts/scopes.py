@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property
 
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, children
 from ddpify.records import dataclass, field
 
 Owner = ast.AST | str
@@ -121,7 +121,7 @@ def _names(scope: ast.AST) -> _Names:
         elif isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
             out.bound |= {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
             continue
-        todo += ast.iter_child_nodes(node)
+        todo += children(node)
     return out
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from ddpify.facts.model import New, Value
-from ddpify.facts.tree import last_name, same, scope_nodes
+from ddpify.facts.tree import last_name, same, scope_nodes, walk
 from ddpify.records import dataclass
 
 # "total": it is added to. "entries": one entry is appended at a time. "samples": a list is extended, "rows": a tensor or array is.
@@ -89,8 +89,9 @@ def _follow(body: list[ast.stmt], fresh: set[str], carried: set[str]) -> None:
 
 
 def _read(node: ast.AST) -> set[str]:
-    added = {n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)}
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and (isinstance(n.ctx, ast.Load) or n in added)}
+    nodes = walk(node)
+    added = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
+    return {n.id for n in nodes if isinstance(n, ast.Name) and (isinstance(n.ctx, ast.Load) or n in added)}
 
 
 def _names(target: ast.expr) -> set[str]:

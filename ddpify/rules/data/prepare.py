@@ -19,7 +19,7 @@ from ddpify.facts.barriers import waits
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.fetched import CHECKING, fetches
 from ddpify.facts.model import Call, Class, Func, Obj
-from ddpify.facts.tree import inside
+from ddpify.facts.tree import inside, walk
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -171,8 +171,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _within_another(context: Context, statement: ast.stmt, others: list[ast.stmt]) -> bool:
     """Whether every way to a statement leads through another one that prepares."""
     stacks = [c.stack for n in ast.walk(statement) if isinstance(n, ast.Call) for c in context.facts.after.calls(n)]
-    within = {n for other in others if other is not statement for n in ast.walk(other)}
-    return bool(stacks) and not any(within.isdisjoint(stack) for stack in stacks)
+    within = [inside(other) for other in others if other is not statement] if stacks else []
+    return bool(stacks) and not any(all(nodes.isdisjoint(stack) for nodes in within) for stack in stacks)
 
 
 def _looks_first(context: Context, node: ast.stmt) -> bool:
@@ -182,7 +182,7 @@ def _looks_first(context: Context, node: ast.stmt) -> bool:
     if isinstance(node, ast.Try):
         return any(h.type is not None and _catches(context, h.type) for h in node.handlers)
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
-        called = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        called = [n for n in walk(node) if isinstance(n, ast.Call)]
         functions = [f for n in called for o in context.facts.after.value(n.func).objs if (f := _body_of(o)) is not None]
         return any(_returns_early(context, f) for f in functions)
     return False

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, FreshName, InsertBefore, Replace
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Lit
-from ddpify.facts.tree import calls_in, last_name
+from ddpify.facts.tree import calls_in, children, last_name
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.stored_losses import stored_numbers
@@ -49,7 +49,7 @@ class Required:
             return [Part(node, True)]
         if isinstance(node, ast.expr) and self._is_required(node, top):
             return [Part(node)]
-        evaluated = [node.body] if isinstance(node, ast.Lambda) else ast.iter_child_nodes(node)
+        evaluated = [node.body] if isinstance(node, ast.Lambda) else children(node)
         inner = [part for child in evaluated for part in self.parts(child, top)]
         if isinstance(node, ast.Lambda):
             return [Part(part.node, True) for part in inner]
@@ -133,7 +133,7 @@ def _affected(context: Context, required: Required, top: ast.expr, nodes: list[a
 
 def _before(context: Context, node: ast.AST, nodes: list[ast.expr]) -> Iterator[ast.expr]:
     """The largest expressions without one of `nodes` in them that are evaluated before the last of these."""
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if child in nodes:
             continue
         if isinstance(child, (ast.keyword, ast.FormattedValue)) or any(n in nodes for n in ast.walk(child)):
