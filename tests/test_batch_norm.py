@@ -122,3 +122,46 @@ for epoch in range(2):
 def test_statistics_of_a_network_that_is_not_trained(tmp_path: Path, mode: str, norm: str, told: bool) -> None:
     done = converted(Script(STATISTICS.format(mode=mode, norm=norm)), tmp_path)
     assert any("computes its statistics here" in finding.message for finding in done.findings) is told
+
+
+MOMENTUM = """
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(8, 6), nn.{norm}(6), nn.Linear(6, 2))
+
+    def forward(self, rows):
+        return self.body(rows)
+
+
+online, target = Encoder(), Encoder()
+{mode}
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+sgd = torch.optim.SGD(online.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, _ in loader:
+        with torch.no_grad():
+            wanted = target(rows)
+        loss = F.mse_loss(online(rows), wanted)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        for kept, now in zip(target.parameters(), online.parameters()):
+            kept.data.mul_(0.5).add_(now.data, alpha=0.5)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "norm", "noted"),
+    [
+        ("target.train()", "BatchNorm1d", True),
+        ("print(target)", "BatchNorm1d", True),
+        ("target.eval()", "BatchNorm1d", False),
+        ("target.train(False)", "BatchNorm1d", False),
+        ("target.train()", "LayerNorm", False),
+    ],
+)
+def test_a_target_network_in_training_mode_is_noted(tmp_path: Path, mode: str, norm: str, noted: bool) -> None:
+    done = converted(Script(MOMENTUM.format(mode=mode, norm=norm)), tmp_path)
+    assert done.exit_code == 0
+    assert any("is not trained, but in training mode" in finding.message for finding in done.findings) is noted

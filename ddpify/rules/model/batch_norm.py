@@ -35,6 +35,26 @@ def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iter
             yield context.manual(CODE, statement, why, level=Safety.NOTE)
 
 
+def of_untrained(context: Context) -> Iterator[Finding]:
+    """Networks that are not trained, such as the target of a momentum encoder, but normalise batches in training mode."""
+    run, models = context.facts.after, context.facts.models
+    trained = {o for m in models for o in _modules_of(context, m.objs)}
+    if not any(sync(context, m) for m in models):
+        return
+    switching = [c for c in run.trace.calls if c.method == "eval" or (c.method == "train" and c.args)]
+    switched = {o for c in switching for o in _modules_of(context, c.receiver.objs)}
+    batches = {t.batch.node for t in context.facts.loops if t.batch is not None}
+    for node in dict.fromkeys(
+        o.node
+        for c in run.trace.calls
+        if any(loop.node in batches for loop in c.loops) and any(map(context.from_sharded_data, c.args))
+        for o in c.func.instances() - trained - switched
+        if run.interpreter.is_module(o) and (o.cls is not None or is_library_model(o)) and any_holds_batch_norm(context, (o,))
+    ):
+        why = "this network is not trained, but in training mode: its batch norm uses the statistics of each rank's samples, on GPUs, too"
+        yield context.manual(CODE, node, why, level=Safety.NOTE)
+
+
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
     """Whether batch norm layers may be inside a trained model."""
     return any_holds_batch_norm(context, model.objs)
