@@ -354,7 +354,9 @@ def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
 def _forwarded(run: Interpreter, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:
     kept = out.origins - _inner_forwards(out, flow)
     mark = frozenset() if run.no_grad else frozenset(Origin("forward", (o, call.node)) for o in alike or (obj,))
-    made = _marked(run, Value(out.objs, kept | flow.origins | mark, out.scale, out.shape), mark, flow)
+    of_all = out.scale is None and bool(out.of_kind("whole")) and not out.of_kind("batch")
+    origins = library.whole(flow).origins if of_all else flow.origins
+    made = _marked(run, Value(out.objs, kept | origins | mark, out.scale, out.shape), mark, flow)
     for name, hook in [h for o in alike or (obj,) for h in run.hooks_of(o).values()]:
         graded = library.gradient_of(made)
         given = [flow] if name == "register_forward_pre_hook" else [flow, made] if name in library.FORWARD_HOOKS else [graded, graded]

@@ -16,7 +16,7 @@ from ddpify.facts.library.row import Use
 from ddpify.facts.model import NOTHING, Func, Origin, Value, join, just
 from ddpify.placement.transfer import Rule as PlacementRule
 
-_KEPT_BY_OBJECTS = frozenset(("batch", "forward", "state", "random", "drawn"))
+_KEPT_BY_OBJECTS = frozenset(("batch", "whole", "forward", "state", "random", "drawn"))
 
 
 def nothing(use: Use) -> Value:

@@ -7,7 +7,7 @@ import ast
 from ddpify.facts.library.flow import agreed, without_graph
 from ddpify.facts.library.paths import PARTS
 from ddpify.facts.library.row import Use
-from ddpify.facts.model import NOTHING, Lit, New, Origin, Part, Value
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Origin, Part, Tup, Value
 from ddpify.facts.tree import last_name
 from ddpify.placement.shape import ROWS
 
@@ -67,12 +67,22 @@ def _is_same_on_all_ranks(use: Use, value: Value) -> bool:
     """Whether a length is no number of samples: of steps through time, of a tuple of tensors, of one sample's entries."""
     if use.run.timed(value) == "columns":
         return True
+    if value.objs and all(_is_written_out(use, o) for o in value.objs):
+        return True
     if value.scale != "sample":
         return False
     shape, node = value.shape, use.node.args[0] if use.node.args else None
     if shape is not None and (shape.several or (shape.sure and shape.axis)):
         return True
     return isinstance(node, ast.Name) and _is_taken_apart(use, node.id)  # how many inputs and targets there are
+
+
+def _is_written_out(use: Use, obj: Obj) -> bool:
+    """Whether all entries of a tuple or a list were written out, and none was added since."""
+    if isinstance(obj, Tup):
+        return obj.rest is None
+    grown = any((obj, key) in use.run.memory for key in ("[?]", "[many]", "iterable"))
+    return isinstance(obj, New) and isinstance(obj.node, ast.List) and bool(use.run.memory.numbered(obj)) and not grown
 
 
 def _is_taken_apart(use: Use, name: str) -> bool:

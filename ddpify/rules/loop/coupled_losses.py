@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import collect, library
+from ddpify.facts import collect
 from ddpify.facts.collate import fills_up
 from ddpify.facts.collect import loss_of
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Method, New, Obj, Part, Tup, Value, join
@@ -16,10 +16,13 @@ from ddpify.facts.tree import inside, last_name, same, structure, walked
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import has_own_test, under_own_test
+from ddpify.rules.loop.loss_terms import loss_terms, scales
 from ddpify.rules.loop.sharded_parts import expressions
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict)
 _OF_TENSORS = ("T", "mT", "shape", "dtype", "device", "ndim")
+_NO_LOSSES = {"torch.autograd.grad", "torch.autograd.backward", "len"}  # gradients are of the rows that something was computed from
 _OPEN = ("other", "weighted")
 _REPEATED = (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 
@@ -51,7 +54,9 @@ def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatc
 
 def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """Gather the arguments of the calls that compute the loss."""
-    rows = {n: r for n in _coupling_calls(context, node, loss) if (r := row_arguments(context, n)) is not None}
+    ends = {n for n in loss_terms(context, node) if isinstance(n, ast.Call)}  # a number of the loss is no row of the batch
+    given = {n: row_arguments(context, n) for n in _coupling_calls(context, node, loss)}
+    rows = {n: r for n, r in given.items() if r and not any(ends & inside(a) for a in r)}
     if not rows:
         return None
     marked = collect.redistributed_run(context.facts, dict.fromkeys(rows, "mark"))
@@ -61,19 +66,21 @@ def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss |
     if not used or not all(context.facts.is_edited(n) and _called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
-    given = tuple(a for n in calls for a in rows[n])
-    edits = [Replace(a, _gathered(context, run.value(a)), (a,)) for a in given]
-    out = WholeBatchLoss(calls[0], tuple(edits), given)
+    parts = tuple(a for n in calls for a in rows[n])
+    edits = [Replace(a, _gathered(context, run.value(a)), (a,)) for a in parts]
+    out = WholeBatchLoss(calls[0], tuple(edits), parts)
     after = collect.redistributed_run(context.facts, dict(out.redistributes))
     whole = is_of_whole_batch(loss_in(after, node)) and _keeps_other_losses(context, after, node)
     return out if whole and not any(_draws_or_reads_keys(after, n) for n in calls) else None
 
 
 def _gathered(context: Context, rows: Value) -> str:
-    """What gathers a tensor, or each tensor of a tuple or of a list."""
+    """What gathers a tensor, or each tensor of a tuple, of a list or of a dict."""
     gather = context.names["from_all_ranks"]
     if not rows.objs:
         return f"{gather}({{0}})"
+    if any(isinstance(o, New) and o.path == "dict" for o in rows.objs):
+        return f"{{{{name: {gather}(part) for name, part in {{0}}.items()}}}}"
     each = f"{gather}(part) for part in {{0}}"
     return f"tuple({each})" if all(isinstance(o, Tup) for o in rows.objs) else f"[{each}]"
 
@@ -83,18 +90,23 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss |
     if not context.facts.is_edited(node) or not evaluated_by_all_ranks(context, node, loss):
         return None
     around = next(up for up in context.tree.ancestors(node) if isinstance(up, _REPEATED))
-    statements = _from_last_forward(context, node, around)
-    if not statements or _is_skipped_by_some(context, statements[0]):
-        return None
+    places = [(around, _from_last_forward(context, node, around)), *_inside_functions(context, node)]
+    found = (_from_names(context, node, around, statements) for around, statements in places if statements)
+    return next((names for names in found if names is not None), None)
+
+
+def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: list[ast.stmt]) -> WholeBatchLoss | None:
+    """Gather the variables that the loss is computed from in some statements, after the first of them."""
     last, *rest = statements
-    if _differentiates(context.facts.after, {n for s in rest for n in walked(s)}):
+    if _is_skipped_by_some(context, last) or _differentiates(context.facts.after, {n for s in rest for n in walked(s)}):
         return None
     reads = _rows_read(context, around, last, rest)
     needed = {r.id for r in reads if not _only_length(context, r)}
     for some in ([r for r in reads if r.id in needed], reads):  # of what is only measured, a rank's own length may do
-        if some and not set(some) & _loss_terms(context, node) and _suffices(context, node, some, rest):
+        if some and not set(some) & loss_terms(context, node) and _suffices(context, node, some, rest):
+            values = {r.id: context.facts.after.value(r) for r in reversed(some)}
             names = dict.fromkeys(r.id for r in some)
-            lines = "\n".join(f"{name} = {context.names['from_all_ranks']}({name})" for name in names)
+            lines = "\n".join(f"{name} = {_gathered(context, values[name]).format(name)}" for name in names)
             return WholeBatchLoss(last, (InsertAfter(last, lines),), tuple(some))
     return None
 
@@ -109,6 +121,20 @@ def _from_last_forward(context: Context, node: ast.Call, around: ast.AST) -> lis
         if runs:
             return block[runs[-1] :] if isinstance(block[runs[-1]], ast.Assign) else []
     return []
+
+
+def _inside_functions(context: Context, node: ast.Call) -> list[tuple[ast.AST, list[ast.stmt]]]:
+    """The functions that run a training forward and return the loss, each with its statements from the last forward on."""
+    terms, out = loss_terms(context, node), list[tuple[ast.AST, list[ast.stmt]]]()
+    for function in {f: None for t in terms if isinstance(t, ast.Call) for f in context.facts.after.value(t.func).functions()}:
+        if function in context.forwards or not context.facts.is_edited(function):
+            continue
+        runs = context.tree.in_order([n for n in walked(function) if n in context.training and context.tree.function(n) is function])
+        last = context.tree.statement(runs[-1]) if runs else None
+        if isinstance(last, ast.Assign) and all(isinstance(up, ast.With) for up in context.tree.path(last)[1:]):
+            blocks = [(up, context.tree.block(up)) for up in context.tree.path(last)]
+            out.append((function, [last, *(s for up, block in blocks for s in block[block.index(up) + 1 :])]))
+    return out
 
 
 def _differentiates(run: Run, nodes: Collection[ast.AST]) -> bool:
@@ -233,50 +259,18 @@ def loss_in(run: Run, node: ast.Call) -> Value:
 def _coupling_calls(context: Context, backward: ast.Call, loss: Value) -> list[ast.Call]:
     """The calls that turn rows of what is trained into something that is no average over them."""
     run, forwards = context.facts.after, loss.of_kind("forward")
+    running = {node for _, node in forwards}  # inside of these, rows come from parts of what is trained
     out: dict[ast.Call, None] = {}
-    ends = _loss_terms(context, backward)
+    ends = loss_terms(context, backward)
     for call in run.trace.calls:
         is_open = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
-        grads = bool(call.func.paths() & {"torch.autograd.grad", "torch.autograd.backward"})  # of rows it was computed from: not of others
-        left_out = call.no_grad or grads or _scales(context, call.node)
-        if left_out or not is_open or not any(v.of_kind("forward") & forwards for v in (*call.args, *call.keywords.values())):
+        other = bool(call.func.paths() & _NO_LOSSES) or scales(context, call.node)
+        if call.no_grad or other or not is_open:
             continue
-        if not _runs_model(context, call):
+        trained = [v.of_kind("forward") for v in (*call.args, *call.keywords.values())]
+        if any(f & forwards or (f and not running.isdisjoint(call.stack)) for f in trained) and not _runs_model(context, call):
             out[call.node] = None
     return list(out)
-
-
-def _loss_terms(context: Context, backward: ast.Call) -> set[ast.AST]:
-    """The names and calls whose values a backward call starts from, themselves, added up or scaled: single numbers."""
-    tree = context.facts.tree_of(backward)
-    assigned: dict[str, list[ast.expr]] = {}
-    for n in ast.walk(tree.function(backward)):
-        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name):
-            assigned.setdefault(n.targets[0].id, []).append(n.value)
-    out: set[ast.AST] = set()
-    todo: list[ast.expr] = [backward.func.value] if isinstance(backward.func, ast.Attribute) else list(backward.args)
-    seen: set[ast.AST] = set()
-    while todo:
-        node = todo.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, ast.Call) and _scales(context, node):
-            todo += node.args
-            continue
-        if isinstance(node, ast.BinOp):
-            todo += [node.left, node.right]
-        elif isinstance(node, ast.Name):
-            todo += assigned.get(node.id, [])
-        if isinstance(node, (ast.Name, ast.Call)):
-            out.add(node)
-    return out
-
-
-def _scales(context: Context, node: ast.Call) -> bool:
-    """Whether a call is that of a grad scaler, which gives the loss that it is given times a number."""
-    scaler = context.facts.after.value(node.func.value) if isinstance(node.func, ast.Attribute) else NOTHING
-    return any(o.path in library.SCALERS for o in scaler.instances())
 
 
 def _runs_model(context: Context, call: Call) -> bool:
@@ -307,7 +301,7 @@ def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool
     value = context.facts.after.value(node)
     if not (context.differs(value) or value.of_kind("random") or _holds_own_batch(context, value)):
         return True
-    if _is_rows(value) or _are_rows(context, value):
+    if not isinstance(node, _DISPLAYS) and (_is_rows(value) or _are_rows(context, value)):
         out.append(node)
         return True
     if isinstance(node, ast.Call) and (node in context.training or value.of_kind("random") - _random_origins(context, node)):
@@ -329,15 +323,15 @@ def _is_rows(value: Value) -> bool:
 
 
 def _are_rows(context: Context, value: Value) -> bool:
-    """Whether a value is a list or a tuple of such tensors, and can be nothing else."""
+    """Whether a value is a list, a tuple or a dict of such tensors, and can be nothing else."""
     inner: list[Value] = []
-    if value.scale is not None or len({isinstance(o, Tup) for o in value.objs}) > 1:
+    if value.scale is not None or len({getattr(o, "path", "") for o in value.objs}) > 1:
         return False
     for obj in value.objs:
         if isinstance(obj, Tup) and not obj.names:
-            inner += obj.items
-        elif isinstance(obj, New) and obj.path == "list":
-            inner.append(context.facts.after.attribute(obj, "[]"))
+            inner += obj.entries
+        elif isinstance(obj, New) and obj.path in ("list", "dict"):
+            inner += context.facts.after.of(obj).values()
         else:
             return False
     return bool(inner) and all(_is_rows(v) for v in inner)

@@ -3,8 +3,9 @@
 What it does: a loss that is an average over the batch needs nothing. A loss that is a total is multiplied by the number of ranks where it
     is differentiated (not where it is printed). Where a total is divided by a count or weights that differ between ranks, those of all
     ranks are divided by; a cross entropy that averages so by itself, alone or added to plain averages, is multiplied by this rank's part of
-    them. A loss that couples the samples of a batch (pairs, the hardest few, overlap) is computed by every rank from all ranks' rows: the
-    whole batch in its order, of which each rank's rows get the gradients of all ranks' losses. Anything else is shown.
+    them. A loss that couples the samples of a batch (pairs, the hardest few, overlap), or that a package computes nobody knows how, is
+    computed by every rank from all ranks' rows: the whole batch in its order, of which each rank's rows get the gradients of all ranks'
+    losses. Anything else is shown.
 Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, the average of averages over
     different counts is not the average, and a pair across two ranks would never be seen.
 Safety: safe for averages, totals and divisors in view; a NOTE where rows are gathered, which costs communication; REVIEW where the form
@@ -28,6 +29,7 @@ from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Obligati
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, unknown, valid_targets
+from ddpify.rules.loop.loss_terms import computed_elsewhere
 
 CODE = "DDP402"
 TITLE = "average the loss over all ranks' samples"
@@ -220,7 +222,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         elif functions := _unknown_rows(context, loss):
             why = f"the model may also train on what {unknown.listed(functions)} returns: every rank may get the same rows of it"
             yield context.manual(CODE, node, why, _SHARED_OUT, obligations)
-        elif loss.scale == "mean":
+        elif loss.scale == "mean" and not computed_elsewhere(context, loss):
             yield from _mean(context, node, loss, obligations)
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
             yield Proof(obligations[0], "a total over this rank's share of the batch")

@@ -1,0 +1,111 @@
+"""Losses of which nothing is known but the rows that they are computed from: every rank computes them from all ranks' rows."""
+
+from scripts import Script
+
+# A package that the conversion does not see: its losses compare each sample with all others of a batch.
+_PACKAGE = """
+import torch
+
+
+class Spread(torch.nn.Module):
+    def __init__(self, each=False):
+        super().__init__()
+        self.each = each
+
+    def forward(self, scores, kinds):
+        if isinstance(scores, dict):
+            scores, kinds = torch.cat([scores["near"], scores["far"]], 1), kinds["kinds"]
+        apart = (scores[:, None] - scores[None]).pow(2).sum(2)
+        pairs = (apart - (kinds[:, None] != kinds[None]).float()).pow(2).mean(1)
+        return pairs if self.each else pairs.mean()
+
+
+def spread(scores, kinds):
+    return Spread()(scores, kinds)
+
+
+def parts(scores, kinds):
+    return {"first": spread(scores[:, :1], kinds), "rest": spread(scores[:, 1:], kinds)}
+"""
+_ONE = "return self.far(torch.tanh(self.near(rows)))"
+_NAMED = 'near = torch.tanh(self.near(rows))\n        return {"near": near, "far": self.far(near)}'
+_LISTED = "near = torch.tanh(self.near(rows))\n        return [near, self.far(near)]"
+_COMPARED = """
+def compared(outputs, kinds):
+    near = outputs["near"] @ outputs["near"].T
+    return F.cross_entropy(outputs["far"], kinds) + near.logsumexp(1).mean()
+
+"""
+_STEP = """
+def loss_of(net, rows, kinds):
+    with torch.enable_grad():
+        points = F.normalize(net(rows), dim=1)
+    alike = points @ points.T / 0.5
+    same = kinds[:, None] == kinds[None, :]
+    return -(F.log_softmax(alike, 1) * same).sum(1).mean()
+
+"""
+
+
+def _trained(forward: str, loss: str, more: str = "", given: str = "rows, kinds=None") -> Script:
+    """A network that is trained on a loss; what the network gives stands in `outputs`, if the loss asks for it."""
+    lines = "\n        ".join(loss.splitlines())
+    body = f"""\
+from spreading import Spread, parts, spread
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.near, self.far = nn.Linear(8, 3), nn.Linear(3, 2)
+
+    def forward(self, {given}):
+        {forward}
+
+{more}
+torch.manual_seed(0)
+net = Net()
+spreading = Spread()
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in feed:
+        {lines}
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+    return Script(body, stand_ins={"spreading.py": _PACKAGE})
+
+
+SCRIPTS: dict[str, Script] = {
+    "a function of a package": _trained(_ONE, "outputs = net(rows)\nloss = spread(outputs, kinds)"),
+    "a function of a package beside an average": _trained(
+        _ONE, "outputs = net(rows)\nloss = F.cross_entropy(outputs, kinds) + 0.1 * spread(outputs, kinds)"
+    ),
+    "a module of a package, whose losses of the samples are averaged": _trained(_ONE, "loss = Spread(each=True)(net(rows), kinds).mean()"),
+    "several losses of a package, by their names": _trained(
+        _ONE, 'losses = parts(net(rows), kinds)\nloss = losses["first"] + 0.5 * losses["rest"]'
+    ),
+    "a loss of a package for each output of a network, added up": _trained(
+        _LISTED, "outputs = net(rows)\nloss = sum(spread(part, kinds) for part in outputs)"
+    ),
+    "the average of a loss of a package over the outputs of a network": _trained(
+        _LISTED, "outputs = net(rows)\nloss = sum([spreading(part, kinds) for part in outputs]) / len(outputs)"
+    ),
+    "outputs and targets of a package's loss, by their names": _trained(
+        _NAMED, 'outputs = net(rows)\nloss = spreading(outputs, {"kinds": kinds})'
+    ),
+    "outputs of a loss that compares samples, by their names": _trained(
+        _NAMED, "outputs = net(rows)\nloss = compared(outputs, kinds)", more=_COMPARED
+    ),
+    "a function that runs the network and compares samples": _trained(_ONE, "loss = loss_of(net, rows, kinds)", more=_STEP),
+    "a function that runs the network and asks a package for its loss": _trained(
+        _ONE,
+        "loss = loss_of(net, rows, kinds)",
+        more="def loss_of(net, rows, kinds):\n    points = F.normalize(net(rows), dim=1)\n    return spread(points, kinds)\n\n",
+    ),
+    "a network that gives the loss of a package": _trained(
+        "return spread(self.far(torch.tanh(self.near(rows))), kinds)", "loss = net(rows, kinds)", given="rows, kinds"
+    ),
+}
