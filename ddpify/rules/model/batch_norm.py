@@ -55,6 +55,22 @@ def of_untrained(context: Context) -> Iterator[Finding]:
         yield context.manual(CODE, node, why, level=Safety.NOTE)
 
 
+def tests_of_class(context: Context) -> Iterator[Finding]:
+    """Where training asks whether a layer is batch norm: one that is synchronized over the ranks is of another class."""
+    run, training = context.facts.after, context.facts.training_loops
+    if not any(sync(context, m) for m in context.facts.models):
+        return
+    for node in dict.fromkeys(
+        c.node
+        for c in run.trace.calls
+        if "isinstance" in c.func.paths() and len(c.args) > 1 and any(loop.node in training for loop in c.loops)
+        for paths in ({p for v in (c.args[1], run.interpreter.element(c.args[1])) for p in v.paths()},)
+        if any(p.startswith(_NORMS) for p in paths) and "torch.nn.SyncBatchNorm" not in paths
+    ):
+        why = "batch norm that uses all ranks' statistics is a SyncBatchNorm, and no BatchNorm2d: this does not find it on GPUs"
+        yield context.manual(CODE, node, why, "test for both: isinstance(layer, (nn.BatchNorm2d, nn.SyncBatchNorm))", level=Safety.REVIEW)
+
+
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
     """Whether batch norm layers may be inside a trained model."""
     return any_holds_batch_norm(context, model.objs)

@@ -135,6 +135,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             why = "this model uses different parts from step to step, and apex's wrapper expects the same on all ranks: it may hang"
             yield context.manual(CODE, statement, why, "let all ranks use the same parts, or convert with --ddp torch", level=Safety.REVIEW)
     yield from batch_norm.of_untrained(context)
+    yield from batch_norm.tests_of_class(context)
     yield from trained_methods.wraps(context)
     yield from hooks.findings(context)
     yield from changes_after_wrap.findings(context)
