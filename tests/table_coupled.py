@@ -316,7 +316,7 @@ torch.manual_seed(0)
 net = Encoder()
 loader = DataLoader(Pairs(), batch_size=8, shuffle=True)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for epoch in range(2):
+for epoch in range(3):
     for batch in loader:
         BATCH
         scores = one @ other.t()
@@ -350,7 +350,7 @@ SCRIPTS["a loss of a package that is not known, scaled"] = Script(
     net, criterion, scaler = nn.Linear(8, 8), Overlap(), torch.amp.GradScaler("cpu", enabled=False)
     loader = DataLoader(TensorDataset(x, (x > 0).float()), batch_size=8, shuffle=True, drop_last=True)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    for epoch in range(2):
+    for epoch in range(3):
         for rows, kinds in loader:
             loss = criterion(net(rows), kinds)
             optimizer.zero_grad()
