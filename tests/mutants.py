@@ -678,7 +678,7 @@ class Rehearsals:
     """Rehearses bases and mutants of them in a folder; each original runs once, and no launcher unless one is named."""
 
     def __init__(self, folder: Path, python: str = sys.executable, idle: float = 5.0) -> None:
-        self._folder, self._setting, self._stack = folder, Setting(python, 2, 0, 120.0, True, idle=idle), ExitStack()
+        self._folder, self._setting, self._stack = folder, Setting(python, 2, 0, 600.0, True, idle=idle), ExitStack()
         self._originals: dict[str, Original] = {}
 
     def __enter__(self) -> Rehearsals:

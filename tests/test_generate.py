@@ -13,7 +13,7 @@ BAD = (Kind.SILENT, Kind.CRASH, Kind.INVALID)
 
 @pytest.fixture(scope="module")
 def results() -> list[Result]:
-    return examine([compose(seed) for seed in SEEDS], asked=False, limit=90.0)
+    return examine([compose(seed) for seed in SEEDS], asked=False, limit=300.0)
 
 
 @pytest.mark.parametrize("kind", BAD, ids=lambda kind: kind.value)

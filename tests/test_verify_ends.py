@@ -15,6 +15,7 @@ import psutil
 import pytest
 from mutants import BASES, MUTANTS, Base, seen
 
+from ddpify.rehearse import launch
 from ddpify.rehearse.launch import Setting
 from ddpify.rehearse.verify import Verdict, verify
 
@@ -319,3 +320,25 @@ for epoch in range(2):
     done = _command("work/train.py", "--steps", "6")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all hold" in done.stdout
+
+
+# --- who waits, and who is kept waiting -----------------------------------------------------------------------------------
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell how long a process waits for a processor")
+def test_a_process_that_others_keep_from_running_is_not_idle() -> None:
+    line = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nprint(flush=True)\n"
+    busy = [subprocess.Popen([sys.executable, "-c", line + "while True: pass"], stdout=subprocess.PIPE) for _ in range(3)]
+    idle = subprocess.Popen([sys.executable, "-c", line + "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        watched = [psutil.Process(process.pid) for process in (*busy, idle)]
+        for process in (*busy, idle):
+            assert process.stdout
+            process.stdout.readline()
+        since, before = time.monotonic(), [*map(launch._worked, watched)]
+        time.sleep(1.5)
+        spent, elapsed = [now - then for now, then in zip(map(launch._worked, watched), before, strict=True)], time.monotonic() - since
+        assert all(seconds > 0.5 * elapsed for seconds in spent[:3])  # all three on one processor
+        assert spent[3] < 0.05 * elapsed
+    finally:
+        for process in (*busy, idle):
+            process.kill()
+            process.wait()

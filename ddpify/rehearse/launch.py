@@ -73,7 +73,7 @@ def command(launcher: str, setting: Setting, script: Sequence[str], args: Sequen
 
 
 def run(line: Sequence[str], cwd: Path, record: Path, setting: Setting, scratch: Scratch, progress: Callable[[int], None]) -> Ended:
-    """Run a command to its end, or to the end of its time. `progress` is given the number of optimizer steps so far."""
+    """Run a command to its end, or to the end of its time. `progress` is told the number of optimizer steps so far."""
     record.mkdir(parents=True)
     began = time.monotonic()
     terminal = _Terminal()
@@ -160,7 +160,7 @@ def _free_port() -> int:
 
 
 class _Terminal:
-    """A terminal to ask for its size, as many progress bars do; whoever reads from it learns that nothing comes."""
+    """A terminal to ask for its size, as many progress bars do; whoever reads from it is told that nothing comes."""
 
     def __init__(self) -> None:
         self._open: tuple[int, ...] = ()
@@ -232,7 +232,8 @@ class _Watch:
         """Seconds since any process has worked."""
         now = time.monotonic()
         if now - self._looked >= 1:
-            spent = sum(map(_worked, self._processes()))
+            running = self._processes()  # a launcher that looks after its ranks is no sign of work
+            spent = sum(map(_worked, [p for p in running if p.pid != self._process.pid] or running))
             if abs(spent - self._spent) > 0.05 * (now - self._looked):
                 self._worked = now
             self._looked, self._spent = now, spent
@@ -276,11 +277,14 @@ class _Watch:
 
 
 def _worked(process: psutil.Process) -> float:
+    """The seconds for which a process has run, or would have if other programs had left it a processor (which only Linux tells)."""
     try:
         times = process.cpu_times()
+        schedstat = Path(f"/proc/{process.pid}/schedstat")  # nanoseconds run and waited for a processor, and how often
+        waited = int(schedstat.read_text().split()[1]) * 1e-9 if schedstat.exists() else 0.0
     except (psutil.Error, OSError):
         return 0.0
-    return float(times.user + times.system)
+    return float(times.user + times.system) + waited
 
 
 def _quietly(act: Callable[[], None]) -> None:

@@ -79,7 +79,7 @@ def convert(script: Generated) -> Converted:
         return Converted(done.code, done.exit_code, modules, tuple(found))
 
 
-def examine(scripts: Sequence[Generated], ranks: int = 2, processes: int = 2, limit: float = 30.0, asked: bool = True) -> list[Result]:
+def examine(scripts: Sequence[Generated], ranks: int = 2, processes: int = 2, limit: float = 120.0, asked: bool = True) -> list[Result]:
     """Converts and runs all scripts, those that are asked about apart from the others, since a conversion of theirs may hang.
 
     Without `asked` those are not run, and count as rightly asked about.
