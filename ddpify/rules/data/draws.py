@@ -22,6 +22,7 @@ _TORCH = frozenset(
 )
 _SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"numpy.random.{n}" for n in _OWN), "random.Random"))
 _UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
+IMPORTS = {"numpy": "import numpy as np", "random": "import random"}  # of the generators beside torch's
 _COMPUTES = (
     *(f"sklearn.{n}." for n in ("preprocessing", "metrics", "feature_extraction", "base", "utils.class_weight")),
     *(f"scipy.{n}." for n in ("io", "signal", "ndimage", "special", "spatial", "interpolate", "linalg", "fft", "misc", "integrate")),
@@ -149,10 +150,11 @@ def _outermost(root: ast.AST) -> Iterator[ast.AST]:
 
 def bound(context: Context, root: str) -> str:
     """The expression that names the generator of numpy or random in the entry; empty where there is none."""
-    for node in context.tree.nodes():
+    entry = context.facts.trees["__main__"]
+    for node in entry.nodes():
         if isinstance(node, ast.alias):
-            imported = context.tree.parent[node]
-            if isinstance(imported, ast.Import) and node.name == root and isinstance(context.tree.function(node), ast.Module):
+            imported = entry.parent[node]
+            if isinstance(imported, ast.Import) and node.name == root and isinstance(entry.function(node), ast.Module):
                 return (node.asname or node.name) + (".random" if root == "numpy" else "")
     return ""
 
@@ -161,7 +163,7 @@ def generator_name(context: Context, root: str) -> str | None:
     """What names a library's generator in the entry: its own import, or else the usual one; None where that is a name of something else."""
     usual = {"numpy": "np.random"}.get(root, root)
     own = "torch" if root == "torch" else bound(context, root)
-    return own or (None if usual.partition(".")[0] in context.tree.bound else usual)
+    return own or (None if usual.partition(".")[0] in context.facts.trees["__main__"].bound else usual)
 
 
 def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
@@ -183,7 +185,7 @@ def under_rank_zero(context: Context, code: str, why: str, statement: ast.stmt, 
             return None
         needs.append(f"draws:{root}:{name}")
         if root != "torch" and not bound(context, root):
-            imports.append("import numpy as np" if root == "numpy" else f"import {root}")
+            imports.append(IMPORTS[root])
     edit = Under(statement, f"with {context.names['drawn_by_rank_zero']}()", along=True)
     return Change(code, why, context.tree.shown, statement, (edit,), tuple(imports), needs=tuple(needs))
 

@@ -25,7 +25,6 @@ _LAZY = {  # the argument that they go through
     **dict.fromkeys(("map", "filter", "itertools.starmap"), 1),
 }
 _IN_THREADS = frozenset(("threading.Thread", "prefetch_generator.BackgroundGenerator", "concurrent.futures.ThreadPoolExecutor"))
-_ROOTS = {"numpy": "import numpy as np", "random": "import random"}
 
 
 def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
@@ -64,7 +63,7 @@ def differing_draws(site: LoaderCall, value: Value) -> str:
 def by_rank_zero(context: Context, value: Value) -> bool:
     """Whether all ranks take what a sampler draws on rank 0: no seed, set when it starts, lets all of them draw alike."""
     drawn = draws.of(context, value.instances())
-    roots = drawn.generators & _ROOTS.keys()
+    roots = drawn.generators & draws.IMPORTS.keys()
     unnamed = any(draws.generator_name(context, root) is None for root in roots)
     return bool(drawn.unshared) or unnamed or (bool(roots) and any(endless(context, o) for o in value.instances()))
 
@@ -78,8 +77,8 @@ def forks(context: Context, value: Value) -> tuple[tuple[str, ...], tuple[str, .
     """What the runtime block needs to let all ranks draw alike, such as the generators that a sampler draws from, and their imports."""
     if by_rank_zero(context, value):
         return ("sampler_of_rank_zero",), ()
-    roots = sorted(draws.of(context, value.instances()).generators & _ROOTS.keys())
-    imports = tuple(_ROOTS[root] for root in roots if not draws.bound(context, root))
+    roots = sorted(draws.of(context, value.instances()).generators & draws.IMPORTS.keys())
+    imports = tuple(draws.IMPORTS[root] for root in roots if not draws.bound(context, root))
     return tuple(f"fork:{root}:{draws.generator_name(context, root)}" for root in roots), imports
 
 
