@@ -157,7 +157,7 @@ CHANGING = {
         "        value = 2\n"
         "    return out\n"
         "out = outer()\n",
-        {2},
+        {1, 2},
     ),
     "what a function inside reads": (
         "value = 1\ndef inner():\n    return value\ndef read():\n    return inner()\nfor _ in range(3):\n    out = read()\n    value = 2\n",
