@@ -7,7 +7,8 @@ from pathlib import Path
 import ddpify
 from ddpify import Conversion, Options
 
-APEX = {f"apex/{file.name}": file.read_text() for file in sorted(Path(__file__).with_name("apex_double").glob("apex/*.py"))}
+_DOUBLE = Path(__file__).with_name("apex_double")
+APEX = {file.relative_to(_DOUBLE).as_posix(): file.read_text() for file in sorted(_DOUBLE.rglob("*.py"))}
 
 HEAD = """\
 import argparse

@@ -117,6 +117,49 @@ def test_the_double_refuses_what_apex_refuses(title: str, refused: dict[str, Out
     assert MISTAKES[title][3] in refused[title].single.error
 
 
+TWICE = """\
+import torch
+from apex import amp
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(model, optimizer, opt_level="{level}")
+for _ in range(2):
+    rows = torch.ones(2, 4)
+    loss = (model(rows) - model(2 * rows)).mean() if {twice} else model(rows).mean()
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+print("trained")
+"""
+UTILS = "apex/amp/utils.py"
+AS_IT_IS = APEX | {UTILS: APEX[UTILS].replace("next_functions[0][0]", "next_functions[1][0]")}
+
+
+@pytest.mark.parametrize(("level", "twice"), [("O1", True), ("O1", False), ("O2", True)])
+def test_apex_as_it_is_fails_at_o1_where_a_module_runs_twice(level: str, twice: bool) -> None:
+    """The line is from torch older than 1.10, where a cast had two next functions: https://github.com/NVIDIA/apex/issues/1303."""
+    text, fails = TWICE.format(level=level, twice=twice), level == "O1" and twice
+    mended, unmended = (o.single for o in run_many([Case(text, "print(1)", files=files) for files in (APEX, AS_IT_IS)], 1))
+    assert (mended.error, mended.stdout) == ("", "trained\n")
+    assert ("IndexError: tuple index out of range" in unmended.error) == fails
+    assert ("trained" in unmended.stdout) != fails
+
+
+@pytest.mark.parametrize("options", [Options(amp="apex-O1"), Options(amp="apex-O2"), Options(ddp="apex")], ids=lambda o: o.command_line())
+def test_the_run_instructions_mend_apex(options: Options, tmp_path: Path) -> None:
+    done = ddpify.convert(ALONE, options)
+    commands = [line for line in done.install.splitlines() if line.startswith("sed ")]
+    assert len(commands) == (options.amp == "apex-O1") == done.code.count("next_functions[0][0]")
+    utils = tmp_path / "apex" / UTILS
+    utils.parent.mkdir(parents=True)
+    utils.write_text(AS_IT_IS[UTILS])
+    for command in commands:
+        subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert utils.read_text() == (APEX if commands else AS_IT_IS)[UTILS]
+
+
 # ----------------------------------------------------------------------------------------------------- away from apex, and to it
 
 ALONE = """\

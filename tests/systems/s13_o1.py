@@ -11,6 +11,7 @@ from apex import amp
 from apex.parallel import DistributedDataParallel
 
 # Needs NVIDIA's apex at its tag 25.05 or older: later ones have no amp and no DistributedDataParallel.
+# With torch 1.10 or newer, its amp/utils.py has to say next_functions[0][0] where it says next_functions[1][0].
 # The package `apex` of the Python package index is another project.
 # One process per GPU: torchrun tells each which one it is; without a launcher this is a group of one.
 rank = int(os.environ.get("RANK", 0))

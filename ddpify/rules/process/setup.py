@@ -98,7 +98,7 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
         return piece in here or any(_reads(names[piece], text) for text in own)
 
     with_device = context.own_device is None and is_used("device")
-    code = _block(context, apex_version.comment(changes), own, with_device)
+    code = _block(context, apex_version.comment(context, changes), own, with_device)
     anchor, edits, late = _placed(context, changes, code, _calls(context, needs))
     imports = [*_BASE[:-1], f"import torch.distributed as {names['dist']}"]
     imports += [i for piece, helper in HELPERS.items() if piece in needs - elsewhere for i in helper.imports]

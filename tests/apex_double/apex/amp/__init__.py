@@ -5,7 +5,8 @@ import types
 
 import torch
 
-from . import parallel
+from .. import parallel
+from . import utils
 
 _LEVELS = {  # level: (patches torch, casts the model, master weights, loss scale)
     "O0": (False, False, False, 1.0),
@@ -88,6 +89,8 @@ def initialize(
     _state.scalers = [_Scaler(scale if loss_scale is None else loss_scale) for _ in range(num_losses)]
     for optimizer in _state.optimizers:
         _process(optimizer)
+    if _state.patches:
+        utils.patch()
     return models if optimizers is None else (models, optimizers)
 
 
@@ -169,6 +172,7 @@ def scale_loss(loss, optimizers, loss_id=0, model=None, delay_unscale=False, del
     scaler = _state.scalers[loss_id]
     if not _state.masters and not scaler.dynamic and scaler.scale == 1.0:
         yield loss
+        utils.cache.clear()
         return
     others = [o for o in _state.optimizers if o not in optimizers]
     for optimizer in optimizers:
@@ -186,6 +190,7 @@ def scale_loss(loss, optimizers, loss_id=0, model=None, delay_unscale=False, del
         for (param, _), old in zip(_pairs(other), before[other], strict=True):
             if param.grad is not None and (old is None or not torch.equal(old, param.grad)):
                 other._amp_stash.foreign = True
+    utils.cache.clear()
     if delay_unscale:
         for optimizer in optimizers:
             optimizer._amp_stash.scaled = True
@@ -215,7 +220,9 @@ def master_params(optimizer):
 def disable_casts():
     if not _state.patches:
         raise AttributeError("amp has no handle at this level")
+    utils.active = False
     yield
+    utils.active = True
 
 
 def state_dict(destination=None):
