@@ -23,6 +23,47 @@ METHODS = """
         def code_loss(self, rows):
             return (self.encoder(rows) ** 2).mean()
 """
+SEPARATE = Script(
+    LOADER
+    + """
+    maker = nn.Linear(4, 8)
+    judge = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+    making = torch.optim.SGD(maker.parameters(), lr=0.1)
+    judging = torch.optim.SGD(judge.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            made = maker(rows[:, :4])
+            judging.zero_grad()
+            of_real, of_made = judge(rows), judge(made.detach())
+            real_loss, made_loss = F.softplus(-of_real).mean(), F.softplus(of_made).mean()
+            real_loss.backward()
+            made_loss.backward()
+            judging.step()
+            making.zero_grad()
+            F.softplus(-judge(made)).mean().backward()
+            making.step()
+    """
+)
+THROWN_AWAY = Script(
+    LOADER
+    + """
+    maker = nn.Linear(4, 8)
+    judge = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+    making = torch.optim.SGD(maker.parameters(), lr=0.1)
+    judging = torch.optim.SGD(judge.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            made = maker(rows[:, :4])
+            judged = F.softplus(judge(made.detach())).mean() + F.softplus(-judge(rows)).mean()
+            fooled = F.softplus(-judge(made)).mean()
+            making.zero_grad()
+            fooled.backward()
+            making.step()
+            judging.zero_grad()
+            judged.backward()
+            judging.step()
+    """
+)
 SCRIPTS: dict[str, Script] = {
     "a method gives the loss": Script(
         LOADER
@@ -1460,4 +1501,38 @@ SCRIPTS |= {
         """,
         same=("fisher",),
     ),
+    "losses of several forwards, each with a backward of its own": SEPARATE,
+    "losses in a list, each with a backward of its own": Script(
+        LOADER
+        + """
+    trunk = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
+    heads = nn.ModuleList([nn.Linear(8, 2) for _ in range(3)])
+    model = nn.Sequential(trunk, heads[0])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for epoch in range(2):
+        for rows, labels in loader:
+            losses = [F.cross_entropy(model(rows[:, at:].repeat(1, 2)[:, :8]), labels) for at in (0, 4)]
+            optimizer.zero_grad()
+            for loss in losses:
+                loss.backward()
+            optimizer.step()
+    """
+    ),
+    "one of two losses, each with a backward of its own": Script(
+        LOADER
+        + """
+    model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for at, (rows, labels) in enumerate(loader):
+            scores = model(rows)
+            optimizer.zero_grad()
+            if at % 2:
+                F.cross_entropy(scores, labels).backward()
+            else:
+                F.multi_margin_loss(scores, labels).backward()
+            optimizer.step()
+    """
+    ),
+    "a backward whose gradients are thrown away goes first": THROWN_AWAY,
 }

@@ -11,6 +11,7 @@ from ddpify.facts.left_out import is_used_beside
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
+from ddpify.facts.stepped import not_averaged, optimizers_of, owners
 from ddpify.facts.tree import Tree, same, scope_nodes
 
 CALL = "average_gradients"
@@ -59,20 +60,6 @@ def _trained_methods(facts: Facts, starts: dict[New, list[Start]]) -> tuple[Trai
     return out if out and len(out) == len(ways) and len({w.method for w in out}) == 1 else None
 
 
-def optimizers_of(facts: Facts, model: TrainedModel) -> set[New]:
-    """The optimizers that move a model's parameters."""
-    run = facts.before
-    return {
-        o for o in facts.optimizers if any(r in model.objs for p in owners(facts, o) if isinstance(p, (New, Part)) for r in run.roots(p))
-    }
-
-
-def owners(facts: Facts, optimizer: New) -> frozenset[Obj]:
-    """The modules and the single parameters that an optimizer was given."""
-    parameters = collect.optimizer_parameters(facts, optimizer)
-    return facts.before.parameters(parameters) | facts.before.single_parameters(parameters)
-
-
 def unfit(facts: Facts) -> Iterator[TrainedModel]:
     """The models that a wrapper could be put around, but would not serve."""
     run, training = facts.before, facts.training_loops
@@ -81,7 +68,7 @@ def unfit(facts: Facts) -> Iterator[TrainedModel]:
         if any(not (isinstance(o, Lit) and not o.value) for o in retained):
             yield from (m for m in facts.models if any(pair[0] in m.objs for pair in loop.loss.of_kind("forward")))
     for model in facts.models:
-        if any(through_gradient_alone(loop, model) for loop in facts.loops):
+        if any(through_gradient_alone(loop, model) for loop in facts.loops) or any(not_averaged(facts, model)):
             yield model
         within = training - wrap_places.made_in(run, model)
         moved = any(any(loop.node in within for loop in c.loops) and moves(facts, c, model) for c in run.trace.calls)

@@ -9,6 +9,7 @@ from ddpify.facts.averaged import through_gradient_alone
 from ddpify.facts.collect import first_order, loss_of
 from ddpify.facts.model import Call, Func, Lit, New, Part, Value
 from ddpify.facts.moved_saves import moved_saves
+from ddpify.facts.stepped import not_averaged
 from ddpify.facts.wrap_places import made_in
 from ddpify.rules.base import Change, Finding, Obligation
 from ddpify.rules.context import Context
@@ -23,6 +24,7 @@ _FILLING = ("reset_parameters", "init_weights", "apply")
 _Report = tuple[ast.AST, str, str, tuple[Obligation, ...]]  # the place, what is wrong there, what to do, what it answers for
 
 _AVERAGE = "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size"
+_SECOND = "DDP does not average the gradients of a second backward through one forward: the ranks' parameters drift apart"
 _REINITIALISED = "the model is initialised again after it is wrapped"
 _BY_OWN_NUMBERS = "a parameter or its gradient is changed by a value that differs between ranks: the ranks' parameters drift apart"
 
@@ -39,6 +41,7 @@ def findings(context: Context) -> Iterator[Change | Finding]:
         *_moved_or_initialised(context, training),
         *_changed_by_calls(context, training),
         *_gradient_penalties(context),
+        *_second_backwards(context),
         *_stored_into(context, training),
         *_frozen(context, training),
     ):
@@ -81,7 +84,7 @@ def _own_gradient(context: Context, call: Call) -> str:
     if "torch.autograd.grad" in call.func.paths() and any(v.of_kind("parameters") for v in call.args[1:2]):
         return "autograd.grad returns this rank's gradient: DDP averages in `.backward()` only, and parameters would drift apart"
     if call.method == "backward" and _keeps_graph(call) and not _gradients_averaged(context, call):
-        return "DDP does not average the gradients of a second backward through one forward: the ranks' parameters drift apart"
+        return _SECOND
     return ""
 
 
@@ -119,6 +122,13 @@ def _gradient_penalties(context: Context) -> Iterator[_Report]:
         if any(through_gradient_alone(loop, m) and m not in facts.needs_no_wrapper for m in facts.models):
             node = loop.backward.node
             yield node, what, "add the penalty to the loss, so that one backward does both", (Obligation("gradients", node),)
+
+
+def _second_backwards(context: Context) -> Iterator[_Report]:
+    """Backward calls before which another one went back, with no forward between them."""
+    for model in context.facts.models:
+        for call in not_averaged(context.facts, model) if model not in context.facts.needs_no_wrapper else ():
+            yield call.node, _SECOND, "add the losses: one backward does for all of them", (Obligation("gradients", call.node),)
 
 
 def _stored_into(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from ddpify.edits import AddParameter, Edit, SetArgument
-from ddpify.facts import averaged
 from ddpify.facts.model import Call, New, Part
 from ddpify.facts.runs import place_of
+from ddpify.facts.stepped import owners, steps_next
 from ddpify.facts.tree import names_stored, own_nodes, walked
 from ddpify.rules.context import Context
-from ddpify.rules.precision import scaler_scope
+from ddpify.rules.precision import existing, scaler_scope
 from ddpify.rules.precision.existing import Backward
 
 
@@ -20,36 +20,22 @@ def optimizers(context: Context, backward: Backward, steps: list[Call]) -> froze
     reached = {obj for obj, _ in backward.loss.of_kind("forward")} | set(backward.loss.of_kind("weight"))
     holding = set[New]()
     for optimizer in facts.optimizers:
-        for owner in averaged.owners(facts, optimizer):
+        for owner in owners(facts, optimizer):
             around = set(run.roots(owner)) if isinstance(owner, (New, Part)) else {owner}
             if around & reached or any(owner in run.roots(r) for r in reached if isinstance(r, (New, Part))):
                 holding.add(optimizer)
-    stepping = {o for o in holding if _steps_next(context, backward.call, o, steps)}
+    stepping = {o for o in holding if steps_next(facts, run, backward.call, o, steps)}
     return frozenset(stepping or holding or facts.optimizers)
 
 
-def _steps_next(context: Context, backward: Call, optimizer: New, steps: list[Call]) -> bool:
-    """Whether an optimizer steps before its gradients are set to zero."""
-    own = [s for s in steps if any(optimizer in v.objs for v in (s.receiver, *s.args))]
-    resets = [c for c in context.facts.after.trace.calls if c.method == "zero_grad" and _resets(context, c, optimizer)]
-    events = sorted([(s.order, True) for s in own] + [(c.order, False) for c in resets if not _only_sometimes(c, backward, own)])
-    later = [step for order, step in events if order > backward.order]
-    return (later or [step for _, step in events] or [True])[0]
-
-
-def _only_sometimes(reset: Call, backward: Call, steps: list[Call]) -> bool:
-    """Whether gradients are set to zero under a condition that neither the backward call nor a step is under."""
-    known = {id(t) for c in (backward, *steps) for t, _ in c.tests}
-    return any(id(t) not in known for t, _ in reset.tests)
-
-
-def _resets(context: Context, call: Call, optimizer: New) -> bool:
-    run = context.facts.after
-    if optimizer in call.receiver.objs:
-        return True
-    models = run.unwrap(call.receiver)
-    owned = averaged.owners(context.facts, optimizer)
-    return bool(owned) and all(isinstance(p, (New, Part)) and any(r in models for r in run.roots(p)) for p in owned)
+def of_backwards(context: Context) -> dict[ast.Call, frozenset[New]]:
+    """The backward calls of the training, each with the optimizers that step along its gradients."""
+    steps = existing.steps(context)
+    out: dict[ast.Call, frozenset[New]] = {}
+    for backward in existing.backwards(context):
+        node = backward.call.node
+        out[node] = out.get(node, frozenset()) | optimizers(context, backward, steps)
+    return out
 
 
 class Names:

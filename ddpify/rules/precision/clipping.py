@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import DropArgument, Edit, Replace
-from ddpify.facts import averaged, library
+from ddpify.facts import library, stepped
 from ddpify.facts.model import Call, New
 from ddpify.rules.context import Context
 from ddpify.rules.precision import backward_optimizers
@@ -36,7 +36,7 @@ def clipped(context: Context, call: Call) -> frozenset[New]:
     """The optimizers whose parameters a call clips, all of them and no others; none where that is not so."""
     run = context.facts.after
     clipped = {o for c in run.calls(call.node) for o in run.parameters(c.args[0]) | run.single_parameters(c.args[0])}
-    mine = {o: averaged.owners(context.facts, o) for o in context.facts.optimizers}
+    mine = {o: stepped.owners(context.facts, o) for o in context.facts.optimizers}
     inside = {o: owned for o, owned in mine.items() if owned and owned <= clipped}
     together = frozenset(p for owned in inside.values() for p in owned)
     if together == clipped:

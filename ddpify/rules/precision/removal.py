@@ -16,7 +16,7 @@ import copy
 from collections.abc import Iterator
 
 from ddpify.edits import Drop, DropArgument, DropEntry, Replace, Unwrap
-from ddpify.facts import averaged, library
+from ddpify.facts import library, stepped
 from ddpify.facts.model import Method, New, Value
 from ddpify.facts.tree import inside, own_nodes, same, structure, walked
 from ddpify.options import Options
@@ -195,7 +195,7 @@ def _parameters(context: Context, node: ast.Call) -> str:
     """The parameters of an optimizer: by its model, where that has a name here."""
     run, given = context.facts.before, argument(node, 0, "optimizer")
     assert given is not None
-    owners = {p for o in run.value(given).instances() if run.is_optimizer(o) for p in averaged.owners(context.facts, o)}
+    owners = {p for o in run.value(given).instances() if run.is_optimizer(o) for p in stepped.owners(context.facts, o)}
     named = [n for n in own_nodes(context.tree.function(node)) if isinstance(n, (ast.Name, ast.Attribute, ast.arg))]
     mine = [n.arg if isinstance(n, ast.arg) else ast.unparse(n) for n in named if owners and run.unwrap(run.value(n)) == owners]
     if mine:

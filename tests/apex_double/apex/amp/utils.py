@@ -20,9 +20,8 @@ active = True
 def cached_cast(x):
     if x in cache:
         cached_x = cache[x]
-        if x.requires_grad and cached_x.requires_grad:
-            if cached_x.grad_fn.next_functions[0][0].variable is not x:
-                raise RuntimeError("x and cache[x] both require grad, but x is not cache[x]'s parent.  This is likely an error.")
+        if x.requires_grad and cached_x.requires_grad and cached_x.grad_fn.next_functions[0][0].variable is not x:
+            raise RuntimeError("x and cache[x] both require grad, but x is not cache[x]'s parent.  This is likely an error.")
         if not torch.is_grad_enabled() or x.requires_grad == cached_x.requires_grad:
             return cached_x
     cache[x] = x.clone()
