@@ -127,11 +127,15 @@ class InsertBefore:
 
 @dataclass(frozen=True, eq=False)
 class InsertAfter:
-    """Put the statements `code` after the statement `node`, at its indentation."""
+    """Put the statements `code` after the statement `node`, at its indentation.
+
+    `inside` says that they go into the block that another edit puts the statement into.
+    """
 
     node: ast.stmt
     code: str
     binds: tuple[FreshName, ...] = ()
+    inside: bool = False
 
 
 @dataclass(frozen=True, eq=False)

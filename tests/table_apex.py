@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import table_amp
+import table_gradients
 from scripts import APEX, Script
 
 from ddpify import Options
@@ -480,8 +481,50 @@ ALONG = Script("""
             F.cross_entropy(net((xb + 0.5 * xb.grad).detach()), yb).backward()
             opt.step()
     """)
+KEPT = Script("""
+    from apex import amp
+
+    net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2)).cuda()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.5)
+    net, opt = amp.initialize(net, opt, opt_level="O1")
+    for epoch in range(2):
+        for xb, yb in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            said = net(xb.cuda())
+            wrong, large = F.cross_entropy(said, yb.cuda()), said.pow(2).mean()
+            opt.zero_grad()
+            with amp.scale_loss(wrong, opt) as scaled:
+                scaled.backward(retain_graph=True)
+            with amp.scale_loss(large, opt) as scaled:
+                scaled.backward()
+            nn.utils.clip_grad_norm_(amp.master_params(opt), 0.5)
+            opt.step()
+    """)
+BEFORE_THE_OTHER = Script("""
+    painter, critic = nn.Linear(4, 8), nn.Linear(8, 1)
+    brush = torch.optim.SGD(painter.parameters(), lr=0.05)
+    for number in range(2):
+        for (real,) in DataLoader(TensorDataset(x), batch_size=4):
+            fake = painter(real[:, :4])
+            judged, fooled = F.softplus(critic(fake)).mean(), F.softplus(-critic(fake)).mean()
+            brush.zero_grad()
+            judged.backward(retain_graph=True)
+            brush.zero_grad()
+            fooled.backward()
+            brush.step()
+    """)
+AVERAGED = {
+    "losses of several forwards": table_gradients.SEPARATE,
+    "a backward whose gradients are thrown away": table_gradients.THROWN_AWAY,
+    "two backward calls through one graph": table_gradients.SCRIPTS["two backwards through one forward"],
+}
 SCRIPTS |= {
+    **{f"{title}, apex O1": with_apex(script, amp="apex-O1") for title, script in AVERAGED.items()},
+    **{f"{title}, apex O3": with_apex(script, amp="apex-O3") for title, script in AVERAGED.items()},
+    **{f"{title}, apex O2": replace(with_apex(script, amp="apex-O2"), told=("DDP414",)) for title, script in AVERAGED.items()},
+    "gradients averaged by a call, apex kept": with_apex(KEPT),
+    "gradients thrown away between two backward calls": with_apex(BEFORE_THE_OTHER, amp="apex-O1"),
     "a model that chooses, in apex's wrapper": replace(with_apex(CHOOSES, ddp="apex"), told=("DDP201",)),
+    "a model that chooses, at O1": with_apex(CHOOSES, amp="apex-O1"),
     **{f"{title}, kept": with_apex(script) for title, script in PRESENT.items()},
     **{f"{title}, to {amp}": with_apex(script, amp=amp) for title, script in PRESENT.items() for amp in ("none", "torch", "torch-bf16")},
     **{f"{title}, to apex O2": with_apex(script, amp="apex-O2") for title, script in PRESENT.items()},

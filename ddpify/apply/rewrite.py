@@ -83,6 +83,7 @@ class _Place:
 
     before: list[tuple[cst.Module, _Step]] = field(default_factory=list)
     after: list[cst.Module] = field(default_factory=list)
+    inside: list[cst.Module] = field(default_factory=list)
     header: str = ""
     block: Any = None
     filled: _Step | None = None
@@ -216,7 +217,7 @@ class _Rewriter(cst.CSTTransformer):
             if isinstance(edit, InsertBefore):
                 place.before.insert(0 if edit.first else len(place.before), (parsed, step))
             else:
-                place.after.append(parsed)
+                (place.inside if edit.inside else place.after).append(parsed)
         elif isinstance(edit, Drop):
             place.gone = True
         elif isinstance(edit, Unwrap):
@@ -428,7 +429,8 @@ class _Rewriter(cst.CSTTransformer):
             self.place_steps.pop(id(before), None)
             place = self.places.get(id(before))
             last = runs[-1][0][-1] if runs else None
-            cut = (place and (place.before or place.alone or place.opens)) or (last and (last.after or last.alone or last.closes))
+            ends = last and (last.after or last.inside or last.alone or last.closes)
+            cut = (place and (place.before or place.alone or place.opens)) or ends
             if not runs or cut:
                 runs.append(([], []))
             runs[-1][0].append(place)
@@ -461,14 +463,19 @@ class _Rewriter(cst.CSTTransformer):
         else:
             parts, rest = self._unwrapped(statement, body.indent) if place.unwrapped else ([statement], ())
             for part in parts:
-                if place.filled is not None:
-                    body.add(self._moved(part, body.indent, 1), self._lifted(place.block, place.filled), place.header)
-                    body.open = ""  # shared with none
-                elif place.header:
-                    body.add(self._moved(part, body.indent, 1), place.block, place.header)
+                if place.header:
+                    block = place.block if place.filled is None else self._lifted(place.block, place.filled)
+                    body.add(self._moved(part, body.indent, 1), block, place.header)
                 else:
                     body.add(part)
             body.hold(rest)
+        for code in place.inside:
+            for part in code.body if place.header else ():
+                body.add(self._moved(part, body.indent, 1), place.block, place.header)
+            if not place.header:
+                body.insert(code)
+        if place.filled is not None:
+            body.open = ""  # shared with none
         for code in place.after:
             body.insert(code)
 
@@ -510,7 +517,7 @@ def _joined(places: Sequence[_Place | None]) -> _Place | None:
     first, last = places[0], places[-1]
     if first is None or last is None or first is last:
         return first or last
-    return _Place(before=first.before, after=last.after, opens=first.opens, closes=last.closes)
+    return _Place(before=first.before, after=last.after, inside=last.inside, opens=first.opens, closes=last.closes)
 
 
 def _nodes(edit: Any) -> tuple[ast.AST, ...]:

@@ -19,6 +19,7 @@ from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
 from ddpify.facts.names import canonical
 from ddpify.facts.runs import run
 from ddpify.facts.tree import Forest, calls_in, first_free, is_main_test, walked
+from ddpify.facts.wrapper import apex_fails
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE, Placement
 from ddpify.placement.values import placement
@@ -358,9 +359,15 @@ class Context:
         sizes = {o for loader in self.facts.feeding for o in run.attribute(loader, "batch_size").objs}
         return bool(sizes & run.value(size).objs)
 
+    @cached_property
+    def apex_ddp(self) -> bool:
+        """Whether models are wrapped in apex's DistributedDataParallel: where only its precision was asked for, only if it serves all."""
+        asked = self.options.apex_ddp
+        return asked and (self.options.ddp == "apex" or not any(apex_fails(self.facts, m)[1] for m in self.facts.models))
+
     def wrapper(self, inner: str, model: str, unused: str = "") -> str:
         """The expression that wraps `inner`, a module whose device is that of `model`; with `unused` it may leave out parameters."""
-        if self.options.apex_ddp:
+        if self.apex_ddp:
             return f"DistributedDataParallel({inner}{', delay_allreduce=True' if unused else ''})"
         if self.options.level:
             return f"DistributedDataParallel({inner}, device_ids=[{self.names['local_rank']}]{unused})"
@@ -370,7 +377,7 @@ class Context:
     @property
     def wrapper_imports(self) -> tuple[str, ...]:
         """The imports that a wrapper needs."""
-        if self.options.apex_ddp:
+        if self.apex_ddp:
             return ("from apex.parallel import DistributedDataParallel",)
         return ("import torch", "from torch.nn.parallel import DistributedDataParallel")
 

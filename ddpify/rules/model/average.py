@@ -4,7 +4,7 @@ What it does: where DistributedDataParallel cannot stand for the training (tenso
     inside the model, a second backward through one graph, a penalty on gradients with a backward of its own, layers that are freed on
     the way), the model stays as it is;
     `average_gradients(optimizer)` goes before each step, in front of what reads or clips the gradients, and what the optimizer moves starts
-    as rank 0's.
+    as rank 0's. Where apex scales the loss, it follows each backward call: all ranks have to see the same overflows.
 Why: each rank would step by its own gradients, and the copies drift apart.
 Safety: applied where the parameters of the optimizer, all its steps and the last backward call before each were seen; otherwise MANUAL.
 References: https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html
@@ -12,14 +12,17 @@ References: https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from ddpify.edits import InsertAfter, InsertBefore
+from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, moved_by_hand
+from ddpify.facts.runs import place_of
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, moved_in_loop
+from ddpify.rules.precision import apex, backward_optimizers
 
 CODE = "DDP205"
 TITLE = "average gradients outside the wrapper"
@@ -80,12 +83,29 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from batch_norm.findings(context, model, start.after)
         why = "all ranks start from rank 0's parameters"
         yield Change(CODE, why, shown, start.after, (InsertAfter(start.after, code),), ("import torch",), needs=("start_alike", *more))
-    for statement, optimizer in dict.fromkeys(step for a in averaged for step in a.steps):
+    for statement, edits in _averages(context).items():
         why = "DDP does not see these gradients: they are averaged over the ranks before they are used"
-        edit = InsertBefore(statement, f"{names['average_gradients']}({optimizer})")
-        yield Change(CODE, why, shown, statement, (edit,), needs=("average_gradients",))
+        yield Change(CODE, why, shown, statement, tuple(edits), needs=("average_gradients",))
     yield from _proven(context)
     yield from _prefixed(context)
+
+
+def _averages(context: Context) -> dict[ast.stmt, list[Edit]]:
+    """What averages gradients: before each step, or within the scope of each loss that apex scales."""
+    out: dict[ast.stmt, list[Edit]] = {}
+    averaged, call = context.facts.averaged, context.names["average_gradients"]
+    if averaged and apex.scales(context):
+        names = backward_optimizers.Names(context)
+        for node, optimizers in backward_optimizers.of_backwards(context).items():
+            texts = [names.at(node, frozenset((o,))) for o in sorted(optimizers & averaged.keys(), key=place_of)]
+            statement = context.tree.statement(node)
+            edits = [InsertAfter(statement, f"{call}({text})", inside=True) for text in dict.fromkeys(texts) if text]
+            if edits:
+                out[statement] = [*edits, *names.edits]
+        return out
+    for statement, optimizer in dict.fromkeys(step for a in averaged.values() for step in a.steps):
+        out.setdefault(statement, []).append(InsertBefore(statement, f"{call}({optimizer})"))
+    return out
 
 
 def _prefixed(context: Context) -> Iterator[Finding]:

@@ -142,7 +142,7 @@ def sync(context: Context, model: TrainedModel) -> bool:
 
 def converted(context: Context, name: str) -> str:
     """The statement that takes a model's batch norm over all ranks, on GPUs."""
-    if context.options.level or context.options.apex_ddp:  # there are no others then
+    if context.options.level or context.apex_ddp:  # there are no others then
         return f"{name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n"
     return f"if next({name}.parameters()).is_cuda:\n    {name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n"
 

@@ -17,10 +17,11 @@ from ddpify.edits import Within
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.tree import inside, structure
+from ddpify.facts.wrapper import reentrant
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.model import checkpointing, unused
+from ddpify.rules.model import unused
 
 CODE = "DDP206"
 TITLE = "average accumulated gradients once"
@@ -91,7 +92,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         return
     if not _fixed(branch.test, block[block.index(part[0]) : block.index(branch)]) or not _movable(context, part):
         return
-    if unused.unused(context, model) or checkpointing.reentrant(context, model) is not None:
+    if unused.unused(context, model) or reentrant(context.facts, model) is not None:
         return
     header = f"with contextlib.nullcontext() if {context.source(branch.test)} else {name}.no_sync()"
     yield Change(
@@ -108,7 +109,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _meets_at_each_backward(context: Context) -> bool:
     """Whether apex looks for overflows after each backward: ranks must have met by then."""
     own = any(library.INITIALIZE in c.func.paths() for c in context.facts.after.trace.calls)
-    return own or bool(context.options.level) or context.options.apex_ddp
+    return own or bool(context.options.level) or context.apex_ddp
 
 
 def _only_model(context: Context) -> TrainedModel | None:

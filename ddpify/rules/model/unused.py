@@ -25,16 +25,6 @@ def unused(context: Context, model: TrainedModel) -> bool:
     )
 
 
-def chosen(context: Context, model: TrainedModel) -> bool:
-    """Whether the forward chooses the parts that it uses."""
-    before = context.facts.before
-    parts = (each for loop in context.facts.loops for each in left_out(before, model, loop))
-    return any(
-        part not in uses.by_condition and (part in before.run or getattr(part, "path", "") == "torch.nn.Parameter")
-        for _, part, uses in parts
-    )
-
-
 def _leaves_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
     """Whether a part of the model may be left out by the forwards that a backward goes back through."""
     return any(

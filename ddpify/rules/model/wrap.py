@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import InsertAfter
 from ddpify.facts.collect import TrainedModel, uncovered
 from ddpify.facts.initialize import Site
+from ddpify.facts.wrapper import apex_fails, reentrant
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, changes_after_wrap, checkpointing, hooks, moved_in_loop, named_modules, trained_methods, unused
@@ -127,13 +128,15 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             discharges=discharged,
             needs=needs,
         )
-        again = checkpointing.reentrant(context, model)
+        again = reentrant(context.facts, model)
         if again is not None and unused.unused(context, model):
             yield from checkpointing.findings(context, again)
         yield from batch_norm.findings(context, model, statement)
-        if context.options.apex_ddp and unused.chosen(context, model):
-            why = "this model uses different parts from step to step, and apex's wrapper expects the same on all ranks: it may hang"
-            yield context.manual(CODE, statement, why, "let all ranks use the same parts, or convert with --ddp torch", level=Safety.REVIEW)
+        node, fails = apex_fails(facts, model) if context.options.apex_ddp else (None, "")
+        if fails and context.apex_ddp:
+            yield context.manual(CODE, node or statement, fails, "convert with --ddp torch", level=Safety.MANUAL if node else Safety.REVIEW)
+        elif fails:
+            yield context.manual(CODE, node or statement, f"{fails}; torch's is used", level=Safety.NOTE)
     yield from batch_norm.of_untrained(context)
     yield from batch_norm.tests_of_class(context)
     yield from trained_methods.wraps(context)
@@ -145,7 +148,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _code(context: Context, model: TrainedModel, target: str) -> str:
     """The statements that wrap what `target` holds: a model, or each model of a list or dict."""
     name = target if not model.container else "net" if target != "net" else "model"
-    again = checkpointing.reentrant(context, model)
+    again = reentrant(context.facts, model)
     still = again is not None and context.options.find_unused_parameters == "auto"
     rests = ", static_graph=True" if still else ", find_unused_parameters=True"  # it cannot look for them and go back through a part twice
     wrapped = context.wrapper(name, name, rests if unused.unused(context, model) else "")

@@ -5,8 +5,8 @@ What it does: with `--amp apex-O0` to `apex-O3`, `amp.initialize` gets the model
 Why: apex changes models and optimizers in place: what is made, wrapped or loaded before it is ready trains in another precision, or not
     at all.
 Safety: safe; numbers differ by what was asked for. MANUAL where amp would be initialised twice, where an optimizer is given a closure,
-    where gradients are looked at that apex keeps elsewhere (O2), and where gradients are averaged by calls, since apex looks for overflows
-    before. apex.amp needs GPUs and is gone from apex since its tag 25.07.
+    and where gradients are looked at, or averaged by calls, that apex keeps elsewhere (O2). apex.amp needs GPUs and is gone from apex since
+    its tag 25.07.
 References: https://nvidia.github.io/apex/amp.html, https://nvidia.github.io/apex/advanced.html
 """
 
@@ -22,7 +22,7 @@ from ddpify.facts.model import Call, New
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm, checkpointing
+from ddpify.rules.model import batch_norm
 from ddpify.rules.precision import backward_optimizers, clipping, existing, region, scaler_update
 from ddpify.rules.precision.existing import Backward
 
@@ -69,7 +69,8 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 IMPORT = "from apex import amp"
-AVERAGED = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
+_LATE = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
+_OTHERS = "these gradients are averaged by a call, before apex at O2 copies them to the parameters that the optimizer moves"
 _SCALED = "with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()"
 _USE_TORCH = "use --amp torch or --amp torch-bf16"
 
@@ -99,6 +100,17 @@ def wanted(context: Context) -> list[Backward]:
 def initialized(context: Context) -> list[Call]:
     """The calls of amp.initialize that a script has."""
     return [c for c in context.facts.after.trace.calls if library.INITIALIZE in c.func.paths()]
+
+
+def scales(context: Context) -> bool:
+    """Whether apex scales losses: because the script has it so, or because it was asked for and nothing stands in the way."""
+    return bool(initialized(context)) or begins(context)
+
+
+def begins(context: Context) -> bool:
+    """Whether the losses of the training are given to apex."""
+    every = wanted(context)
+    return bool(every) and isinstance(context.amp, Site) and all(f.level is not Safety.MANUAL for f in obstacles(context, every))
 
 
 def _begun(context: Context, site: Site, losses: int) -> str:
@@ -179,14 +191,23 @@ def _by_calls(context: Context, every: list[Backward]) -> Iterator[Finding]:
         for node in dict.fromkeys(c.node for c in run.calls_of(existing.GRAD)):
             why = "what autograd.grad gives is not scaled, and small gradients become zero in float16"
             yield context.manual(CODE, node, why, _USE_TORCH)
-    if facts.averaged or any(averaged.CALL in c.method for c in run.trace.calls):
-        yield context.manual(CODE, every[0].call.node, AVERAGED, _USE_TORCH)
+    if any(averaged.CALL in c.method for c in run.trace.calls):
+        yield context.manual(CODE, every[0].call.node, _LATE, _USE_TORCH)
+    yield from not_averaged(context, every[0].call.node, level)
     for call in run.calls_named("half"):
         if not call.no_grad and facts.model_of(call.receiver) is not None:
             yield context.manual(CODE, call.node, "apex makes models float16 by itself, and refuses those that are", "take .half() out")
     for call in run.calls_of("torch.compile") if level == "O1" else ():
         why = "apex replaces torch's functions by its own while it runs: what was compiled may go past them"
         yield context.manual(CODE, call.node, why, "look at a profile, or use --amp torch", level=Safety.REVIEW)
+
+
+def not_averaged(context: Context, node: ast.Call, level: str) -> Iterator[Finding]:
+    """Gradients that no call can average while they are scaled; `level` is that of the script or the one asked for."""
+    if context.facts.averaged and level == "O2":
+        yield context.manual(CODE, node, _OTHERS, "use apex-O1, or --amp torch")
+    elif not context.facts.averaged.keys() <= frozenset().union(*backward_optimizers.of_backwards(context).values()):
+        yield context.manual(CODE, node, _LATE, _USE_TORCH)
 
 
 def _backward_obstacle(context: Context, node: ast.Call, names: backward_optimizers.Names, mine: list[Backward], steps: list[Call]) -> str:
@@ -208,11 +229,6 @@ def _backward_obstacle(context: Context, node: ast.Call, names: backward_optimiz
 def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
     """What does not go with models whose forward and parameters apex replaces."""
     facts, run, level = context.facts, context.facts.after, context.options.level
-    for model in facts.models:
-        again = checkpointing.reentrant(context, model)
-        if again is not None and context.options.apex_ddp:
-            why = "apex's wrapper averages gradients when the first part of this model has been computed again, and not those that follow"
-            yield context.manual("DDP201", again, why, "pass use_reentrant=False")
     for call in region.unsafe(context) if level == "O1" else ():
         if not facts.is_edited(call.node):
             yield context.manual(CODE, call.node, "apex refuses this loss of probabilities on float16", "put .float() on what it compares")

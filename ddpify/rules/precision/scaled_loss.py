@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, FreshName, Replace, Under
-from ddpify.facts.initialize import Site
 from ddpify.options import Options
-from ddpify.rules.base import Change, Example, Safety
+from ddpify.rules.base import Change, Example
 from ddpify.rules.context import Context
 from ddpify.rules.precision import apex, backward_optimizers, checkpoints, clipping, existing, outputs, region
 from ddpify.rules.precision.clipping import braced
@@ -64,9 +63,9 @@ _WHY = "apex scales the loss, so that float16 gradients do not become zero"
 
 def changes(context: Context) -> Iterator[Change]:
     """All backward calls, with what belongs to them."""
-    every, steps = apex.wanted(context), existing.steps(context)
-    if not every or not isinstance(context.amp, Site) or any(f.level is Safety.MANUAL for f in apex.obstacles(context, every)):
+    if not apex.begins(context):
         return
+    every, steps = apex.wanted(context), existing.steps(context)
     names = backward_optimizers.Names(context)
     backwards = list(dict.fromkeys(b.call.node for b in every))
     scaled = FreshName(("scaled_loss", "amp_loss"), backwards[0])

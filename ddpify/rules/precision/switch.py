@@ -158,11 +158,11 @@ def _fix(amp: str, scaler: bool) -> str:
 def _apex(context: Context) -> Iterator[Change | Finding]:
     """apex in the input: another level, or as it is."""
     asked, level = context.options.amp, context.options.level
-    if apex.initialized(context) and context.facts.averaged:
-        yield context.manual(CODE, apex.initialized(context)[0].node, apex.AVERAGED, "use --amp torch")
     for call in {c.node: c for c in apex.initialized(context)}.values():
         node = call.node
         given = argument(node, 3, "opt_level")
+        own = given.value if isinstance(given, ast.Constant) else "O1" if given is None else "O2"  # which it may be
+        yield from apex.not_averaged(context, node, level or str(own))
         if asked == "keep":
             why = "apex.amp was taken out of apex after its tag 25.05, and runs on GPUs only"
             yield context.manual(CODE, node, why, "--amp torch moves the script over to torch's own mixed precision", level=Safety.NOTE)

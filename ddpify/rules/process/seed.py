@@ -190,7 +190,7 @@ def _trained(context: Context) -> frozenset[Obj]:
 def _in_a_buffer(context: Context, call: Call) -> bool:
     """Whether what is drawn becomes a buffer, which apex's wrapper does not broadcast."""
     buffers = [v for c in context.facts.after.calls_named("register_buffer") for v in (*c.args, *c.keywords.values())]
-    return context.options.apex_ddp and any(call.node in v.of_kind("drawn") for v in buffers)
+    return context.apex_ddp and any(call.node in v.of_kind("drawn") for v in buffers)
 
 
 def _inside_module(context: Context, call: Call) -> bool:
