@@ -512,6 +512,29 @@ BEFORE_THE_OTHER = Script("""
             fooled.backward()
             brush.step()
     """)
+STEEP = Script("""
+    painter = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+    critic = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+    brush = torch.optim.Adam(painter.parameters(), lr=0.01)
+    eye = torch.optim.Adam(critic.parameters(), lr=0.01)
+
+    def steepness(judge, seen):
+        slopes = torch.autograd.grad(judge(seen).sum(), seen, create_graph=True)[0]
+        return (slopes.norm(2, dim=1) - 1).square().mean()
+
+    for number in range(2):
+        for (real,) in DataLoader(TensorDataset(x), batch_size=4, shuffle=True):
+            eye.zero_grad()
+            fake = painter(real[:, :4])
+            between = (0.3 * real + 0.7 * fake.detach()).requires_grad_(True)
+            worth = critic(fake.detach()).mean() - critic(real).mean() + 2 * steepness(critic, between)
+            worth.backward()
+            eye.step()
+            brush.zero_grad()
+            loss = -critic(painter(real[:, :4])).mean()
+            loss.backward()
+            brush.step()
+    """)
 AVERAGED = {
     "losses of several forwards": table_gradients.SEPARATE,
     "a backward whose gradients are thrown away": table_gradients.THROWN_AWAY,
@@ -521,6 +544,8 @@ SCRIPTS |= {
     **{f"{title}, apex O1": with_apex(script, amp="apex-O1") for title, script in AVERAGED.items()},
     **{f"{title}, apex O3": with_apex(script, amp="apex-O3") for title, script in AVERAGED.items()},
     **{f"{title}, apex O2": replace(with_apex(script, amp="apex-O2"), told=("DDP414",)) for title, script in AVERAGED.items()},
+    "a penalty on slopes, apex O1": with_apex(STEEP, amp="apex-O1"),
+    "a penalty on slopes, apex O2": replace(with_apex(STEEP, amp="apex-O2"), told=("DDP414",)),
     "gradients averaged by a call, apex kept": with_apex(KEPT),
     "gradients thrown away between two backward calls": with_apex(BEFORE_THE_OTHER, amp="apex-O1"),
     "a model that chooses, in apex's wrapper": replace(with_apex(CHOOSES, ddp="apex"), told=("DDP201",)),

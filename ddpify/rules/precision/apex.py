@@ -188,9 +188,11 @@ def _by_calls(context: Context, every: list[Backward]) -> Iterator[Finding]:
             yield context.manual(
                 CODE, node, "this hook sees gradients multiplied by the loss scale: thresholds in it no longer fit", _USE_TORCH
             )
-        for node in dict.fromkeys(c.node for c in run.calls_of(existing.GRAD)):
-            why = "what autograd.grad gives is not scaled, and small gradients become zero in float16"
-            yield context.manual(CODE, node, why, _USE_TORCH)
+        for call in {c.node: c for c in run.calls_of(existing.GRAD)}.values():
+            through = region.differentiated_by(context, call)
+            if level != "O1" or not through or not all(map(facts.is_edited, through)):
+                why = "what autograd.grad gives is not scaled, and small gradients become zero in float16"
+                yield context.manual(CODE, call.node, why, _USE_TORCH)
     if any(averaged.CALL in c.method for c in run.trace.calls):
         yield context.manual(CODE, every[0].call.node, _LATE, _USE_TORCH)
     yield from not_averaged(context, every[0].call.node, level)

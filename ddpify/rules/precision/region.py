@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.model import Call
+from ddpify.facts.model import NOTHING, Call
 from ddpify.facts.tree import Tree, calls_in
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
@@ -59,6 +59,14 @@ def _differentiated(context: Context) -> frozenset[ast.AST]:
     calls = [c for c in run.trace.calls if existing.GRAD in c.func.paths()]
     outputs = [v for c in calls for v in (c.argument(0, "outputs"),) if v is not None]
     return frozenset(node for v in outputs for _, node in v.of_kind("forward"))
+
+
+def differentiated_by(context: Context, call: Call) -> set[ast.Call]:
+    """The outermost forwards that a call of `autograd.grad` goes back through, from outputs to inputs."""
+    run = context.facts.after
+    outputs, inputs = (call.argument(i, name) or NOTHING for i, name in enumerate(("outputs", "inputs")))
+    nodes: set[ast.Call] = {node for _, node in outputs.of_kind("forward") - inputs.of_kind("forward")}
+    return {n for n in nodes if not any(n is not up and up in nodes for c in run.calls(n) for up in c.stack)}
 
 
 def _merged(tree: Tree, runs: list[tuple[ast.stmt, ast.stmt]], heads: set[ast.stmt]) -> list[tuple[ast.stmt, ast.stmt]]:

@@ -5,6 +5,7 @@ What it does: where DDP414 begins apex's mixed precision, every backward call st
     `amp.master_params(optimizer)`; checkpoints hold amp's state beside the optimizer's, and give it back if they have it.
 Why: float16 gradients that are small become zero; scaled, they do not. At O2 the optimizer moves float32 parameters of its own: clipping
     the model's would clip nothing.
+    `autograd.grad` goes back from what is not scaled: the forwards that it goes through at O1 are computed in float32.
 Safety: safe; what prevents it is reported by DDP414.
 References: https://nvidia.github.io/apex/advanced.html
 """
@@ -87,9 +88,15 @@ def changes(context: Context) -> Iterator[Change]:
 
 
 def _wide(context: Context, every: list[Backward]) -> Iterator[Edit]:
-    """float32 for what apex refuses in float16, and for numpy."""
+    """float32 for what apex refuses in float16, for what is differentiated without a scale, and for numpy."""
     for call in region.unsafe(context):
         for argument in region.arguments(call) if context.facts.is_edited(call.node) else ():
             if context.facts.after.value(argument).of_kind("forward"):
                 yield Replace(argument, "{0}.float()", (argument,))
+    run = context.facts.after
+    for node in {n: n for c in run.calls_of(existing.GRAD) for n in region.differentiated_by(context, c)}:
+        yield Under(context.tree.statement(node), "with amp.disable_casts()")
+        for given in node.args:
+            if run.value(given).of_kind("forward"):
+                yield Replace(given, "{0}.float()", (given,))
     yield from outputs.widened(context, every)

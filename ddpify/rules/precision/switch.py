@@ -161,7 +161,8 @@ def _apex(context: Context) -> Iterator[Change | Finding]:
     for call in {c.node: c for c in apex.initialized(context)}.values():
         node = call.node
         given = argument(node, 3, "opt_level")
-        own = given.value if isinstance(given, ast.Constant) else "O1" if given is None else "O2"  # which it may be
+        own = given.value if isinstance(given, ast.Constant) else "O2"  # which it may be
+        own = "O1" if given is None and all(k.arg for k in node.keywords) else own
         yield from apex.not_averaged(context, node, level or str(own))
         if asked == "keep":
             why = "apex.amp was taken out of apex after its tag 25.05, and runs on GPUs only"
