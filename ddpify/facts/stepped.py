@@ -73,6 +73,13 @@ def _repeated(call: Call, forwards: Iterable[Call]) -> bool:
 def _instead(facts: Facts, a: Call, b: Call) -> bool:
     """Whether one of two calls runs where a branch does not run the other."""
     x, y = next(((x, y) for x, y in zip((*a.stack, a.node), (*b.stack, b.node), strict=False) if x is not y), (a.node, b.node))
-    tree = facts.tree_of(x)
-    common = next((up for up in tree.ancestors(x) if isinstance(up, ast.If) and y in set(ast.walk(up))), None)
-    return common is not None and any(x in inside and y not in inside for part in common.body for inside in [set(ast.walk(part))])
+    for up in facts.tree_of(x).ancestors(x):
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        branches = [up.body, up.orelse] if isinstance(up, ast.If) else []
+        for branch in branches:
+            if any(x in set(ast.walk(part)) for part in branch):
+                beside = any(y in set(ast.walk(part)) for other in branches if other is not branch for part in other)
+                if beside or isinstance(branch[-1], (ast.Continue, ast.Break, ast.Return, ast.Raise)):
+                    return True
+    return False
