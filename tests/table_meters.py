@@ -512,3 +512,48 @@ SCRIPTS["meters of two functions, one of which shows its last value batch by bat
     """,
     ("epoch",),
 )
+SCRIPTS |= {
+    "counts by label, sample by sample": Script(
+        fit(
+            "hits, seen = [0] * 2, [0] * 2",
+            """for label, guess in zip(kinds.tolist(), scores.argmax(1).tolist()):
+                    right = label == guess
+                    hits[label] += int(right)
+                    seen[label] += 1""",
+            "hits[0] / seen[0] + hits[1] / seen[1]",
+        ),
+        same=("result",),
+    ),
+    "distances added up sample by sample": Script(
+        fit(
+            "total, count = 0.0, 0",
+            """for row, label in zip(scores.detach(), kinds):
+                    total += abs(row[label].item() - 1) ** 0.5
+                    count += 1""",
+            "total / count",
+        ),
+        same=("result",),
+    ),
+    "a batch's loss weighted sample by sample": Script(
+        fit(
+            "total, count = 0.0, 0",
+            """for label in kinds.tolist():
+                    total += (1 + label) * loss.item() ** 2
+                    count += 1""",
+            "total / count",
+        ),
+        told=("DDP404",),
+    ),
+    "a batch's largest score taken sample by sample": Script(
+        fit(
+            "total, count = 0.0, 0",
+            """top = scores.max().item()
+                for row in scores.detach():
+                    share = row[0].item() / top
+                    total += abs(share)
+                    count += 1""",
+            "total / count",
+        ),
+        told=("DDP404",),
+    ),
+}

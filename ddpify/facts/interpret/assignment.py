@@ -20,7 +20,7 @@ from ddpify.facts.model import (
     just,
 )
 from ddpify.facts.record import Kind
-from ddpify.facts.tree import same
+from ddpify.facts.tree import names_stored, same
 from ddpify.facts.writes import viewed
 
 
@@ -213,6 +213,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     """`a += value`."""
     old, value = run.expression(node.target), run.expression(node.value)
     run.note(node.target, old)
+    if isinstance(node.op, (ast.Add, ast.Sub)) and value.scale == "other" and _is_of_one_sample(run, node.value):
+        value = Value(value.objs, value.origins, "sum")
     given = by_class(run, node.op, old, value, node, "i")
     new = run.binary(node.op, old, value, node) if given is None else given
     if any(o.path in library.COLLECTIONS for o in old.instances()):
@@ -222,6 +224,33 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
             library.put(run, obj, run.element(value), "extend")
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, new))
+    return True
+
+
+def _is_of_one_sample(run: Interpreter, node: ast.expr) -> bool:
+    """Whether a loop over the samples of a batch runs, and an expression depends on the batch by the sample of this pass alone."""
+    loop = run.loops[-1] if run.loops else None
+    if loop is None or not isinstance(loop.node, ast.For) or not run.per_sample(loop.over):
+        return False
+    return _depends_on(run, node, {n.id for n in names_stored(loop.node.target)}, loop.node.body)
+
+
+def _depends_on(run: Interpreter, node: ast.expr, own: set[str], body: list[ast.stmt]) -> bool:
+    """Whether all that an expression has of a batch comes from some names, at once or by what a loop's body computes from these alone."""
+    for part in (n for n in ast.walk(node) if isinstance(n, ast.expr)):
+        value = run.lookup(part.id) if isinstance(part, ast.Name) else run.trace.values.get(part, NOTHING)
+        if isinstance(part, ast.Call) and not run.trace.values.get(part.func, NOTHING).paths() and not isinstance(part.func, ast.Attribute):
+            return False  # it may know more of the batch than it is given
+        if not value.of_kind("batch") or not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            continue
+        base: ast.expr = part
+        while isinstance(base, (ast.Attribute, ast.Subscript, ast.Call)):
+            base = base.func if isinstance(base, ast.Call) else base.value
+        if not isinstance(base, ast.Name):
+            return False
+        given = [s for s in body if isinstance(s, ast.Assign) and any(n.id == base.id for n in names_stored(s))]
+        if base.id not in own and not (len(given) == 1 and _depends_on(run, given[0].value, own - {base.id}, body)):
+            return False
     return True
 
 

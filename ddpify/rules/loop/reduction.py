@@ -6,8 +6,8 @@ import ast
 
 from ddpify.edits import Edit
 from ddpify.facts.library import COLLECTIONS, DICTS
-from ddpify.facts.model import New, Value, join
-from ddpify.facts.writes import Batches
+from ddpify.facts.model import NOTHING, New, Value, join
+from ddpify.facts.writes import Batches, Write
 from ddpify.placement.shape import Scale
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
@@ -47,8 +47,15 @@ class Variable:
     def element(self) -> Value:
         """The values that the loop put into a container."""
         run = self.context.facts.after
-        values = [run.value(w.added) for w in self.live.writes if w.added is not None]
+        values = [self._added(write) for write in self.live.writes if write.added is not None]
         return join(values or [run.attribute(o, "[]") for o in self.objs if o.path in COLLECTIONS] or [self.live.value])
+
+    def _added(self, write: Write) -> Value:
+        """What a statement adds: a number of one sample is a part of the total that it adds up to."""
+        run, node = self.context.facts.after, write.node
+        value = run.value(write.added) if write.added is not None else NOTHING
+        adds_up = isinstance(node, ast.AugAssign) and value.scale == "other" and run.value(node.target).scale == "sum"
+        return Value(value.objs, value.origins, "sum") if adds_up else value
 
     def share(self, scale: Scale | None) -> str:
         """What a sum over ranks is divided by: an average by their number."""
