@@ -865,7 +865,6 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP902",),
     ),
     "a save whose helper moves the model to the cpu and back": Script(
         """
@@ -1179,5 +1178,41 @@ SCRIPTS |= {
                 F.cross_entropy(model(rows), wanted).backward()
                 optimizer.step()
         """,
+    ),
+}
+
+SCRIPTS |= {
+    "a function made around the model, which trains and tests": Script(
+        """
+        def rounds(net, optimizer, criterion):
+            def through(loader, train):
+                total, seen = 0.0, 0
+                for rows, wanted in loader:
+                    loss = criterion(net(rows), wanted)
+                    if train:
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                    total, seen = total + loss.item() * len(rows), seen + len(rows)
+                return total / seen
+
+            return through
+
+
+        def main():
+            model = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            training = DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8, shuffle=True)
+            testing = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=4)
+            through = rounds(model, optimizer, nn.CrossEntropyLoss())
+            for epoch in range(3):
+                through(loader=training, train=True)
+                with torch.no_grad():
+                    print("tested", round(through(loader=testing, train=False), 4))
+
+
+        main()
+        """,
+        same=("tested",),
     ),
 }

@@ -42,25 +42,26 @@ def place_wraps(facts: Facts) -> None:
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
         facts.after = run(facts.project, replace(facts.wrapping, wraps=wraps))
     facts.wraps = wraps
+    trained: set[ast.expr] = set()
     for _ in range(4):  # what a call is handed decides what the calls inside it are handed
-        found = dict(_passed(facts))
+        found = {arg: call for arg, call in _passed(facts) if arg not in trained}
         inner = {arg for arg, call in found.items() if all(set(c.stack) & set(found.values()) for c in facts.after.calls(call))}
-        if not set(found) - inner:
+        handed = frozenset(set(found) - inner)
+        if not handed:
             break
-        facts.unwrapped_arguments |= set(found) - inner
-        facts.after = run(facts.project, facts.wrapping)
-    _unwrap_what_is_pickled(facts)
+        if not _unwrapped(facts, handed):
+            trained.update(arg for arg in found if arg in handed and not _unwrapped(facts, frozenset((arg,))))
+    found_saved = frozenset(pickled.entries(facts.after, facts.entry))
+    facts.pickled = found_saved if found_saved and _unwrapped(facts, found_saved) else frozenset()
 
 
-def _unwrap_what_is_pickled(facts: Facts) -> None:
-    """Let what is saved as a whole hold the models themselves, where none is trained out of there."""
-    facts.pickled = frozenset()
-    found = frozenset(pickled.entries(facts.after, facts.entry))
-    if not found:
-        return
-    tried = run(facts.project, replace(facts.wrapping, unwraps=facts.unwrapped_arguments | found))
-    if all(_is_wrapped_in(model, tried) for model in facts.models if _is_wrapped_in(model, facts.after)):
-        facts.pickled, facts.unwrapped_arguments, facts.after = found, facts.unwrapped_arguments | found, tried
+def _unwrapped(facts: Facts, handed: frozenset[ast.expr]) -> bool:
+    """Let these expressions give the models themselves, where none is trained out of there, as by a function that keeps it; or do not."""
+    tried = run(facts.project, replace(facts.wrapping, unwraps=facts.unwrapped_arguments | handed))
+    kept = all(_is_wrapped_in(model, tried) for model in facts.models if _is_wrapped_in(model, facts.after))
+    if kept:
+        facts.unwrapped_arguments, facts.after = facts.unwrapped_arguments | handed, tried
+    return kept
 
 
 def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bool:
