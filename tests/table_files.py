@@ -3591,3 +3591,59 @@ SCRIPTS["a bar in a file that counts the samples of each batch"] = Script(
         "        optimizer.step()\n        bar.update(2 * len(rows))\n"
     },
 )
+
+_ROWS = """\
+import os
+
+import numpy as np
+import torch
+
+
+def prepare(folder, rows):
+    if not os.path.exists(os.path.join(folder, "names.txt")):
+        np.save(os.path.join(folder, "rows.npy"), rows.numpy())
+        with open(os.path.join(folder, "names.txt"), "w") as file:
+            for i in range(len(rows)):
+                file.write(f"row {i}\\n")
+
+
+def load(folder, rows, first, last):
+    prepare(folder, rows)
+    with open(os.path.join(folder, "names.txt")) as file:
+        names = [line.strip() for line in file]
+    kept = torch.from_numpy(np.load(os.path.join(folder, "rows.npy")))
+    return [kept[i] for i in range(len(names)) if first <= i < last]
+
+
+def weights(folder, net, name):
+    paths = {key: os.path.join(folder, f"{name}.{key}") for key in ("first", "last")}
+    there = sum(os.path.exists(path) for path in paths.values())
+    if there == 2:
+        for path in paths.values():
+            net.load_state_dict(torch.load(path))
+    else:
+        for path in paths.values():
+            torch.save(net.state_dict(), path)
+"""
+
+SCRIPTS |= {
+    "files that a module writes and reads, for each of two parts": Script(
+        """
+        import kept
+
+        os.makedirs("kept", exist_ok=True)
+        training = list(zip(kept.load("kept", x, 0, 32), y[:32]))
+        testing = list(zip(kept.load("kept", x, 32, 44), y[32:]))
+        loader = DataLoader(training, batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        kept.weights("kept", model, "start")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+        """,
+        files={"kept.py": _ROWS, "look.py": "import torch\n\nimport kept\n\nprint(kept.load('kept', torch.zeros(44, 8), 0, 4))\n"},
+    ),
+}

@@ -129,7 +129,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _before_reads(context: Context, files: _Files) -> Iterator[Change | Finding]:
     """A barrier before each statement in which all ranks depend on what rank 0 did."""
-    placed: dict[ast.stmt, int] = {}
+    placed: dict[ast.stmt, list[int]] = {}
     for touch in sorted((t for t in files.touched if t.kind != "remove" or t not in files.alone), key=lambda t: t.call.order):
         before = files.awaited(touch)
         where = _place(context, touch, before) if before and _by_all(context, touch) else None
@@ -137,9 +137,10 @@ def _before_reads(context: Context, files: _Files) -> Iterator[Change | Finding]
             continue
         if not context.facts.is_edited(touch.call.node) and any(_within(where, t) for t in before):
             yield _unclear(context, touch)
-        elif where not in placed:
-            placed[where] = touch.call.order
+            continue
+        if where not in placed:
             yield _barrier(context, touch, where, before)
+        placed.setdefault(where, []).append(touch.call.order)
 
 
 def _samples_are_read(context: Context) -> bool:
@@ -315,23 +316,27 @@ def _barrier_beside(context: Context, where: ast.stmt, offset: int) -> bool:
 
 
 def is_barrier(context: Context, statement: ast.stmt) -> bool:
-    """Whether a statement is a barrier."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and "torch.distributed.barrier" in context.facts.after.value(statement.value.func).paths()
-    )
+    """Whether a statement is a barrier, or one wherever there is a process group."""
+    if isinstance(statement, ast.If) and _calls(context, statement.test, "torch.distributed.is_initialized"):
+        return any(is_barrier(context, inner) for inner in statement.body)
+    return isinstance(statement, ast.Expr) and _calls(context, statement.value, "torch.distributed.barrier")
 
 
-def _fenced(context: Context, files: _Files, earlier: Touch, touch: Touch, placed: dict[ast.stmt, int]) -> bool:
+def _calls(context: Context, node: ast.expr, path: str) -> bool:
+    """Whether an expression is a call of a function of the library."""
+    return isinstance(node, ast.Call) and path in context.facts.after.value(node.func).paths()
+
+
+def _fenced(context: Context, files: _Files, earlier: Touch, touch: Touch, placed: dict[ast.stmt, list[int]]) -> bool:
     """Whether all ranks pass a barrier between the two."""
     here = _place(context, touch)
     if touch.call.order < earlier.call.order:  # written in the round before: what all ranks pass in this round counts
         return here is not None and any(s in placed or is_barrier(context, s) for s in _passed(context, here, True))
     if any(earlier.call.last < b.last and b.order < touch.call.order for b in files.barriers):
         return True
-    passed = _passed(context, here, False) if here is not None else set()
-    return any(earlier.call.last < order < touch.call.order and where in passed for where, order in placed.items())
+    frames = (context.tree.statement(n) for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n))
+    passed = {s for statement in frames for s in _passed(context, statement, False)}
+    return any(earlier.call.last < order < touch.call.order for where, orders in placed.items() if where in passed for order in orders)
 
 
 def _passed(context: Context, here: ast.stmt, round_only: bool) -> set[ast.stmt]:
