@@ -4147,3 +4147,39 @@ SCRIPTS |= {
         told=("DDP404",),
     ),
 }
+
+_UNTIL = """
+import time
+
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+end, epoch = time.time() + 3600, 0
+while time.time() < end and epoch < 3:
+    for rows, wanted in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(rows), wanted)
+        STOP
+        loss.backward()
+        optimizer.step()
+    epoch += 1
+print("epochs", epoch)
+"""
+
+SCRIPTS |= {
+    "a loop that ends by the clock, and leaves out batches without a loss": Script(
+        _UNTIL.replace("STOP", "if torch.isnan(loss):\n            continue"),
+        same=("epochs",),
+    ),
+    "a batch that is left out, or ends the epoch, by two tests in a row": Script(
+        _UNTIL.replace("time.time() < end and ", "").replace(
+            "STOP",
+            """if torch.isnan(loss):
+            print("left out")
+            continue
+        elif torch.isinf(loss):
+            break""",
+        ),
+        same=("epochs",),
+    ),
+}

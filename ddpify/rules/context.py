@@ -300,7 +300,7 @@ class Context:
 
     @cached_property
     def collective_call_sites(self) -> set[ast.AST]:
-        """The calls under which a collective runs, of the script or of the conversion: ranks wait for one another there."""
+        """The calls and tests under which a collective runs, of the script or of the conversion: ranks wait for one another there."""
         run = self.facts.after
         loops = [loop for loop in self.tree.of(ast.For) if run.value(loop).batches() & self.sharded_loaders]
         inside = {call for loop in loops for statement in loop.body for call in calls_in(statement)}
@@ -310,6 +310,9 @@ class Context:
                 out |= {call.node, *call.stack}
             elif call.node in inside:
                 out |= set(call.stack)
+        agreed = self.assumed.replicated_branches
+        for decision in (d for d in run.trace.decisions if d.node in agreed):
+            out |= {decision.node, *decision.stack}
         return out
 
     def _is_collective(self, call: Call) -> bool:

@@ -129,13 +129,13 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
             seen, test = tests.get(d.node, ([], NOTHING))
             seen.append(d)
             tests[d.node] = seen, test | d.test
-    replicated: set[ast.AST] = set(context.assumed.replicated_branches)
+    agreed: set[ast.AST] = set()
     for node, (decisions, test) in tests.items():
-        if node in replicated or any(up in replicated for up in facts.tree_of(node).ancestors(node)):
-            continue
+        if node in context.assumed.replicated_branches or any(up in agreed for up in facts.tree_of(node).ancestors(node)):
+            continue  # what a test in an agreed branch is about is judged anew once ranks agree there
         if not _parts_ranks(context, node, decisions[0], test) or _by_rank_zero(context, decisions):
             continue
-        replicated.add(node)
+        agreed.add(node)
         yield _same_branch(context, node, test)
 
 
